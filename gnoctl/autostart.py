@@ -1,0 +1,124 @@
+"""Start the daemon and wait until it answers. Imported only when nobody listens."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gnoctl.connection import Connection, connect
+from gnoctl.failures import note
+from gnod.errors import EXIT_VALIDATION, DaemonNotRunning, GnoError, Refused, TimedOut, Unavailable
+from gnod.paths import Places
+from gnod.protocol.params import NoParams
+from gnod.protocol.results import DaemonStatusResult
+
+START_TIMEOUT_S = 15.0
+FIRST_POLL_S = 0.01
+SLOWEST_POLL_S = 0.05
+MAX_STARTUP_LOG_BYTES = 256 * 1024
+
+
+def start(places: Places, *, quiet: bool = False, command: Sequence[str] | None = None) -> Connection:
+    """Return a connection to the daemon that was started, or to another that was faster.
+
+    `command` is what is run instead of `python -m gnod`. Raises what the daemon said when it ends at once.
+    """
+    log = _startup_log(places)
+    offset = log.stat().st_size
+    child = _spawn(command or [sys.executable, "-P", "-m", "gnod", "--index", places.index], places, log)
+    connection = _wait(places, child, log, offset)
+    status = connection.call("daemon.status", NoParams(), DaemonStatusResult)
+    if status.pid == child.pid:
+        note(_announcement(places.index, child.pid), quiet=quiet)
+    child.returncode = child.returncode or 0  # it outlives us on purpose: no ResourceWarning
+    return connection
+
+
+def lock_is_held(places: Places) -> bool:
+    """Say whether a daemon serves this index, or is about to. Asks by taking the lock for a moment."""
+    try:
+        descriptor = os.open(places.lock_file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _announcement(index: str, pid: int) -> str:
+    option = "" if index == "default" else f" --index {index}"
+    stop = f"gnoctl{option} daemon stop"
+    return f"started gnod (pid {pid}) for index '{index}'; it keeps running: `{stop}` ends it"
+
+
+def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Popen[bytes]:
+    """Start the daemon as the leader of its own session: neither Ctrl-C nor a closed terminal ends it."""
+    given = {
+        "GNO_CONFIG_DIR": places.config_dir,
+        "GNO_DATA_DIR": places.data_dir,
+        "GNO_CACHE_DIR": places.cache_dir,
+        "GNO_SOCKET": places.socket,
+    }
+    # The daemon runs in "/", to keep no drive busy: relative places must be made absolute here.
+    absolute = {name: str(path) for name, path in given.items() if os.environ.get(name)}
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd="/",
+            env={**os.environ, **absolute},
+        )
+
+
+def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int) -> Connection:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    pause = FIRST_POLL_S
+    while True:
+        # Looked at before the attempt: a child that ends right after a failed attempt gets one more.
+        ended = child.poll() is not None
+        try:
+            return connect(places)
+        except DaemonNotRunning:
+            pass
+        # A child that lost the race for the lock ends, and the winner may still be on its way.
+        if ended and not lock_is_held(places):
+            raise _failure(child.returncode, log, offset)
+        if time.monotonic() > deadline:
+            raise TimedOut(
+                f"gnod did not answer within {START_TIMEOUT_S:g} s after its start; see {places.log_file}"
+            )
+        time.sleep(pause)
+        pause = min(pause * 1.5, SLOWEST_POLL_S)
+
+
+def _startup_log(places: Places) -> Path:
+    """Return the file that takes what the daemon prints before its own log is open, and when it crashes."""
+    log = places.log_file.with_name(f"gnod-{places.index}.start.log")
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    too_large = log.exists() and log.stat().st_size > MAX_STARTUP_LOG_BYTES
+    log.open("wb" if too_large else "ab").close()
+    return log
+
+
+def _failure(status: int, log: Path, offset: int) -> GnoError:
+    with log.open("rb") as file:
+        file.seek(offset)
+        said = file.read().decode(errors="replace").strip()
+    # Before the sentence may stand warnings of libraries; it may go on over several lines (config errors).
+    _, found, message = f"\n{said}".rpartition("\ngnod: ")
+    if found:
+        return Refused(message) if status == EXIT_VALIDATION else Unavailable(message)
+    last = said.splitlines()[-1] if said else f"exit status {status}"
+    return Unavailable(f"gnod could not start ({last}); details in {log}")

@@ -1,0 +1,66 @@
+"""The commands, one module each. `collection add` lives in `gnoctl.commands.collection.add`.
+
+A module is imported only when its command runs, and exposes `COMMAND`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gnoctl.options import Command
+
+# The order of the help. A name of two words belongs to a group.
+PANELS: dict[str, tuple[str, ...]] = {
+    "Search and read": ("search", "get", "multi-get", "ls"),
+    "Choose and index folders": (
+        "init",
+        "collection add",
+        "collection list",
+        "collection remove",
+        "collection rename",
+        "context add",
+        "context list",
+        "context rm",
+        "index",
+        "update",
+    ),
+    "Understand and mend": ("status", "why", "doctor", "cleanup"),
+    "The program itself": (
+        "daemon start",
+        "daemon stop",
+        "daemon restart",
+        "daemon status",
+        "daemon logs",
+        "socket",
+        "completion",
+    ),
+}
+
+GROUPS = {
+    "collection": "Folders that are indexed.",
+    "context": "What a folder is about, in words; handed out with every result from it.",
+    "daemon": "The process that keeps the index and answers.",
+}
+
+ALIASES = {"collection rm": "collection remove", "context remove": "context rm"}
+
+NAMES = frozenset(name for names in PANELS.values() for name in names)
+
+
+def longest_name(words: list[str]) -> str | None:
+    """Return the command that `words` begin with, an alias resolved."""
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        name = ALIASES.get(name, name)
+        # A single word with a space in it ("collection add") is no command.
+        if name in NAMES and len(name.split()) == length:
+            return name
+    return None
+
+
+def load(name: str) -> Command[Any]:
+    module = import_module(f"{__name__}.{name.replace(' ', '.').replace('-', '_')}")
+    command: Command[Any] = module.COMMAND
+    return command

@@ -1,0 +1,1 @@
+"""`gnoctl collection …`: the folders that are indexed."""

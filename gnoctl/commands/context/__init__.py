@@ -1,0 +1,1 @@
+"""`gnoctl context …`: what a scope is about."""

@@ -1,0 +1,1 @@
+"""`gnoctl daemon …`: the process itself."""

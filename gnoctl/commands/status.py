@@ -1,0 +1,112 @@
+"""`gnoctl status`: how the index compares with the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from gnoctl import freshness, text
+from gnoctl.json_output import print_json
+from gnoctl.options import Command, JsonOptions, option
+from gnoctl.table import columns
+from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal
+from gnoctl.wording import ago, count, size
+from gnod.protocol.params import IndexStatusParams
+from gnod.protocol.results import CollectionStatus, IndexStatusResult, IngestError
+
+HELP = """Compare the index with the disk.
+
+The folders are walked for this answer, so it is exact. `gnoctl status --errors` lists the files that could
+not be read, and `gnoctl why PATH` explains a single one.
+"""
+
+
+class StatusOptions(JsonOptions, frozen=True, kw_only=True):
+    errors: Annotated[bool, option("--errors", help="List the files that could not be read.")] = False
+
+
+def status(options: StatusOptions) -> None:
+    with options.connect() as daemon:
+        result = daemon.call("index.status", IndexStatusParams(errors=options.errors), IndexStatusResult)
+    if options.json:
+        print_json(result)
+        return
+    for line in render(result, options.terminal):
+        print(line)
+
+
+def render(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    documents, chunks = count(result.documents, "document"), count(result.chunks, "chunk")
+    yield (
+        terminal.paint(f"Index {result.index}", BOLD)
+        + f": {documents}, {chunks}, {size(result.database_bytes)}"
+    )
+    yield terminal.paint(text.line(f"{result.database} · {result.config_file}"), DIM)
+    if result.languages:
+        most = sorted(result.languages.items(), key=lambda item: (-item[1], item[0]))
+        yield text.line("languages: " + ", ".join(f"{code} {number:,}" for code, number in most[:8]))
+    if result.collections:
+        yield ""
+        yield from _collections(result.collections, terminal)
+    yield ""
+    yield from _verdict(result, terminal)
+    for error in result.errors or []:
+        yield ""
+        yield from _error(error, terminal)
+
+
+def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Iterator[str]:
+    headers = [
+        "collection",
+        "on disk",
+        "indexed",
+        "pending",
+        "failed",
+        "skipped",
+        "watch",
+        "last sync",
+        "path",
+    ]
+    rows = [
+        [
+            each.name,
+            *(f"{n:,}" for n in (each.on_disk, each.indexed, each.pending, each.failed, each.skipped)),
+            each.watch,
+            ago(each.last_sync),
+            each.path,
+        ]
+        for each in collections
+    ]
+    yield from columns(headers, rows, terminal)
+
+
+def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    """Say what stands between the index and the disk, or that nothing does."""
+    if result.config_error:
+        yield terminal.paint(f"config: {text.block(result.config_error)}", RED)
+    for warning in result.config_warnings:
+        yield terminal.paint(f"config: {text.line(warning)}", YELLOW)
+    for each in result.collections:
+        for reason in filter(None, (each.reason, each.watch_reason)):
+            yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
+    if result.syncing:
+        yield "indexing right now"
+    if missed := freshness.describe(result.freshness):
+        yield terminal.paint(text.line(missed), YELLOW)
+    elif not result.collections:
+        yield "no folders yet: `gnoctl init FOLDER`"
+    elif result.freshness.current:
+        yield terminal.paint("the index equals the disk", GREEN)
+    if result.freshness.unwatched:
+        names = ", ".join(result.freshness.unwatched)
+        yield text.line(f"changes are not watched in {names}: `gnoctl index` takes them in")
+
+
+def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
+    yield terminal.paint(text.line(f"{error.collection}/{error.path}"), BOLD)
+    what = text.line(f"{error.stage}: {error.message}")
+    yield f"  {terminal.paint(text.line(error.kind), RED)} while {what}"
+    yield terminal.paint(f"  {count(error.count, 'time')}, last {ago(error.last_at)}", DIM)
+
+
+COMMAND = Command(StatusOptions, status, HELP)

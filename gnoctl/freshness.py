@@ -1,0 +1,28 @@
+"""What the daemon says of its own knowledge, in one sentence. Pure."""
+
+from __future__ import annotations
+
+from gnoctl.wording import count
+from gnod.protocol.results import Freshness
+
+
+def describe(freshness: Freshness) -> str | None:
+    """Return what a search may have missed, or None when the index is current.
+
+    What is merely unwatched is left to `gnoctl status`: it may well be current.
+    """
+    if freshness.current:
+        return None
+    parts = []
+    if freshness.pending:
+        parts.append(f"{_files(freshness.pending)} still being indexed")
+    if freshness.unavailable:
+        names = ", ".join(freshness.unavailable)
+        parts.append(f"the folder of {names} is not there (its documents are kept as they were)")
+    if freshness.failed:
+        parts.append(f"{freshness.failed:,} could not be read (`gnoctl status --errors`)")
+    return "; ".join(parts) or None
+
+
+def _files(number: int) -> str:
+    return f"{count(number, 'file')} {'is' if number == 1 else 'are'}"

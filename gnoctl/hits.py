@@ -1,0 +1,90 @@
+"""Draw search results for people: title, where, what. Pure: returns lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gnoctl import freshness, text
+from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
+from gnoctl.wording import count
+from gnod.protocol.results import Hit, SearchResult
+
+INDENT = "  "
+
+
+def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
+    """Yield the lines of the whole answer. No character of a document reaches them unchecked."""
+    for hit in result.hits:
+        yield from render_hit(hit, terminal, line_numbers=line_numbers)
+        yield ""
+    total = f"{len(result.hits):,} of {count(result.total, 'document')} · {result.took_ms:.0f} ms"
+    yield terminal.paint(total, DIM)
+    if missed := freshness.describe(result.freshness):
+        yield terminal.paint(text.line(missed), YELLOW)
+    if result.explain:
+        yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))
+
+
+def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
+    title = text.line(hit.title)
+    yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
+    yield _place(hit, terminal)
+    if hit.context:
+        context = text.line(hit.context)
+        yield terminal.paint(
+            INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM
+        )
+    yield from _passage(hit, terminal, line_numbers=line_numbers)
+    if hit.explain:
+        yield terminal.paint(
+            INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM
+        )
+
+
+def _place(hit: Hit, terminal: Terminal) -> str:
+    """Return `collection/path:line` with the docid and the score at the right edge."""
+    where = text.line(f"{hit.collection}/{hit.path}:{hit.line}")
+    about = text.line(f"{hit.docid}  {hit.score:.2f}")
+    if terminal.width is None:
+        return f"{where}  {about}"
+    room = terminal.width - text.cells(about) - 2
+    return terminal.paint(f"{text.pad(text.clip_start(where, room), room)}  {about}", DIM)
+
+
+def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
+    """Return the snippet with its matches marked, or the whole text when it was asked for."""
+    if hit.text is not None:
+        shown, marks, first = text.block(hit.text), [], 1
+    else:
+        shown, marks, first = text.block(hit.snippet), hit.marks, hit.line
+    shown = shown.replace("\t", " ")
+    start = 0
+    for number, line in enumerate(shown.split("\n"), first):
+        margin = INDENT + (terminal.paint(f"{number:>5}  ", DIM) if line_numbers else "")
+        room = None if terminal.width is None else terminal.width - len(INDENT) - (7 if line_numbers else 0)
+        ranges = text.wrap(line, max(1, room)) if room is not None else [(0, len(line))]
+        for begin, end in ranges:
+            if line.strip():
+                yield margin + _marked(shown, start + begin, start + end, marks, terminal)
+        start += len(line) + 1
+
+
+def _marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
+    """Return `shown[start:end]` with the parts of it that lie in `marks` painted."""
+    pieces = []
+    at = start
+    for mark_start, mark_end in sorted(marks):
+        begin, stop = max(at, mark_start), min(end, mark_end)
+        if begin < stop:
+            pieces += [shown[at:begin], terminal.paint(shown[begin:stop], MATCH)]
+            at = stop
+    return "".join(pieces) + shown[at:end]
+
+
+def _explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
+    for name, value in explain.items():
+        if isinstance(value, dict):
+            yield f"{indent}{text.line(str(name))}:"
+            yield from _explanation(value, indent + INDENT)
+        else:
+            yield f"{indent}{text.line(str(name))}: {text.line(str(value))}"

@@ -1,0 +1,34 @@
+"""What a user types to name a document, made fit for a daemon that works in another folder."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_LINE = re.compile(r":[0-9]+\Z")
+_RELATIVE = ("./", "../", "~/")
+
+
+def absolute(reference: str) -> str:
+    """Make a path on this disk absolute; leave docids, `gno://` addresses and `collection/path` as they are.
+
+    It is a path when it begins like one (`./`, `../`, `~/`) or when such a file is there; the line after a
+    colon stays. Symbolic links stay too: a collection's path may contain one.
+    """
+    if reference in (".", "..", "~") or reference.startswith(_RELATIVE):
+        return os.path.abspath(os.path.expanduser(reference))  # noqa: PTH100, PTH111
+    path = reference if os.path.lexists(reference) else _LINE.sub("", reference)
+    if path and os.path.lexists(path):
+        return os.path.abspath(path) + reference[len(path) :]  # noqa: PTH100
+    return reference
+
+
+def folder(path: str) -> str:
+    """Make a folder's path absolute, whether it is there or not."""
+    return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+
+
+def split(references: list[str]) -> list[str]:
+    """Take lists apart (`#a1b2c3,#d4e5f6`); a comma in the name of a file that is there stays."""
+    parts = ([reference] if os.path.lexists(reference) else reference.split(",") for reference in references)
+    return [absolute(part.strip()) for each in parts for part in each if part.strip()]

@@ -1,0 +1,57 @@
+"""Numbers, sizes and times in words. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
+
+
+def count(number: int, noun: str) -> str:
+    """Return the number with its noun.
+
+    >>> count(1, "document"), count(1200, "document")
+    ('1 document', '1,200 documents')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: float) -> str:
+    """Return bytes in decimal units, as disks are sold.
+
+    >>> size(999), size(12_345_678)
+    ('999 B', '12.3 MB')
+    """
+    for unit in _UNITS[:-1]:
+        if number < 1000:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} {_UNITS[-1]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in its largest whole unit.
+
+    >>> duration(5), duration(7300), duration(90_000)
+    ('5 s', '2 h', '1 d')
+    """
+    amount = max(0.0, seconds)
+    for step, unit in _STEPS:
+        if amount < step or unit == "d":
+            return f"{amount:.0f} {unit}" if unit == "s" else f"{int(amount)} {unit}"
+        amount /= step
+    raise AssertionError("days have no end")
+
+
+def ago(timestamp: str | None, now: datetime | None = None) -> str:
+    """Return how long ago an ISO 8601 time was; what is no time comes back as it is."""
+    if timestamp is None:
+        return "never"
+    try:
+        then = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return timestamp
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return f"{duration(((now or datetime.now(UTC)) - then).total_seconds())} ago"

@@ -1,0 +1,100 @@
+"""The command `gnod`: serve one index in the foreground until told to stop.
+
+It detaches nothing: `gnoctl`, systemd and launchd do that. The exit status is 0 whenever the daemon stopped
+because it was asked to, by a signal as well: that is how a daemon normally ends, and both systemd's
+`Restart=on-failure` and launchd's `SuccessfulExit` read 0 as "leave it stopped".
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import gnod
+from gnod import paths
+from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError, IndexLocked
+
+EXIT_INTERRUPTED = 130
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _serve(paths.resolve(options.index), options.log_level)
+    except GnoError as error:
+        print(f"gnod: {error.message}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:  # before the loop took the signal over
+        return EXIT_INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Leave with gnoctl's status for bad usage; argparse's own, 2, would mean "try again"."""
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_VALIDATION, f"gnod: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="gnod",
+        description="Keep an index of your folders and answer searches over a Unix socket. gnoctl starts it.",
+    )
+    parser.add_argument(
+        "--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')"
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
+    parser.add_argument("--version", action="version", version=f"gnod {gnod.__version__}")
+    return parser
+
+
+def _serve(places: paths.Places, log_level: str) -> int:
+    # Here, so that --help and a mistyped option need none of it.
+    import asyncio
+    import logging
+
+    from gnod.server import logs, services
+    from gnod.server.lifecycle import serve
+
+    logs.configure(places.log_file, log_level, sys.stderr if sys.stderr.isatty() else None)
+    log = logging.getLogger("gnod")
+
+    async def run() -> None:
+        if not await serve(places, services.start, lambda: _announce(places)):
+            # Forced: what still runs in a thread is not waited for, which the end of asyncio.run would do.
+            logs.flush()
+            os._exit(EXIT_RUNTIME)
+
+    try:
+        asyncio.run(run())
+        return 0
+    except IndexLocked:  # the log belongs to the daemon that runs
+        raise
+    except GnoError as error:
+        log.error("daemon.failed", extra={"fields": {"kind": error.kind, "message": error.message}})
+        raise
+    except Exception:
+        log.exception("daemon.failed")
+        print(f"gnod: internal error; see {places.log_file}", file=sys.stderr)
+        return EXIT_RUNTIME
+    finally:
+        logs.flush()
+
+
+def _announce(places: paths.Places) -> None:
+    with contextlib.suppress(OSError, ValueError):  # nobody may be reading
+        print(
+            f"gnod {gnod.__version__} serving index '{places.index}' at {places.socket} (pid {os.getpid()}); "
+            "Ctrl-C stops it",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

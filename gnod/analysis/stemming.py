@@ -1,0 +1,112 @@
+"""Reduce a word to its index form: compatibility forms, case, Snowball stem, diacritics.
+
+Source: Snowball (https://snowballstem.org), through PyStemmer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import Stemmer
+
+# ISO 639-1 code to Snowball algorithm.
+SNOWBALL = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+
+# Used where the language is not known: short notes and source code are mostly English, and a query is always
+# analysed in this language too, so nothing indexed with it can be missed.
+DEFAULT_LANGUAGE = "en"
+
+_COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
+_LETTERS_THAT_DO_NOT_DECOMPOSE = str.maketrans(
+    {"ß": "ss", "ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i"}
+)
+
+
+def stemming_language(language: str | None) -> str:
+    """Return the code of the stemmer for a BCP-47 tag: its primary subtag, or the default.
+
+    >>> stemming_language("pt-BR"), stemming_language("zh"), stemming_language(None)
+    ('pt', 'en', 'en')
+    """
+    primary = (language or "").partition("-")[0].lower()
+    return primary if primary in SNOWBALL and SNOWBALL[primary] in _available() else DEFAULT_LANGUAGE
+
+
+class Stem:
+    """The stemmer of one language. Not safe for several threads at once (Snowball keeps state)."""
+
+    def __init__(self, language: str | None) -> None:
+        # Cache size 0: the analyser caches whole compounds, which is faster than caching here again.
+        self._snowball = Stemmer.Stemmer(SNOWBALL[stemming_language(language)], 0)
+
+    def __call__(self, word: str) -> str:
+        """Return the index form of a word without joiners.
+
+        >>> Stem("en")("Deployments"), Stem("de")("Häuser"), Stem("en")("RÉSUMÉ")
+        ('deploy', 'haus', 'resum')
+        """
+        if word.isascii():
+            lower = word.lower()
+            return str(self._snowball.stemWord(lower)) if lower.isalpha() else lower
+        lower = unicodedata.normalize("NFC", normalise(word))
+        return fold(str(self._snowball.stemWord(lower)))
+
+
+def normalise(word: str) -> str:
+    """Compatibility forms and case: full-width `ＡＢＣ` and `abc` are one word."""
+    return unicodedata.normalize("NFKC", word).lower()
+
+
+def fold(word: str) -> str:
+    """Drop the diacritics of Latin, Greek and Cyrillic; marks of other scripts are letters and stay.
+
+    >>> fold("žluťoučký"), fold("हिन्दी") == "हिन्दी"
+    ('zlutoucky', True)
+    """
+    if word.isascii():
+        return word
+    decomposed = unicodedata.normalize("NFD", word.translate(_LETTERS_THAT_DO_NOT_DECOMPOSE))
+    return unicodedata.normalize("NFC", _COMBINING_DIACRITICS.sub("", decomposed))
+
+
+def _available() -> frozenset[str]:
+    global _algorithms
+    if _algorithms is None:
+        _algorithms = frozenset(Stemmer.algorithms())
+    return _algorithms
+
+
+_algorithms: frozenset[str] | None = None

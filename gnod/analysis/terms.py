@@ -1,0 +1,206 @@
+"""Cut text into index terms.
+
+One pattern finds *compounds*: words, and words joined by the characters that identifiers are made of
+(`snake_case`, `node.js`, `foo::bar`, `user@example.com`, `a/b/c.md`, `real-time`). Each compound gives
+
+* its *parts*, stemmed, in order: what phrases are made of (`real time`, `snake case`, `node js`);
+* its *whole*, lower-cased, when it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or
+  letters followed by digits). Wholes stand after all parts in the stream, so that they part no phrase.
+
+Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese have no spaces that help: their runs become overlapping
+pairs of characters. A lone last character is added, so that one character finds every place by prefix.
+
+Words keep their combining marks: Hindi loses a fifth of its nDCG when it is cut there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
+
+# Part of the index: raise it when the same text gives other terms, and indexes are rebuilt.
+VERSION = 1
+
+MAX_TERM_CHARACTERS = 64
+_MAX_CACHED_COMPOUNDS = 200_000
+_MAX_CACHED_LENGTH = 64
+
+
+def _word_characters(codes: range) -> str:
+    r"""Return the body of a character class: `\w` without the underscore and with all combining marks."""
+    ranges: list[list[int]] = []
+    for code in codes:
+        if chr(code).isalnum() or unicodedata.category(chr(code))[0] == "M":
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
+
+
+def _compound_pattern(word_characters: str) -> re.Pattern[str]:
+    word = rf"[{word_characters}]+(?:\+\+|\#(?!\w))?"
+    return re.compile(rf"{word}(?:(?:::|://|_+|[-.:/\\@'’&]){word})*")
+
+
+# Python's `re` has a fast table for the first 65,536 characters only: a class that goes beyond them is ten times
+# slower, so only text that has letters there (rare Han, ancient scripts; not emoji) pays for it.
+_BASIC = _word_characters(range(0x10000))
+_BASIC_COMPOUND = _compound_pattern(_BASIC)
+_HIGH_COMPOUND = _compound_pattern(
+    _BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff"
+)
+_HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
+
+_SPLIT = re.compile(r"::|://|_+|[-.:/\\@'’&]")
+_IDENTIFIER_JOINER = re.compile(r"[_.:/\\@&]")
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f"
+    "\U00020000-\U0003ffff"
+)
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_SEGMENT = re.compile(f"[{_UNSPACED}][{_UNSPACED}\u0300-\u036f]*|[^{_UNSPACED}]+")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
+_LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+# Images and keys pasted as text: 200 characters and more that no person would search for.
+_ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
+
+
+def is_unspaced(term: str) -> bool:
+    """Tell whether a term is a pair of characters of a script without spaces."""
+    return _UNSPACED_CHARACTER.match(term) is not None
+
+
+def compounds(text: str) -> list[str]:
+    """Return the words and joined words of `text`, in order."""
+    return _pattern(text).findall(text)
+
+
+def find_compounds(text: str) -> Iterator[re.Match[str]]:
+    """Return the same with their places."""
+    return _pattern(text).finditer(text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return _HIGH_COMPOUND if _HIGH_LETTER.search(text) else _BASIC_COMPOUND
+
+
+class Unit(NamedTuple):
+    """One searchable thing of a query, in the order of the text.
+
+    `parts` are consecutive terms; `whole` the identifier in one piece, where it is one. `unspaced` marks a run
+    of Chinese, Japanese, Korean or Thai, whose parts are pairs of characters.
+    """
+
+    surface: str
+    parts: tuple[str, ...]
+    whole: str | None = None
+    unspaced: bool = False
+
+    def indexed_parts(self) -> tuple[str, ...]:
+        """Return the parts as they stand in the index, with the lone last character of an unspaced run."""
+        if self.unspaced and len(self.parts[-1]) > 1:
+            return (*self.parts, self.parts[-1][1:])
+        return self.parts
+
+
+class Analyzer:
+    """Analyses text of one language. Not safe for several threads at once; cheap to keep, dear to make."""
+
+    def __init__(self, language: str | None = None) -> None:
+        self.language = stemming_language(language)
+        self._stem = Stem(self.language)
+        self._cache = _CompoundCache(self)
+
+    def stream(self, text: str) -> str:
+        """Return the terms of `text` as the space-separated stream that the lexical index stores."""
+        text = visible(text)
+        if "=" in text or len(text) > 200:
+            text = _ENCODED.sub(" ", text)
+        analysed = [self._cache[compound] for compound in compounds(text)]
+        parts = " ".join([parts for parts, _ in analysed])
+        wholes = " ".join([whole for _, whole in analysed if whole])
+        return f"{parts} {wholes}" if wholes else parts
+
+    def units(self, text: str) -> list[Unit]:
+        """Return what a query asks for, compound by compound."""
+        return [unit for compound in compounds(visible(text)) for unit in self._units(compound)]
+
+    def terms_of(self, compound: str) -> tuple[str, str]:
+        """Return the parts and the wholes of one compound, each space-separated."""
+        units = self._units(compound)
+        parts = " ".join([part for unit in units for part in unit.indexed_parts()])
+        return parts, " ".join([unit.whole for unit in units if unit.whole])
+
+    def _units(self, compound: str) -> list[Unit]:
+        if not compound.isascii():
+            compound = unicodedata.normalize("NFC", compound)
+            if _UNSPACED_CHARACTER.search(compound):
+                return [unit for segment in _SEGMENT.findall(compound) for unit in self._segment(segment)]
+        return self._compound(compound)
+
+    def _segment(self, segment: str) -> list[Unit]:
+        if not _UNSPACED_CHARACTER.match(segment):
+            return [unit for inner in compounds(segment) for unit in self._compound(inner)]
+        run = normalise(segment)
+        pairs = tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
+        return [Unit(segment, pairs, unspaced=True)]
+
+    def _compound(self, compound: str) -> list[Unit]:
+        words = [word for word in _SPLIT.split(compound) if word]
+        parts = [part for word in words for part in self._word_parts(word)]
+        if not parts:
+            return []
+        is_identifier = _IDENTIFIER_JOINER.search(compound) or len(parts) > len(words)
+        whole = fold(normalise(compound)) if is_identifier and len(compound) <= MAX_TERM_CHARACTERS else None
+        return [Unit(compound, tuple(parts), whole)]
+
+    def _word_parts(self, word: str) -> list[str]:
+        if word[-1] in "+#":
+            return [fold(normalise(word))[:MAX_TERM_CHARACTERS]]
+        return [term for piece in _pieces(word) if (term := self._stem(piece)[:MAX_TERM_CHARACTERS])]
+
+
+class _CompoundCache(dict[str, tuple[str, str]]):
+    """Compound to (parts, wholes): text repeats its words, and a lookup costs a tenth of an analysis."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self._analyzer = analyzer
+
+    def __missing__(self, compound: str) -> tuple[str, str]:
+        terms = self._analyzer.terms_of(compound)
+        if len(compound) <= _MAX_CACHED_LENGTH:
+            if len(self) >= _MAX_CACHED_COMPOUNDS:
+                self.clear()
+            self[sys.intern(compound)] = terms
+        return terms
+
+
+def visible(text: str) -> str:
+    """Drop what nobody sees: soft hyphens, zero-width and direction marks part no word."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def _pieces(word: str) -> list[str]:
+    """Cut camelCase humps and trailing numbers apart."""
+    if _CAMEL.search(word) and not _PLURAL_ACRONYM.match(word):
+        return _camel_pieces(word)
+    if match := _LETTERS_DIGITS.match(word):
+        return [match[1], match[2]]
+    return [word]
+
+
+def _camel_pieces(word: str) -> list[str]:
+    pieces = _HUMP.findall(word)
+    # Letters outside ASCII are no humps: a word that would lose some stays in one piece.
+    return pieces if sum(map(len, pieces)) == len(word) else [word]

@@ -1,0 +1,95 @@
+"""What is wrong or odd in a config file, gathered so that the user hears of all of it at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from gnod.errors import ConfigInvalid
+
+# A list of aliases can repeat one fault a million times; beyond this many they are only counted.
+MAX_LISTED = 200
+
+_MAX_QUOTED = 60
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """`line` counts from 1, None for the file as a whole; `where` is like `collections[1].name`, or empty."""
+
+    line: int | None
+    where: str
+    message: str
+
+
+class Report:
+    """Collects the faults and warnings of one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._faults: list[Fault] = []
+        self._warnings: list[Fault] = []
+        self._unlisted = {"faults": 0, "warnings": 0}
+
+    def fault(self, line: int | None, where: str, message: str) -> None:
+        if len(self._faults) < MAX_LISTED:
+            self._faults.append(Fault(line=line, where=where, message=message))
+        else:
+            self._unlisted["faults"] += 1
+
+    def warn(self, line: int | None, where: str, message: str) -> None:
+        if len(self._warnings) < MAX_LISTED:
+            self._warnings.append(Fault(line=line, where=where, message=message))
+        else:
+            self._unlisted["warnings"] += 1
+
+    @property
+    def wants_warnings(self) -> bool:
+        """Whether another warning would be listed, so whether its text is worth working out."""
+        return len(self._warnings) < MAX_LISTED
+
+    def raise_faults(self) -> None:
+        """Raise ConfigInvalid that names every fault, one a line in the file's order, if there is any."""
+        if self._faults:
+            raise self.error()
+
+    def error(self) -> ConfigInvalid:
+        """Return the error that names the faults so far."""
+        faults = sorted(self._faults, key=_line)
+        details: dict[str, object] = {
+            "faults": [msgspec.structs.asdict(fault) for fault in faults],
+            "file": str(self.path),
+        }
+        return ConfigInvalid("\n".join(self._lines(faults, "faults")), details)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return the warnings in the file's order."""
+        return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))
+
+    def _lines(self, faults: list[Fault], kind: str) -> list[str]:
+        lines = [self._format(fault) for fault in faults]
+        if count := self._unlisted[kind]:
+            lines.append(f"{self.path.name}: and {count} more {kind}")
+        return lines
+
+    def _format(self, fault: Fault) -> str:
+        place = self.path.name if fault.line is None else f"{self.path.name}:{fault.line}"
+        return ": ".join(part for part in (place, fault.where, fault.message) if part)
+
+
+def _line(fault: Fault) -> int:
+    return fault.line or 0
+
+
+def quoted(text: str) -> str:
+    """Return `text` in quotes, printable and not longer than a line can bear."""
+    return repr(text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…")
+
+
+def did_you_mean(word: str, options: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the option that `word` resembles, else nothing."""
+    known = {option.lower(): option for option in options}
+    close = difflib.get_close_matches(word.lower()[:_MAX_QUOTED], known, n=1, cutoff=0.7)
+    return f"; did you mean {known[close[0]]!r}?" if close else ""

@@ -1,0 +1,78 @@
+"""Reading the config file: a path in, a `Config` and its warnings out, or every fault at once."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import msgspec
+
+from gnod.config.document import parse
+from gnod.config.faults import Report
+from gnod.config.fields import MAX_VISITS, TooManyVisitsError
+from gnod.config.model import Config
+from gnod.config.nodes import Document
+from gnod.config.schema import read_config
+
+MAX_BYTES = 4 * 1024 * 1024
+
+
+class LoadedConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A valid config. `warnings` are for people: ignored settings, contexts of unknown collections."""
+
+    config: Config
+    warnings: tuple[str, ...] = ()
+
+
+def load(path: Path) -> LoadedConfig:
+    """Read the config file; a missing one means the defaults. Raises ConfigInvalid that names every fault."""
+    text = read_text(path)
+    return LoadedConfig(config=Config()) if text is None else parse_text(text, path)[1]
+
+
+def read_text(path: Path) -> str | None:
+    """Return the file's text, None when there is no file. Raises ConfigInvalid for what is not UTF-8 text."""
+    report = Report(path)
+    data = _read(path, report)
+    report.raise_faults()
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        report.fault(line, "", f"is not UTF-8: the byte 0x{data[error.start]:02x} cannot be decoded")
+    report.raise_faults()
+    return None
+
+
+def _read(path: Path, report: Report) -> bytes | None:
+    try:
+        # Asked first: opening a pipe would wait for its writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            report.fault(None, "", "cannot be read: it is not a regular file")
+            return None
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        report.fault(None, "", f"cannot be read: {error.strerror or error}")
+        return None
+    if len(data) > MAX_BYTES:
+        report.fault(None, "", f"is larger than {MAX_BYTES // 1024**2} MB, so it is no config file")
+    return data
+
+
+def parse_text(text: str, path: Path) -> tuple[Document, LoadedConfig]:
+    """Validate the text of the file at `path`; relative paths start from its folder. Raises ConfigInvalid."""
+    report = Report(path)
+    document = parse(text.removeprefix("\ufeff"), report)
+    config = Config()
+    if document.root:
+        try:
+            config = read_config(document.root, report, path.parent.absolute())
+        except TooManyVisitsError:
+            report.fault(None, "", f"its aliases and merges stand for more than {MAX_VISITS:,} values")
+    report.raise_faults()
+    return document, LoadedConfig(config=config, warnings=report.warnings())

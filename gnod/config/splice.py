@@ -1,0 +1,232 @@
+"""Small changes to YAML text: add an item to a list, remove some, replace one value.
+
+Each function says which characters to replace and leaves all others alone, so comments, order and quoting
+stay as the user wrote them. Knows nodes and text, and not what the settings mean. Layouts that it cannot
+follow raise `UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gnod.config.document import skip_gap
+from gnod.config.nodes import Document, Node, is_null
+
+# Plain only where no YAML reader, of version 1.1 either, could take it for something else than a string.
+_PLAIN = re.compile(r"[^\W\d_][\w/. @+-]*[\w/]|[^\W\d_]|[~/.]*/[\w/. @+-]*[\w/]|/|\.[^\W\d_]\w*")
+_NOT_PLAIN = re.compile(r"(?:null|true|false|yes|no|on|off|y|n|\.inf|\.nan|[.\d_]+)", re.IGNORECASE)
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_EMPTY_LIST = re.compile(r"\[[ \t\r\n]*\]")
+_PROPERTIES = re.compile(r"(?:[&!][^ \t\r\n]*[ \t\r\n]+)*")
+
+Setting = str | bool | tuple[str, ...] | dict[str, str]
+Settings = Mapping[str, Setting]
+
+
+class UneditableError(Exception):
+    """The text is laid out in a way that an edit cannot follow."""
+
+
+class Splice(NamedTuple):
+    """Put `text` in place of the characters from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply(text: str, splices: Iterable[Splice]) -> str:
+    """Return the changed text. The splices must not overlap; their order does not matter."""
+    for splice in sorted(splices, reverse=True):
+        text = text[: splice.start] + splice.text + text[splice.end :]
+    return text
+
+
+def append_item(document: Document, key: str, settings: Settings) -> list[Splice]:
+    """Add a mapping at the end of the top-level list `key`, which need not be there yet."""
+    root = document.root
+    if root is None:
+        return [_new_section(document, key, settings, indent="")]
+    entry = find_entry(root, key)
+    if entry is None and root.flow:
+        return [_into_flow(root, f"{key}: [{_flow(settings)}]")]
+    if entry is None:
+        return [_new_section(document, key, settings, indent=" " * root.column)]
+    name, items = entry
+    empty = is_null(items) or _EMPTY_LIST.fullmatch(document.text, items.start, items.end)
+    if empty and root.flow:
+        return [Splice(items.start, items.end, f" [{_flow(settings)}]")]
+    if empty:
+        return _first_item(document, name, items, settings)
+    if items.flow:
+        return [_into_flow(items, _flow(settings))]
+    if items.kind != "sequence":
+        raise UneditableError
+    dash = _dashes(document.text, items)[-1]
+    end = _block_end(document.text, items.children[-1], dash)
+    return [_insert_lines(document.text, end, _block(settings, " " * _column(document.text, dash)))]
+
+
+def remove_items(document: Document, key: str, indexes: Iterable[int]) -> list[Splice]:
+    """Remove items of the top-level list `key`, with the comments inside them and none outside."""
+    gone = sorted(set(indexes))
+    entry = find_entry(document.root, key) if document.root else None
+    if not gone or entry is None or entry[1].kind != "sequence":
+        return []
+    name, items = entry
+    if items.flow:
+        return [splice for index in gone for splice in _flow_removal(document.text, items, index, gone)]
+    dashes = _dashes(document.text, items)
+    splices = [_block_removal(document.text, items.children[index], dashes[index]) for index in gone]
+    if len(gone) == len(items.children):
+        splices.append(_empty_list(document.text, name, items))
+    return splices
+
+
+def replace_string(document: Document, node: Node, value: str) -> Splice:
+    """Replace a string where it stands; its quotes stay, if they can."""
+    written = document.text[node.start : node.end]
+    properties = _PROPERTIES.match(written)
+    start = node.start + (properties.end() if properties and node.kind == "scalar" else 0)
+    if node.style == "'" and value.isprintable():
+        return Splice(start, node.end, "'" + value.replace("'", "''") + "'")
+    return Splice(start, node.end, _double_quoted(value) if node.style == '"' else quote(value))
+
+
+def quote(text: str) -> str:
+    """Return `text` as YAML, quoted where any reader could misread it."""
+    plain = _PLAIN.fullmatch(text) and not _NOT_PLAIN.fullmatch(text)
+    return text if plain else _double_quoted(text)
+
+
+def _double_quoted(text: str) -> str:
+    # A JSON string is a YAML one, but for characters that YAML does not print or folds as line ends.
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _value(setting: Setting) -> str:
+    if isinstance(setting, bool):
+        return str(setting).lower()
+    if isinstance(setting, str):
+        return quote(setting)
+    if isinstance(setting, tuple):
+        return "[" + ", ".join(quote(text) for text in setting) + "]"
+    return _flow(setting)
+
+
+def _flow(settings: Mapping[str, Setting]) -> str:
+    return "{" + ", ".join(f"{key}: {_value(setting)}" for key, setting in settings.items()) + "}"
+
+
+def _block(settings: Settings, indent: str) -> str:
+    lines = [f"{indent}  {key}: {_value(setting)}\n" for key, setting in settings.items()]
+    return f"{indent}- {lines[0].lstrip()}" + "".join(lines[1:])
+
+
+def find_entry(root: Node, key: str) -> tuple[Node, Node] | None:
+    if root.kind != "mapping":
+        raise UneditableError
+    return next(((name, value) for name, value in root.entries if name.target.text == key), None)
+
+
+def _new_section(document: Document, key: str, settings: Settings, indent: str) -> Splice:
+    return _insert_lines(document.text, document.end, f"{indent}{key}:\n" + _block(settings, f"{indent}  "))
+
+
+def _first_item(document: Document, name: Node, items: Node, settings: Settings) -> list[Splice]:
+    """Replace an empty value by lines below its key, and leave a comment beside the key where it is."""
+    text = document.text
+    start = items.start
+    while text[start - 1] in " \t" and not text[items.end : items.end + 1].strip():
+        start -= 1
+    below = _line_end(text, items.end)
+    # A comment indented deeper than the new item would look like a part of it, and go with it.
+    comment = re.compile(r"\s*^( *)#", re.MULTILINE).match(text, below)
+    indent = max(name.column + 2, len(comment[1]) if comment else 0)
+    lines = _insert_lines(text, below, _block(settings, " " * indent))
+    if start == lines.start:
+        return [lines]
+    return [Splice(start, items.end, ""), lines]
+
+
+def _insert_lines(text: str, position: int, lines: str) -> Splice:
+    if position > 0 and text[position - 1] != "\n":
+        lines = f"\n{lines}"
+    if "\r\n" in text:
+        lines = lines.replace("\n", "\r\n")
+    return Splice(position, position, lines)
+
+
+def _into_flow(collection: Node, item: str) -> Splice:
+    if not collection.children:
+        return Splice(collection.end - 1, collection.end - 1, item)
+    end = collection.children[-1].end
+    return Splice(end, end, f", {item}")
+
+
+def _empty_list(text: str, name: Node, items: Node) -> Splice:
+    properties = _PROPERTIES.match(text, items.start)
+    written = properties[0].rstrip() if properties else ""
+    position = items.start + len(written) if written else skip_gap(text, name.end) + 1
+    return Splice(position, position, " []")
+
+
+def _dashes(text: str, items: Node) -> list[int]:
+    """Return the positions of the dashes of a block list."""
+    properties = _PROPERTIES.match(text, items.start)
+    start = properties.end() if properties else items.start
+    dashes: list[int] = []
+    for item in items.children:
+        start = skip_gap(text, start)
+        if text[start : start + 1] != "-" or text[_line_start(text, start) : start].strip(" "):
+            raise UneditableError
+        dashes.append(start)
+        start = item.end
+    return dashes
+
+
+def _block_removal(text: str, item: Node, dash: int) -> Splice:
+    return Splice(_line_start(text, dash), _block_end(text, item, dash), "")
+
+
+def _block_end(text: str, item: Node, dash: int) -> int:
+    """Return the end of an item's lines, with comments right below it that are indented as part of it."""
+    inside = re.compile(rf"(?: {{{_column(text, dash) + 1},}}#[^\n]*(?:\n|\Z))*")
+    end = _line_end(text, item.end)
+    comments = inside.match(text, end)
+    return comments.end() if comments else end
+
+
+def _flow_removal(text: str, items: Node, index: int, gone: list[int]) -> list[Splice]:
+    """Remove an item and one comma; the comments between stay."""
+    item = items.children[index]
+    comma = skip_gap(text, item.end)
+    if text[comma] != ",":
+        before = [] if index == 0 or index - 1 in gone else [_comma_before(text, items, index)]
+        return [*before, Splice(item.start, item.end, "")]
+    if comma > item.end:
+        return [Splice(item.start, item.end, ""), Splice(comma, comma + 1, "")]
+    blanks = re.compile(r"[ \t]*").match(text, comma + 1)
+    return [Splice(item.start, blanks.end() if blanks else comma + 1, "")]
+
+
+def _comma_before(text: str, items: Node, index: int) -> Splice:
+    comma = skip_gap(text, items.children[index - 1].end)
+    return Splice(comma, comma + 1, "")
+
+
+def _line_start(text: str, position: int) -> int:
+    return text.rfind("\n", 0, position) + 1
+
+
+def _line_end(text: str, position: int) -> int:
+    """Return the position after the line's end."""
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end + 1
+
+
+def _column(text: str, position: int) -> int:
+    return position - _line_start(text, position)

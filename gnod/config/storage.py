@@ -1,0 +1,99 @@
+"""Writing the config file so that a crash or a full disk leaves either the old file or the new one, whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gnod.errors import StorageFailed
+
+_REASONS = {
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "the operation is not permitted",
+}
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the file's content and keep its mode and owner; a symlink stays, and its target is replaced.
+
+    Makes missing folders. Raises StorageFailed.
+    """
+    with _translated(path):
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # os.replace asks only the folder for permission: a file that its owner protected would be lost.
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        _replace(target, text.encode())
+
+
+def create(path: Path, text: str) -> bool:
+    """Write a new file; False, and nothing happens, if there is one. Raises StorageFailed."""
+    with _translated(path):
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return False
+        try:
+            _fill(descriptor, text.encode())
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+        return True
+
+
+def _replace(target: Path, data: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with suppress(FileNotFoundError):
+            _copy_rights(target, descriptor)
+        _fill(descriptor, data)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _copy_rights(target: Path, descriptor: int) -> None:
+    status = target.stat()
+    with suppress(PermissionError):
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, status.st_mode & 0o7777)
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    # The new name is on the disk only when its folder is. Some file systems cannot, and the file is written.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        details: dict[str, object] = {"file": str(path), "errno": error.errno}
+        raise StorageFailed(f"{path} could not be written: {reason}", details) from error

@@ -1,0 +1,1 @@
+"""From files to index rows: walk, convert, canonicalise, chunk, store."""

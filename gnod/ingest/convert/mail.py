@@ -1,0 +1,130 @@
+"""Mail: one message (.eml, saved web archives) or a mailbox of them, each as a heading, its header and its
+text."""
+
+from __future__ import annotations
+
+import contextlib
+import email
+import re
+from email.header import decode_header, make_header
+from email.message import Message
+from email.utils import parsedate_to_datetime
+
+from gnod.ingest.convert.decode import NotText, decode
+from gnod.ingest.convert.result import Converted, Source, too_long
+from gnod.ingest.convert.webpage import page_text
+
+_ENVELOPE = re.compile(rb"^From .*\d{4}.*\r?\n", re.M)
+_SHOWN = ("From", "To", "Cc", "Date")
+
+
+def read_mail(source: Source) -> Converted:
+    """Convert a message or a mailbox. Attachments are named, not converted. Raises NotText when there is no
+    header."""
+    messages = [email.message_from_bytes(part) for part in _split(source.data)]
+    parts: list[str] = []
+    left = source.max_characters
+    for message in messages:
+        parts.append(_message(message))
+        left -= len(parts[-1])
+        if left < 0:
+            raise too_long(source.max_characters)
+    if not any(message.keys() for message in messages):
+        return Converted(markdown=decode(source.data), mime="text/plain", converter="text/1")
+    single = messages[0] if len(messages) == 1 else None
+    return Converted(
+        markdown="\n\n".join(parts),
+        mime="message/rfc822" if single else "application/mbox",
+        converter="mail/1",
+        title=_field(single, "Subject") or None if single else None,
+        metadata=_metadata(single) if single else {},
+    )
+
+
+def _split(data: bytes) -> list[bytes]:
+    """A mailbox begins with an envelope line and has one before each message, after a blank line."""
+    if not data.startswith(b"From "):
+        return [data]
+    starts = [
+        found
+        for found in _ENVELOPE.finditer(data)
+        if found.start() == 0
+        or data[max(0, found.start() - 4) : found.start()].endswith((b"\n\n", b"\n\r\n"))
+    ]
+    ends = [found.start() for found in starts[1:]] + [len(data)]
+    return [data[found.end() : end] for found, end in zip(starts, ends, strict=True)] or [data]
+
+
+def _message(message: Message) -> str:
+    header = [f"**{name}:** {value}" for name in _SHOWN if (value := _field(message, name))]
+    subject = _field(message, "Subject")
+    names = [name for part in message.walk() if (name := _attachment(part))]
+    if names:
+        header.append("**Attachments:** " + ", ".join(names))
+    parts = [f"# {subject}" if subject else "", "\n".join(header), _body(message)]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _body(message: Message) -> str:
+    """The plain texts, or the web pages where there is no plain text."""
+    plain: list[str] = []
+    pages: list[str] = []
+    for part in message.walk():
+        if part.is_multipart() or _attachment(part):
+            continue
+        match part.get_content_type():
+            case "text/html":
+                pages.append(page_text(_text(part)))
+            case "text/plain" | "text/calendar" | "text/enriched":
+                plain.append(_text(part))
+    return "\n\n".join(text.strip() for text in plain if text.strip()) or "\n\n".join(pages)
+
+
+def _text(part: Message) -> str:
+    payload = part.get_payload(decode=True)
+    try:
+        return decode(payload, part.get_content_charset()) if isinstance(payload, bytes) else ""
+    except NotText:
+        return ""
+
+
+def _attachment(part: Message) -> str:
+    """The name of an attached file; a text shown inline is none."""
+    try:
+        name = part.get_filename()
+    except (ValueError, LookupError, TypeError):
+        return ""
+    if not name or (part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment"):
+        return ""
+    return _decoded(name)
+
+
+def _field(message: Message | None, name: str) -> str:
+    return _decoded(str(message.get(name, ""))) if message else ""
+
+
+def _decoded(value: str) -> str:
+    """Headers break every rule there is: what does not decode is shown as it came."""
+    raw = value.encode("ascii", "surrogateescape") if not value.isascii() and _escaped(value) else None
+    if raw is not None:
+        try:
+            value = decode(raw)
+        except NotText:
+            value = value.encode("utf-8", "replace").decode()
+    with contextlib.suppress(ValueError, LookupError):
+        value = str(make_header(decode_header(value)))
+    return " ".join(value.split())
+
+
+def _escaped(value: str) -> bool:
+    """True where all that is not ASCII are bytes that the parser carried through."""
+    return all(char.isascii() or "\udc80" <= char <= "\udcff" for char in value)
+
+
+def _metadata(message: Message) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if author := _field(message, "From"):
+        found["author"] = author
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        found["date"] = parsedate_to_datetime(_field(message, "Date")).isoformat()
+    return found

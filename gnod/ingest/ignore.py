@@ -1,0 +1,89 @@
+"""Decide which paths of a collection are left out: excludes, `.gitignore` and `.gnoignore`, pattern, extensions.
+
+Patterns are gitignore's, through pathspec; all paths are relative to the collection's root, with slashes.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from gnod.globs import glob_pattern
+
+IGNORE_FILES = (".gitignore", ".gnoignore")
+_MAX_IGNORE_BYTES = 1024 * 1024
+
+
+class IgnoreFile(NamedTuple):
+    """`base` is its folder with a final slash, "" at the root."""
+
+    base: str
+    name: str
+    spec: GitIgnoreSpec
+
+    def verdict(self, path: str) -> bool | None:
+        """Return True to leave out, False to take in again, None when nothing is said."""
+        return self.spec.check_file(path[len(self.base) :]).include
+
+
+class IgnoreFiles:
+    """Reads ignore files and keeps them while they do not change: an unchanged tree is walked without opening one."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, int, int], GitIgnoreSpec]] = {}
+
+    def load(self, root: str, base: str, names: set[str]) -> list[IgnoreFile]:
+        """Return the ignore files of one folder, of those among `names`; the later ones count more."""
+        found = []
+        for name in IGNORE_FILES:
+            if name in names and (spec := self._spec(f"{root}/{base}{name}")):
+                found.append(IgnoreFile(base, name, spec))
+        return found
+
+    def _spec(self, path: str) -> GitIgnoreSpec | None:
+        try:
+            stat = os.stat(path)  # noqa: PTH116
+            key = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            if path not in self._known or self._known[path][0] != key:
+                if stat.st_size > _MAX_IGNORE_BYTES:
+                    return None
+                text = Path(path).read_text(errors="replace")
+                self._known[path] = (key, GitIgnoreSpec.from_lines(text.splitlines()))
+        except (OSError, ValueError):
+            return None
+        return self._known[path][1]
+
+
+class Rules:
+    """A collection's own rules, compiled once a walk."""
+
+    def __init__(self, pattern: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+        self._exclude = GitIgnoreSpec.from_lines(exclude)
+        self._include = tuple(extension.lower() for extension in include)
+        self._pattern = None if pattern in ("**/*", "**", "") else glob_pattern(pattern)
+        self._pattern_text = pattern
+
+    def reason_against_folder(self, path: str, ignores: list[IgnoreFile]) -> str | None:
+        """Return why a folder is not entered, in words, or None."""
+        return self._excluded(path + "/", ignores)
+
+    def reason_against_file(self, path: str, ignores: list[IgnoreFile]) -> str | None:
+        if reason := self._excluded(path, ignores):
+            return reason
+        if self._include and not path.lower().endswith(self._include):
+            return f"its extension is not among the collection's: {', '.join(self._include)}"
+        if self._pattern and not self._pattern.fullmatch(path):
+            return f"it does not match the collection's pattern {self._pattern_text}"
+        return None
+
+    def _excluded(self, path: str, ignores: list[IgnoreFile]) -> str | None:
+        if self._exclude.match_file(path):
+            return "the collection excludes it"
+        for ignore in reversed(ignores):
+            verdict = ignore.verdict(path)
+            if verdict is not None:
+                return f"{ignore.base}{ignore.name} ignores it" if verdict else None
+        return None

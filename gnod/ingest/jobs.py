@@ -1,0 +1,68 @@
+"""What goes to a converter worker and what comes back. Plain data; crosses a process boundary as msgpack."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gnod.store.records import SKIP_KINDS, Chunk, FileStat, Prepared, Terms
+
+__all__ = [
+    "SKIP_KINDS",
+    "Chunk",
+    "Failure",
+    "FileJob",
+    "FileStat",
+    "Job",
+    "Outcome",
+    "Prepared",
+    "Terms",
+    "TextJob",
+    "Unchanged",
+]
+
+
+class FileJob(msgspec.Struct, frozen=True, kw_only=True, tag="file"):
+    """Read, hash, convert and prepare one file.
+
+    `path` is absolute; `relative_path` is the collection's, with slashes. When the file's hash is
+    `known_source_hash`, only `Unchanged` comes back.
+    """
+
+    path: str
+    relative_path: str
+    language: str | None = None
+    known_source_hash: str | None = None
+    max_bytes: int
+    max_characters: int
+
+
+class TextJob(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """Prepare a Markdown text that is already in memory (evaluation)."""
+
+    text: str
+    relative_path: str
+    title: str | None = None
+    language: str | None = None
+
+
+class Unchanged(msgspec.Struct, frozen=True, kw_only=True, tag="unchanged"):
+    source_hash: str
+    stat: FileStat
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
+    """Why a file is not indexed, as data.
+
+    `stage`: read, convert, prepare. `kind` is a stable word. Kinds that say "this is not for us" are skips, not
+    faults: too_large, binary, unsupported, empty. Faults: vanished, unreadable, not_a_file, unstable, encrypted,
+    corrupt, too_long, timeout, memory, crashed, failed.
+    """
+
+    stage: str
+    kind: str
+    message: str
+    stat: FileStat | None = None
+
+
+Job = FileJob | TextJob
+Outcome = Prepared | Unchanged | Failure

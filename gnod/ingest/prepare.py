@@ -1,0 +1,106 @@
+"""From converted Markdown to a document ready to be stored: canonical text, title, language, chunks, terms.
+
+Pure: no files, no storage. Runs in the converter workers, so that none of it keeps the daemon from answering.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import PurePosixPath
+
+from gnod.analysis import languages
+from gnod.analysis.stemming import stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.ingest import frontmatter
+from gnod.ingest.canonical import canonicalise, digest
+from gnod.ingest.chunking import cut
+from gnod.ingest.convert import Converted
+from gnod.ingest.jobs import Chunk, FileStat, Prepared, Terms
+from gnod.ingest.outline import markup_of, outline, title_heading
+
+MAX_TITLE_CHARACTERS = 300
+
+# Links and emphasis in a heading are not part of the title that people read.
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+_DATA_URI = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]{64,}")
+_MARKS = re.compile(r"(\*\*|__|`)(\S.*?)\1")
+
+
+def prepare(
+    converted: Converted,
+    *,
+    relative_path: str,
+    source_hash: str,
+    stat: FileStat | None,
+    language: str | None = None,
+    title: str | None = None,
+) -> Prepared:
+    """Return the document. `language` and `title`, when given, are the collection's and the caller's word."""
+    markdown = canonicalise(converted.markdown)
+    head = frontmatter.parse(markdown)
+    structure = outline(markdown, markup_of(converted.mime, converted.converter), head.body_start)
+    metadata = {**converted.metadata, **head.metadata}
+    title = _one_line(
+        title
+        or frontmatter.text(metadata, "title")
+        or _plain_heading(title_heading(structure.headings))
+        or converted.title
+        or PurePosixPath(relative_path).stem
+    )
+    language = _language(language, metadata, converted, markdown[head.body_start :])
+    passages = cut(markdown, structure)
+    return Prepared(
+        source_hash=source_hash,
+        stat=stat,
+        mime=converted.mime,
+        converter=converted.converter,
+        title=title,
+        language=language,
+        metadata=metadata,
+        tags=frontmatter.tags(metadata),
+        markdown=markdown,
+        mirror_hash=digest(markdown),
+        chunks=[
+            Chunk(
+                p.start,
+                p.end,
+                p.start_line,
+                p.end_line,
+                p.heading,
+                _embed_hash(title, p.heading, markdown[p.start : p.end]),
+            )
+            for p in passages
+        ],
+        terms=_terms(language, relative_path, title, markdown),
+    )
+
+
+def _terms(language: str | None, relative_path: str, title: str, markdown: str) -> Terms:
+    analyzer = _analyzer(stemming_language(language))
+    body = _DATA_URI.sub(" ", markdown) if ";base64," in markdown else markdown
+    return Terms(analyzer.stream(relative_path), analyzer.stream(title), analyzer.stream(body))
+
+
+@cache
+def _analyzer(language: str) -> Analyzer:
+    return Analyzer(language)
+
+
+def _language(given: str | None, metadata: dict[str, object], converted: Converted, body: str) -> str | None:
+    stated = given or frontmatter.text(metadata, "language") or frontmatter.text(metadata, "lang")
+    if stated and re.match(r"[A-Za-z]{2,3}(-|_|\Z)", stated):
+        return stated.replace("_", "-").lower().partition("-")[0]
+    return None if converted.converter.startswith("code/") else languages.detect(body)
+
+
+def _plain_heading(heading: str | None) -> str | None:
+    return _MARKS.sub(r"\2", _LINK.sub(r"\1", heading)) if heading else None
+
+
+def _one_line(title: str) -> str:
+    return " ".join(canonicalise(title).split())[:MAX_TITLE_CHARACTERS]
+
+
+def _embed_hash(title: str, heading: str, text: str) -> str:
+    return digest("\x00".join((title, heading, text)))

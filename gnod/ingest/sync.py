@@ -1,0 +1,234 @@
+"""Make the index of one collection equal its folder: walk, compare, convert in the workers, store in batches.
+
+The disk is the truth. What cannot be looked at (an unmounted root, a folder without permission) is left as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.errors import RootUnavailable
+from gnod.ingest.ignore import IgnoreFiles
+from gnod.ingest.jobs import SKIP_KINDS, Failure, FileJob, Outcome, Prepared, Unchanged
+from gnod.ingest.plan import Plan, compare
+from gnod.ingest.pool import WorkerPool
+from gnod.ingest.walk import Listing, walk
+from gnod.store import collections, documents, failures
+from gnod.store.database import Connection, Database
+
+T = TypeVar("T")
+Batch = list[tuple[str, Outcome]]
+Outcomes = asyncio.Queue[tuple[str, Outcome]]
+
+# A transaction costs a few milliseconds and makes its documents searchable: many in one, but not for long.
+BATCH_DOCUMENTS = 100
+BATCH_SECONDS = 0.25
+BATCH_CHARACTERS = 8_000_000
+
+Progress = Callable[[str, int, int | None, str | None], None]
+"""Called with stage ("scan", "index"), done, total (None while unknown) and the collection's name."""
+
+
+class SyncReport(NamedTuple):
+    """What one sync did, in files."""
+
+    name: str
+    available: bool = True
+    reason: str | None = None
+    seen: int = 0
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    took_s: float = 0.0
+
+
+class Sync:
+    """One run over one collection."""
+
+    def __init__(
+        self,
+        collection: CollectionConfig,
+        *,
+        database: Database,
+        pool: WorkerPool,
+        limits: IngestConfig,
+        ignore_files: IgnoreFiles,
+        progress: Progress,
+    ) -> None:
+        self._collection = collection
+        self._database = database
+        self._pool = pool
+        self._limits = limits
+        self._ignore_files = ignore_files
+        self._progress = progress
+        self._id = 0
+        self._counts: Counter[str] = Counter()
+
+    async def run(self) -> SyncReport:
+        """Bring the index up to date and return what was done. An unavailable root is reported, not raised."""
+        started = time.monotonic()
+        name = self._collection.name
+        self._progress("scan", 0, None, name)
+        try:
+            listing = await asyncio.to_thread(walk, self._collection, self._ignore_files)
+        except RootUnavailable as error:
+            return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
+        self._id, known, failed = await self._read(self._known)
+        plan = compare(listing, known, failed, time.time())
+        self._counts["unchanged"] = plan.unchanged
+        await self._apply(plan, listing, known)
+        n = self._counts
+        return SyncReport(
+            name,
+            seen=len(listing.files),
+            added=n["added"],
+            updated=n["updated"],
+            unchanged=n["unchanged"],
+            removed=n["removed"],
+            failed=n["failed"],
+            skipped=n["skipped"],
+            took_s=time.monotonic() - started,
+        )
+
+    def _known(
+        self, connection: Connection
+    ) -> tuple[int, dict[str, documents.KnownFile], dict[str, failures.FailedFile]]:
+        collection_id = collections.id_of(connection, self._collection.name)
+        return (
+            collection_id,
+            documents.stats(connection, collection_id),
+            failures.of_collection(connection, collection_id),
+        )
+
+    async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
+        # A file that moved is read before its old place is removed, so that its content stays; but what is gone must
+        # not stay findable while many new files are read.
+        remove_first = len(plan.read) > BATCH_DOCUMENTS
+        if remove_first:
+            await self._remove(plan, listing)
+        total = len(plan.read)
+        self._progress("index", 0, total, self._collection.name)
+        done = 0
+        outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
+        waiting = iter(plan.read)
+        async with asyncio.TaskGroup() as group:
+            # Two jobs a worker, so that the next one lies ready.
+            for _ in range(min(2 * self._pool.size, total)):
+                group.create_task(self._convert(waiting, known, outcomes))
+            while done < total:
+                batch = await _next_batch(outcomes, total - done)
+                await self._write(partial(self._store, batch))
+                done += len(batch)
+                self._progress("index", done, total, self._collection.name)
+        if not remove_first:
+            await self._remove(plan, listing)
+
+    async def _remove(self, plan: Plan, listing: Listing) -> None:
+        def work(connection: Connection) -> int:
+            now = time.time()
+            failures.forget(connection, self._id, [*plan.recovered, *plan.remove])
+            for kind, names in (("unreadable", listing.unreadable), ("bad_name", listing.undecodable)):
+                for path in names:
+                    message = names[path] if kind == "unreadable" else "the file's name is not valid UTF-8"
+                    failures.note(
+                        connection,
+                        self._id,
+                        path,
+                        stage="walk",
+                        kind=kind,
+                        message=message,
+                        stat=None,
+                        now=now,
+                    )
+            collections.note_sync(connection, self._id, now)
+            return documents.remove(connection, self._id, plan.remove, now=now)
+
+        self._counts["removed"] += await self._write(work)
+        self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
+
+    async def _convert(
+        self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes
+    ) -> None:
+        for path in paths:
+            await outcomes.put((path, await self._pool.run(self._job(path, known.get(path)))))
+
+    def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
+        return FileJob(
+            path=f"{self._collection.path.rstrip('/')}/{path}",
+            relative_path=path,
+            language=self._collection.language,
+            known_source_hash=known.reusable_hash if known else None,
+            max_bytes=int(self._limits.max_file_mb * 1024 * 1024),
+            max_characters=self._limits.max_characters,
+        )
+
+    def _store(self, batch: Batch, connection: Connection) -> None:
+        now = time.time()
+        for path, outcome in batch:
+            match outcome:
+                case Prepared():
+                    is_new = documents.put(connection, self._id, path, outcome, now=now)
+                    self._counts["added" if is_new else "updated"] += 1
+                case Unchanged():
+                    documents.touch(connection, self._id, path, outcome.stat)
+                    self._counts["unchanged"] += 1
+                case Failure():
+                    self._fail(connection, path, outcome, now)
+        # A failure that is over.
+        failures.forget(
+            connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)]
+        )
+
+    def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
+        if failure.kind == "vanished":
+            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now)
+            return
+        # What cannot be read may still be what it was; what was read and is no document has replaced what was.
+        if failure.stage != "read" or failure.kind in SKIP_KINDS:
+            documents.remove(connection, self._id, [path], now=now)
+        failures.note(
+            connection,
+            self._id,
+            path,
+            stage=failure.stage,
+            kind=failure.kind,
+            message=failure.message,
+            stat=failure.stat,
+            now=now,
+        )
+        self._counts["skipped" if failure.kind in SKIP_KINDS else "failed"] += 1
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._database.read(work))
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._database.write(work))
+
+
+async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
+    """Return outcomes until a batch is full or BATCH_SECONDS after its first one."""
+    batch = [await outcomes.get()]
+    characters = _size(batch[0])
+    deadline = asyncio.get_running_loop().time() + BATCH_SECONDS
+    while len(batch) < min(left, BATCH_DOCUMENTS) and characters < BATCH_CHARACTERS:
+        try:
+            async with asyncio.timeout_at(deadline):
+                item = await outcomes.get()
+        except TimeoutError:
+            break
+        batch.append(item)
+        characters += _size(item)
+    return batch
+
+
+def _size(item: tuple[str, Outcome]) -> int:
+    return len(item[1].markdown) if isinstance(item[1], Prepared) else 0

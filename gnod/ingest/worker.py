@@ -1,0 +1,255 @@
+"""A converter worker, `python -m gnod.ingest.worker`: reads jobs from a socket and answers them one by one.
+
+Expects the worst of files and of the libraries that read them. It limits its own memory, cannot open
+connections or start programs, dies with the daemon, and lets nothing but frames reach the socket. Time is the
+daemon's affair. Imports little: the readers load what they need when they need it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import resource
+import signal
+import socket
+import stat
+import sys
+import time
+from typing import NamedTuple
+
+from gnod.ingest import frames
+from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome, TextJob, Unchanged
+
+RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
+_READ_ATTEMPTS = 3
+_READ_PAUSE_S = 0.05
+_HEAVY_MODULES = ("markitdown", "pandas")
+_PR_SET_PDEATHSIG = 1
+_REFUSED = frozenset(
+    [
+        "socket.connect",
+        "socket.bind",
+        "socket.getaddrinfo",
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+        "os.fork",
+    ]
+)
+
+
+class Source(NamedTuple):
+    data: bytes
+    stat: FileStat
+
+
+class ReadFailed(Exception):  # noqa: N818 - named as in gnod.errors
+    """A file that cannot be had. `kind` and `message` as in Failure."""
+
+    def __init__(self, kind: str, message: str, stat: FileStat | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.stat = stat
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the socket `FD`, within `MEMORY_MB`, as long as `PARENT` lives."""
+    descriptor, memory_mb, parent = map(int, arguments)
+    with socket.socket(fileno=descriptor) as channel:
+        channel.setblocking(True)
+        _settle(memory_mb, parent)
+        serve(channel)
+    return 0
+
+
+def serve(channel: socket.socket) -> None:
+    """Answer jobs until the other end is closed."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        channel.sendall(frames.encode(frames.Ready()))
+        _silence()
+        while (request := frames.receive_request(channel)) is not None:
+            job = frames.job_of(request)
+            channel.sendall(frames.encode(frames.Taken(stat=_glance(job))))
+            del request  # a text job may be large
+            channel.sendall(_answer(perform(job)))
+
+
+def _glance(job: Job) -> FileStat | None:
+    if not isinstance(job, FileJob):
+        return None
+    try:
+        return _require_regular(os.stat(job.path))  # noqa: PTH116 - paths are bytes in disguise
+    except (OSError, ValueError, ReadFailed):
+        return None
+
+
+def _answer(outcome: Outcome) -> bytes:
+    heavy = any(module in sys.modules for module in _HEAVY_MODULES)
+    try:
+        return frames.encode(frames.Done(outcome=outcome, heavy=heavy))
+    except MemoryError:
+        failure = Failure(stage="prepare", kind="memory", message="There was not enough memory for the text.")
+    except (UnicodeEncodeError, frames.FrameError):
+        failure = Failure(stage="prepare", kind="failed", message="The text cannot be stored.")
+    return frames.encode(frames.Done(outcome=failure, heavy=True))
+
+
+def perform(job: Job) -> Outcome:
+    """Do one job. Never raises: what goes wrong with a file is an outcome."""
+    return _perform_file(job) if isinstance(job, FileJob) else _perform_text(job)
+
+
+def _perform_file(job: FileJob) -> Outcome:
+    stage = "read"
+    found: FileStat | None = None
+    try:
+        data, found = read_source(job.path, job.max_bytes)
+        source_hash = hashlib.sha256(data).hexdigest()
+        if source_hash == job.known_source_hash:
+            return Unchanged(source_hash=source_hash, stat=found)
+        stage = "convert"
+        from gnod.ingest.convert import convert
+
+        converted = convert(data, job.relative_path, max_characters=job.max_characters)
+        del data
+        stage = "prepare"
+        from gnod.ingest.prepare import prepare
+
+        return prepare(
+            converted,
+            relative_path=job.relative_path,
+            source_hash=source_hash,
+            stat=found,
+            language=job.language,
+        )
+    except ReadFailed as failure:
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+    except Exception as error:
+        return _failure(stage, error, found)
+
+
+def _perform_text(job: TextJob) -> Outcome:
+    try:
+        from gnod.ingest.convert import Converted
+        from gnod.ingest.prepare import prepare
+
+        return prepare(
+            Converted(markdown=job.text, mime="text/markdown", converter="markdown/1"),
+            relative_path=job.relative_path,
+            source_hash=hashlib.sha256(job.text.encode("utf-8", "replace")).hexdigest(),
+            stat=None,
+            language=job.language,
+            title=job.title,
+        )
+    except Exception as error:
+        return _failure("prepare", error, None)
+
+
+def _failure(stage: str, error: Exception, found: FileStat | None) -> Failure:
+    """Name what went wrong in words for the person whose file it is."""
+    from gnod.ingest.convert.result import ConversionFailed
+
+    if isinstance(error, ConversionFailed):
+        kind, message = error.kind, error.message
+    elif isinstance(error, MemoryError):
+        kind, message = "memory", "The file needs more memory than a converter may use."
+    elif isinstance(error, RecursionError):
+        kind, message = "failed", "The file is nested too deeply."
+    else:
+        kind, message = "failed", f"The file could not be processed ({type(error).__name__})."
+    return Failure(stage=stage, kind=kind, message=message, stat=found)
+
+
+def read_source(path: str, max_bytes: int) -> Source:
+    """Read a regular file that keeps still while it is read. Raises ReadFailed."""
+    for attempt in range(_READ_ATTEMPTS):
+        if attempt:
+            time.sleep(_READ_PAUSE_S)
+        try:
+            source = _read_once(path, max_bytes)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ReadFailed("vanished", "The file is no longer there.") from error
+        except PermissionError as error:
+            raise ReadFailed("unreadable", "There is no permission to read the file.") from error
+        except OSError as error:
+            raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
+        if source is not None:
+            return source
+    raise ReadFailed("unstable", "The file changed while it was being read.")
+
+
+def _read_once(path: str, max_bytes: int) -> Source | None:
+    """Return the file, or None if it changed meanwhile."""
+    # To open some devices is to use them: look first. The second look is at what was opened.
+    _require_regular(os.stat(path))  # noqa: PTH116
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123
+        before = _require_regular(os.fstat(descriptor))
+        if before.size > max_bytes:
+            size = f"The file has {before.size:,} bytes; the limit is {max_bytes:,}."
+            raise ReadFailed("too_large", size, before)
+        parts: list[bytes] = []
+        left = before.size + 1  # one more than it should have: it may be growing
+        while left > 0 and (part := file.read(left)):
+            parts.append(part)
+            left -= len(part)
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        after = _require_regular(os.fstat(descriptor))
+    return Source(data, after) if before == after and len(data) == before.size else None
+
+
+def _require_regular(found: os.stat_result) -> FileStat:
+    if not stat.S_ISREG(found.st_mode):
+        raise ReadFailed("not_a_file", "This is not a regular file.")
+    return FileStat(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _settle(memory_mb: int, parent: int) -> None:
+    """Limit what this process can do and how it is scheduled."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the daemon answers it
+    _die_with(parent)
+    with contextlib.suppress(OSError):
+        os.nice(10)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(
+        OSError, ValueError
+    ):  # macOS has it and does not keep it: the daemon watches too
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    sys.addaudithook(_refuse)
+
+
+def _die_with(parent: int) -> None:
+    """Ask Linux for SIGKILL when the daemon dies. Elsewhere the end of the socket's stream says so, later."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit(0)  # it died before it could be asked
+
+
+def _refuse(event: str, arguments: tuple[object, ...]) -> None:
+    """Documents ask for remote images, style sheets and programs. None of that is a converter's business."""
+    del arguments
+    if event in _REFUSED:
+        raise PermissionError(f"a converter may not use {event}")
+
+
+def _silence() -> None:
+    """Libraries print and warn; standard error stays open until here, for a start that fails."""
+    import logging
+    import warnings
+
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

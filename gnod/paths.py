@@ -1,0 +1,109 @@
+"""Where things live on this machine. Knows environment variables and nothing of their contents.
+
+Part of every client's start-up, so it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+from gnod.errors import InvalidName, SocketPathTooLong
+
+DEFAULT_INDEX = "default"
+
+# sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.
+SOCKET_PATH_LIMIT = 103 if sys.platform == "darwin" else 107
+
+_INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """The resolved folders and files of one index."""
+
+    index: str
+    config_dir: Path
+    data_dir: Path
+    cache_dir: Path
+    socket: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.config_dir / "index.yml"
+
+    @property
+    def database(self) -> Path:
+        return self.data_dir / f"index-{self.index}.sqlite"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.data_dir / f"index-{self.index}.lock"
+
+    @property
+    def log_file(self) -> Path:
+        return self.data_dir / "logs" / f"gnod-{self.index}.log"
+
+    @property
+    def models_dir(self) -> Path:
+        return self.cache_dir / "models"
+
+
+def resolve(index: str | None = None) -> Places:
+    """Return the places of `index` (default: `GNO_INDEX`, else "default").
+
+    `GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR` and `GNO_SOCKET` override the platform's own folders.
+    Raises InvalidName for an index name that cannot be part of a file name.
+    """
+    index = index or os.environ.get("GNO_INDEX") or DEFAULT_INDEX
+    if not _INDEX_NAME.match(index):
+        raise InvalidName(
+            f"index name {index!r} is not valid: use letters, digits, '-' and '_', at most 64, starting with a letter or digit"
+        )
+    cache_dir = _folder("GNO_CACHE_DIR", "cache")
+    return Places(
+        index=index,
+        config_dir=_folder("GNO_CONFIG_DIR", "config"),
+        data_dir=_folder("GNO_DATA_DIR", "data"),
+        cache_dir=cache_dir,
+        socket=_socket(index, cache_dir),
+    )
+
+
+def check_socket_path(path: Path) -> None:
+    """Raise SocketPathTooLong when the operating system cannot bind or connect to `path`."""
+    length = len(os.fsencode(path))
+    if length > SOCKET_PATH_LIMIT:
+        raise SocketPathTooLong(
+            f"the socket path is {length} bytes long and the system allows {SOCKET_PATH_LIMIT}: {path}. "
+            "Set GNO_SOCKET to a shorter path",
+            {"path": str(path), "length": length, "limit": SOCKET_PATH_LIMIT},
+        )
+
+
+def _folder(variable: str, kind: str) -> Path:
+    if value := os.environ.get(variable):
+        return Path(value).expanduser().absolute()
+    if sys.platform == "darwin":
+        home = Path.home()
+        if kind == "cache":
+            return home / "Library/Caches/gno"
+        return home / "Library/Application Support/gno" / kind
+    xdg, fallback = {
+        "config": ("XDG_CONFIG_HOME", ".config"),
+        "data": ("XDG_DATA_HOME", ".local/share"),
+        "cache": ("XDG_CACHE_HOME", ".cache"),
+    }[kind]
+    base = os.environ.get(xdg)
+    return (Path(base) if base and Path(base).is_absolute() else Path.home() / fallback) / "gno"
+
+
+def _socket(index: str, cache_dir: Path) -> Path:
+    if value := os.environ.get("GNO_SOCKET"):
+        return Path(value).expanduser().absolute()
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    base = Path(runtime) / "gno" if runtime and Path(runtime).is_dir() else cache_dir
+    return base / f"{index}.sock"

@@ -1,0 +1,108 @@
+"""Keyword search over whole documents: from a query to ranked documents. Source: BM25, Robertson & Zaragoza 2009.
+
+Depends on the store and the analyser; knows no snippets, no wire and no files.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.pipeline import expression, query_language
+from gnod.pipeline.expression import Expression
+from gnod.store import documents, fulltext
+from gnod.store.database import Connection
+from gnod.store.filters import Filters
+
+# Documents that hold every word of the query come ahead where scores are close: within a tenth.
+ALL_WORDS_BONUS = 0.1
+_MIN_DEPTH = 100
+
+
+class Ranked(NamedTuple):
+    """`score` is in [0, 1], normalised over the result set; `bm25` is raw; larger is better in both."""
+
+    document_id: int
+    score: float
+    bm25: float
+    has_every_word: bool
+
+
+class LexicalResult(NamedTuple):
+    """`total` counts all matches; `expression` is what was looked for, for snippets and explanations."""
+
+    ranked: list[Ranked]
+    total: int
+    expression: Expression
+    analyzers: list[Analyzer]
+
+
+def search(
+    connection: Connection, query: str, filters: Filters, *, limit: int, min_score: float = 0.0
+) -> LexicalResult:
+    """Return the best `limit` documents. Raises QuerySyntaxError."""
+    analyzers = analyzers_of_index(connection)
+    wanted = expression.build(query_language.parse(query), analyzers)
+    required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
+    depth = max(_MIN_DEPTH, 2 * limit)
+    matches = fulltext.search(
+        connection, wanted.terms(), filters, depth, required=required, excluded=excluded
+    )
+    total = len(matches)
+    if total >= depth:
+        total = fulltext.count(connection, wanted.any_word(), filters, required=required, excluded=excluded)
+    ranked = normalised(_with_bonus(connection, matches, wanted)[:limit])
+    return LexicalResult([r for r in ranked if r.score >= min_score], total, wanted, analyzers)
+
+
+def normalised(ranked: list[Ranked]) -> list[Ranked]:
+    """Scale scores over the result set: best 1, worst 0; all equal, all 1."""
+    if not ranked:
+        return []
+    best, worst = max(r.score for r in ranked), min(r.score for r in ranked)
+    if best == worst:
+        return [r._replace(score=1.0) for r in ranked]
+    return [r._replace(score=(r.score - worst) / (best - worst)) for r in ranked]
+
+
+def analyzers_of_index(connection: Connection) -> list[Analyzer]:
+    """Return one analyser for each language that the index holds: a query is too short to tell its own. They belong
+    to the calling thread."""
+    version = connection.execute("PRAGMA data_version").fetchone()
+    key = (id(connection), version)
+    if getattr(_per_thread, "key", None) != key:
+        held = {stemming_language(language) for language in documents.distinct_languages(connection)}
+        _per_thread.languages = sorted(held | {DEFAULT_LANGUAGE})
+        _per_thread.key = key
+    return [_analyzer(language) for language in _per_thread.languages]
+
+
+def _with_bonus(connection: Connection, matches: list[fulltext.Match], wanted: Expression) -> list[Ranked]:
+    every_word = wanted.every_word()
+    if every_word is None or not matches:
+        return [Ranked(m.document_id, m.score, m.score, True) for m in matches]
+    whole = fulltext.matching(connection, every_word)
+    ranked = [
+        Ranked(
+            m.document_id,
+            m.score * (1 + ALL_WORDS_BONUS * (m.document_id in whole)),
+            m.score,
+            m.document_id in whole,
+        )
+        for m in matches
+    ]
+    return sorted(ranked, key=lambda r: -r.score)  # stable: ties stay in docid order
+
+
+def _analyzer(language: str) -> Analyzer:
+    known: dict[str, Analyzer] | None = getattr(_per_thread, "analyzers", None)
+    if known is None:
+        known = _per_thread.analyzers = {}
+    if language not in known:
+        known[language] = Analyzer(language)
+    return known[language]
+
+
+_per_thread = threading.local()

@@ -1,0 +1,128 @@
+"""Find the document that a reference means: `gno://` address, `#docid`, `collection/path`, or a path on disk."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import NamedTuple
+
+from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidReference, PathOutsideRoot
+from gnod.globs import glob_pattern
+from gnod.store import documents
+from gnod.store.collections import all_collections
+from gnod.store.database import Connection
+from gnod.store.documents import Document
+from gnod.types import SCHEME, format_uri, parse_uri
+
+_DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
+_LINE = re.compile(r":(\d{1,9})\Z")
+_GLOB_CHARACTERS = re.compile(r"[*?\[{]")
+_MAX_PROPOSALS = 3
+
+
+class Resolved(NamedTuple):
+    """`line` is the reference's `:LINE`, if it had one."""
+
+    document: Document
+    line: int | None
+
+
+def resolve(connection: Connection, reference: str) -> Resolved:
+    """Return the document. Raises DocumentNotFound with proposals, AmbiguousReference with the candidates,
+    PathOutsideRoot for a path on disk that no collection holds, InvalidReference."""
+    if document := _find(connection, reference):
+        return Resolved(document, None)
+    if match := _LINE.search(reference):
+        document = _find(connection, reference[: match.start()])
+        if document:
+            return Resolved(document, int(match[1]))
+    raise _not_found(connection, reference)
+
+
+def matching(connection: Connection, pattern: str) -> list[tuple[str, str]]:
+    """Return (collection, path) of the documents that a glob over `collection/path` matches, in order."""
+    glob = glob_pattern(pattern.removeprefix(SCHEME))
+    return [
+        (collection, path)
+        for _, collection, path in documents.addresses(connection)
+        if glob.fullmatch(f"{collection}/{path}")
+    ]
+
+
+def is_glob(reference: str) -> bool:
+    return bool(_GLOB_CHARACTERS.search(reference))
+
+
+def places_of(connection: Connection, path: str) -> list[tuple[str, str]]:
+    """Return (collection, relative path) for every collection whose folder holds the absolute `path`."""
+    found = []
+    for collection in all_collections(connection):
+        root = collection.path.rstrip("/") + "/"
+        if path.startswith(root):
+            found.append((collection.name, path[len(root) :].rstrip("/")))
+    return found
+
+
+def scope(reference: str | None) -> tuple[str | None, str]:
+    """Return (collection, prefix) of a scope for listing; (None, "") is everything. Raises InvalidReference."""
+    if not reference or reference == "/":
+        return None, ""
+    if reference.startswith(SCHEME):
+        return parse_uri(reference)
+    collection, _, prefix = reference.partition("/")
+    return collection.removesuffix(":"), prefix
+
+
+def _find(connection: Connection, reference: str) -> Document | None:
+    if reference.startswith("#"):
+        return _by_docid(connection, reference)
+    if reference.startswith(SCHEME):
+        return documents.by_path(connection, *parse_uri(reference))
+    if reference.startswith("/"):
+        places = places_of(connection, reference)
+        if not places:
+            raise PathOutsideRoot(
+                f"{reference} is in none of the collections' folders; `gnoctl collection list` shows them",
+                {"path": reference},
+            )
+        return next((d for place in places if (d := documents.by_path(connection, *place))), None)
+    collection, slash, path = reference.partition("/")
+    if slash and (document := documents.by_path(connection, collection, path)):
+        return document
+    return _by_docid(connection, reference) if _DOCID.match(reference) else None
+
+
+def _by_docid(connection: Connection, reference: str) -> Document | None:
+    match = _DOCID.match(reference)
+    if not match:
+        raise InvalidReference(
+            f"{reference!r} is not a docid: '#' and 6 or more hexadecimal digits", {"reference": reference}
+        )
+    candidates = documents.by_docid(connection, match[1].lower())
+    if len({d.source_hash for d in candidates}) > 1:
+        uris = [format_uri(d.collection, d.path) for d in candidates]
+        raise AmbiguousReference(
+            f"{reference} could be {len(candidates)} documents: {', '.join(uris[:5])}; give more digits, or the address",
+            {"candidates": uris},
+        )
+    # Copies of one file have one docid and one text.
+    return candidates[0] if candidates else None
+
+
+def _not_found(connection: Connection, reference: str) -> DocumentNotFound:
+    proposals = _proposals(connection, reference)
+    hint = f"; did you mean {' or '.join(proposals)}?" if proposals else "; `gnoctl ls` lists what is indexed"
+    return DocumentNotFound(
+        f"no document '{reference}' in the index{hint}", {"reference": reference, "proposals": proposals}
+    )
+
+
+def _proposals(connection: Connection, reference: str) -> list[str]:
+    wanted = _LINE.sub("", reference).removeprefix(SCHEME)
+    if wanted.startswith("#"):
+        return []
+    name = wanted.rpartition("/")[2].lower()
+    addresses = [f"{collection}/{path}" for _, collection, path in documents.addresses(connection)]
+    same_name = [address for address in addresses if address.rpartition("/")[2].lower() == name]
+    close = same_name or difflib.get_close_matches(wanted, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
+    return close[:_MAX_PROPOSALS]

@@ -1,0 +1,157 @@
+"""Cut a byte stream into messages and back. Pure: bytes in, bytes out; knows no sockets and no JSON.
+
+Two framings share one socket; the first byte of a connection chooses, and answers mirror it:
+
+* ``{`` or ``[``: one message a line (``nc -U``, shells, gnoctl)
+* ``C``: headers as in the Language Server Protocol 3.17, ``Content-Length: N\\r\\n\\r\\n`` (editors)
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from gnod.errors import LimitExceeded, ParseError
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_HEADER_BYTES = 8 * 1024
+
+_BLANK = b" \t\r\n"  # JSON's own idea of whitespace
+_CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\Z", re.IGNORECASE)
+_HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:[^\r\n]*\Z")
+
+
+class Framing(Enum):
+    LINES = "lines"
+    HEADERS = "headers"
+
+
+def encode(payload: bytes, framing: Framing) -> bytes:
+    """Return `payload` (one JSON text without newlines) ready to be written."""
+    if framing is Framing.LINES:
+        return payload + b"\n"
+    return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
+
+
+class Framer:
+    """Collects bytes in any split and hands out whole payloads.
+
+    A fault in the framing itself (ParseError, LimitExceeded) cannot be recovered from, because the place of
+    the next message is unknown: the connection must be closed. It is raised by the call that finds it, unless
+    that call has payloads to return: then it waits in `fault`, so that the same bytes give the same payloads
+    in any split. Every later call raises it again.
+    """
+
+    def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        self.framing: Framing | None = None
+        self.fault: ParseError | LimitExceeded | None = None
+        self._max = max_message_bytes
+        self._buffer = bytearray()
+        self._scanned = 0  # bytes already searched for a line end: a slow sender must not cost O(n²)
+        self._body_length: int | None = None
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take `data` and return the payloads that are complete now, in order."""
+        if self.fault is not None:
+            raise self.fault
+        self._buffer += data
+        payloads: list[bytes] = []
+        try:
+            while (payload := self._next()) is not None:
+                payloads.append(payload)
+        except (ParseError, LimitExceeded) as fault:
+            self.fault = fault
+            self._buffer.clear()
+            if not payloads:
+                raise
+        return payloads
+
+    def finish(self) -> list[bytes]:
+        """Take the end of the stream: a last line needs no newline; an unfinished body is a ParseError."""
+        if self.framing is Framing.LINES:
+            return self.feed(b"\n")
+        if self.fault is None and self.is_mid_message:
+            self.fault = ParseError("the stream ended inside a message")
+        if self.fault is not None:
+            raise self.fault
+        return []
+
+    @property
+    def is_mid_message(self) -> bool:
+        """Whether the peer owes the rest of a message that it began."""
+        return bool(self._buffer) or self._body_length is not None
+
+    def _next(self) -> bytes | None:
+        if self.framing is None and not self._choose():
+            return None
+        return self._next_line() if self.framing is Framing.LINES else self._next_with_headers()
+
+    def _choose(self) -> bool:
+        stripped = self._buffer.lstrip(_BLANK)
+        if not stripped:
+            self._buffer.clear()
+            return False
+        self._buffer = stripped
+        first = bytes(stripped[:1])
+        if first in (b"C", b"c"):
+            self.framing = Framing.HEADERS
+        else:
+            # Whatever else it is, it is answered in lines; what is no JSON at all is refused before it grows.
+            self.framing = Framing.LINES
+            if first not in (b"{", b"["):
+                raise ParseError(
+                    "a connection starts with '{' (one message a line) or with Content-Length headers"
+                )
+        return True
+
+    def _next_line(self) -> bytes | None:
+        while True:
+            end = self._buffer.find(b"\n", self._scanned)
+            if end < 0:
+                self._scanned = len(self._buffer)
+                self._check_size(self._scanned)
+                return None
+            self._check_size(end)
+            line = bytes(self._buffer[:end]).strip(_BLANK)
+            del self._buffer[: end + 1]
+            self._scanned = 0
+            if line:
+                return line
+
+    def _next_with_headers(self) -> bytes | None:
+        if self._body_length is None:
+            end = self._buffer.find(b"\r\n\r\n", max(0, self._scanned - 3))
+            # + 3: without its last byte the blank line is not found yet, however the bytes are split.
+            if end > MAX_HEADER_BYTES or (end < 0 and len(self._buffer) > MAX_HEADER_BYTES + 3):
+                raise LimitExceeded(f"message headers are longer than {MAX_HEADER_BYTES} bytes")
+            if end < 0:
+                self._scanned = len(self._buffer)
+                return None
+            self._body_length = _content_length(bytes(self._buffer[:end]))
+            self._check_size(self._body_length)
+            del self._buffer[: end + 4]
+            self._scanned = 0
+        if len(self._buffer) < self._body_length:
+            return None
+        payload = bytes(self._buffer[: self._body_length])
+        del self._buffer[: self._body_length]
+        self._body_length = None
+        return payload
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max:
+            raise LimitExceeded(f"a message may have {self._max} bytes at most", {"limit_bytes": self._max})
+
+
+def _content_length(block: bytes) -> int:
+    lengths = set()
+    for header in block.split(b"\r\n"):
+        if not _HEADER.match(header):
+            raise ParseError("malformed message header")
+        if match := _CONTENT_LENGTH.match(header):
+            lengths.add(int(match[1]))
+        elif header.lower().startswith(b"content-length"):
+            raise ParseError("Content-Length is not a number")
+    if len(lengths) != 1:
+        raise ParseError("message headers need exactly one Content-Length")
+    return lengths.pop()

@@ -1,0 +1,52 @@
+"""The list of methods: name, types, a line of help. The dispatcher, OpenRPC and the docs are made from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gnod.protocol import params as p
+from gnod.protocol import results as r
+
+
+class Method(NamedTuple):
+    """`result` is the struct that answers, or `dict` for `rpc.discover`, whose schema is OpenRPC's own."""
+
+    name: str
+    params: type[p.Params]
+    result: type[r.Result] | type[dict[str, object]]
+    summary: str
+
+
+_ALL = [
+    Method("search.lexical", p.SearchLexicalParams, r.SearchResult, "Find documents by keyword."),
+    Method("document.get", p.DocumentGetParams, r.DocumentText, "Return one document's text, or some lines."),
+    Method(
+        "document.multi_get", p.DocumentMultiGetParams, r.DocumentMultiGetResult, "Return several documents."
+    ),
+    Method("document.list", p.DocumentListParams, r.DocumentListResult, "List documents in path order."),
+    Method("collection.add", p.CollectionAddParams, r.CollectionAddResult, "Add a folder."),
+    Method("collection.remove", p.CollectionRemoveParams, r.CollectionRemoveResult, "Forget a folder."),
+    Method(
+        "collection.rename", p.CollectionRenameParams, r.CollectionRenameResult, "Give a folder another name."
+    ),
+    Method("collection.list", p.NoParams, r.CollectionListResult, "List the folders."),
+    Method("context.add", p.ContextAddParams, r.ContextAddResult, "Say what a scope is about."),
+    Method("context.list", p.NoParams, r.ContextListResult, "List the contexts."),
+    Method("context.remove", p.ContextRemoveParams, r.ContextRemoveResult, "Remove contexts of a scope."),
+    Method(
+        "index.init",
+        p.NoParams,
+        r.IndexInitResult,
+        "Create the config file if it is missing; name the places.",
+    ),
+    Method("index.sync", p.IndexSyncParams, r.IndexSyncResult, "Make the index equal the disk now."),
+    Method("index.status", p.IndexStatusParams, r.IndexStatusResult, "Compare the index with the disk."),
+    Method("index.why", p.IndexWhyParams, r.IndexWhyResult, "Say all that is known of one path."),
+    Method("index.cleanup", p.NoParams, r.IndexCleanupResult, "Drop what nothing refers to, and compact."),
+    Method("daemon.status", p.NoParams, r.DaemonStatusResult, "Describe the running process."),
+    Method("daemon.shutdown", p.NoParams, r.DaemonShutdownResult, "Stop the daemon after answering."),
+    Method("doctor.run", p.NoParams, r.DoctorResult, "Check everything that gnod depends on."),
+    Method("rpc.discover", p.NoParams, dict[str, object], "Return this list as an OpenRPC document."),
+]
+
+METHODS: dict[str, Method] = {method.name: method for method in _ALL}

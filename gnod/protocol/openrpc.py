@@ -1,0 +1,144 @@
+"""The list of methods as an OpenRPC 1.3 document, made from the types. Knows no daemon.
+
+Source: https://spec.open-rpc.org. What OpenRPC has no word for (framing, progress, cancelling) is
+in `x-` fields.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any
+
+import msgspec
+
+import gnod
+from gnod import errors
+from gnod.protocol import framing, jsonrpc
+from gnod.protocol.methods import METHODS, Method
+from gnod.protocol.params import CancelParams, Params
+from gnod.protocol.results import ProgressParams, Result
+
+VERSION = "1.3.2"
+
+_META_SCHEMA = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
+_REFERENCE = "#/components/schemas/{name}"
+
+# A piece of the document; what is in it is JSON Schema's affair.
+Schema = dict[str, Any]
+
+
+def document(methods: Mapping[str, Method] = METHODS) -> dict[str, object]:
+    """Return the document as plain data."""
+    schemas = _schemas(methods)
+    described = [_method(method, schemas[method.params.__name__]) for method in methods.values()]
+    # Parameters are listed one by one: nothing refers to the structs around them.
+    for method in methods.values():
+        schemas.pop(method.params.__name__, None)
+    return {
+        "openrpc": VERSION,
+        "info": {
+            "title": "gnod",
+            "version": gnod.__version__,
+            "description": "Local knowledge search over a Unix stream socket, in JSON-RPC 2.0.",
+            "license": {"name": "MIT"},
+        },
+        "methods": described,
+        "components": {"schemas": schemas, "errors": _errors()},
+        "x-framing": _framing(),
+        "x-notifications": _notifications(),
+    }
+
+
+def _schemas(methods: Mapping[str, Method]) -> dict[str, Schema]:
+    types: list[type] = [CancelParams, ProgressParams]
+    for method in methods.values():
+        types += [method.params, *([method.result] if _is_struct(method) else [])]
+    _, components = msgspec.json.schema_components(types, schema_hook=_any_value, ref_template=_REFERENCE)
+    return components
+
+
+def _any_value(_type: type) -> Schema:
+    """Describe `object`, the only type of ours that msgspec has no schema for (it takes {} as no answer)."""
+    return {"description": "any JSON value"}
+
+
+def _is_struct(method: Method) -> bool:
+    return issubclass(method.result, Result) if isinstance(method.result, type) else False
+
+
+def _method(method: Method, params: Schema) -> Schema:
+    described: Schema = {"name": method.name, "summary": method.summary}
+    if notes := _notes(method.params):
+        described["description"] = notes
+    return described | {
+        "paramStructure": "by-name",
+        "params": _params(params),
+        "result": _result(method),
+        "errors": [{"$ref": f"#/components/errors/{cls.__name__}"} for cls in _error_classes()],
+    }
+
+
+def _notes(params: type[Params]) -> str:
+    """Return what the struct says of its parameters, or else the nearest one that it extends."""
+    own = takewhile(lambda cls: cls is not Params, params.__mro__)
+    return next((inspect.cleandoc(cls.__doc__) for cls in own if cls.__doc__), "")
+
+
+def _params(struct: Schema) -> list[Schema]:
+    required = struct.get("required", [])
+    listed = [
+        {"name": name, "required": name in required, "schema": schema}
+        for name, schema in struct["properties"].items()
+    ]
+    return sorted(listed, key=lambda param: not param["required"])  # OpenRPC: the required ones come first
+
+
+def _result(method: Method) -> Schema:
+    if not _is_struct(method):
+        return {"name": "OpenRPC Schema", "schema": {"$ref": _META_SCHEMA}}
+    name = method.result.__name__
+    return {"name": name, "schema": {"$ref": _REFERENCE.format(name=name)}}
+
+
+def _error_classes() -> list[type[errors.GnoError]]:
+    """Return every error class that has a number of its own, by number."""
+    return [errors.CLASSES[code] for code in sorted(errors.CLASSES)]
+
+
+def _errors() -> dict[str, Schema]:
+    return {
+        cls.__name__: {
+            "code": cls.code,
+            "message": (inspect.cleandoc(cls.__dict__.get("__doc__") or "") or cls.kind.replace("_", " ")),
+            "data": {"kind": cls.kind},
+        }
+        for cls in _error_classes()
+    }
+
+
+def _framing() -> Schema:
+    return {
+        "transport": "unix stream socket",
+        "lines": "first byte '{' or '[': one JSON message a line",
+        "headers": "first byte 'C': Content-Length headers as in the Language Server Protocol 3.17",
+        "maxMessageBytes": framing.MAX_MESSAGE_BYTES,
+    }
+
+
+def _notifications() -> list[Schema]:
+    return [
+        {
+            "name": jsonrpc.CANCEL_METHOD,
+            "direction": "to the daemon",
+            "summary": f"Cancel a request; it is answered with error {errors.RequestCancelled.code}.",
+            "params": {"$ref": _REFERENCE.format(name=CancelParams.__name__)},
+        },
+        {
+            "name": jsonrpc.PROGRESS_METHOD,
+            "direction": "to the client",
+            "summary": "How far a request has come that was given a progress_token.",
+            "params": {"$ref": _REFERENCE.format(name=ProgressParams.__name__)},
+        },
+    ]

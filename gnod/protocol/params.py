@@ -1,0 +1,135 @@
+"""What each method takes. The structs are the validation: unknown names and wrong types are refused."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+ProgressToken = int | str
+
+Limit = Annotated[int, Meta(ge=1, le=1000)]
+UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
+LineNumber = Annotated[int, Meta(ge=1)]
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The base of all parameters. `progress_token` asks for `$/progress` notifications that carry it."""
+
+    progress_token: ProgressToken | None = None
+
+
+class NoParams(Params, frozen=True, kw_only=True):
+    pass
+
+
+class SearchParams(Params, frozen=True, kw_only=True):
+    """A query and the filters that every search knows. Empty filters let everything through.
+
+    Dates are ISO 8601 (`2026-11-21`, with or without time) or an age like `7d`, `12h`, `3w`, `1y`.
+    `types` matches the frontmatter's `type`; `author` is a case-insensitive part of its `author`.
+    """
+
+    query: Annotated[str, Meta(max_length=4096)]
+    limit: Limit = 10
+    min_score: UnitScore = 0.0
+    collections: list[str] = []
+    tags_all: list[str] = []
+    tags_any: list[str] = []
+    languages: list[str] = []
+    types: list[str] = []
+    path_prefix: str | None = None
+    author: str | None = None
+    since: str | None = None
+    until: str | None = None
+    full: bool = False
+    explain: bool = False
+
+
+class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
+    pass
+
+
+class DocumentGetParams(Params, frozen=True, kw_only=True):
+    """`ref`: `gno://collection/path`, `#docid` (6 hex digits or more), `collection/path`, or a path on disk;
+    all but a docid may end in `:LINE`."""
+
+    ref: Annotated[str, Meta(min_length=1, max_length=8192)]
+    start_line: LineNumber | None = None
+    max_lines: Annotated[int, Meta(ge=1)] | None = None
+
+
+class DocumentMultiGetParams(Params, frozen=True, kw_only=True):
+    """`refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`)."""
+
+    refs: Annotated[list[str], Meta(min_length=1, max_length=1000)]
+    max_bytes: Annotated[int, Meta(ge=1)] = 10240
+    limit: Limit = 100
+
+
+class DocumentListParams(Params, frozen=True, kw_only=True):
+    """`scope`: a collection, `collection/prefix`, or a `gno://` address; everything when absent."""
+
+    scope: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    offset: Annotated[int, Meta(ge=0)] = 0
+
+
+class CollectionAddParams(Params, frozen=True, kw_only=True):
+    """`name` defaults to the folder's own, made valid."""
+
+    path: str
+    name: str | None = None
+    pattern: str = "**/*"
+    include: list[str] = []
+    exclude: list[str] | None = None
+    language: str | None = None
+    update_command: str | None = None
+    gitignore: bool = True
+
+
+class CollectionRemoveParams(Params, frozen=True, kw_only=True):
+    name: str
+
+
+class CollectionRenameParams(Params, frozen=True, kw_only=True):
+    name: str
+    new_name: str
+
+
+class ContextAddParams(Params, frozen=True, kw_only=True):
+    """`scope`: `/` for everything, `collection:`, or `gno://collection/prefix`."""
+
+    scope: str
+    text: Annotated[str, Meta(min_length=1, max_length=10_000)]
+
+
+class ContextRemoveParams(Params, frozen=True, kw_only=True):
+    """Without `text`, every context of the scope goes."""
+
+    scope: str
+    text: str | None = None
+
+
+class IndexSyncParams(Params, frozen=True, kw_only=True):
+    """`collections`: all when empty. `update`: run each collection's update command first."""
+
+    collections: list[str] = []
+    update: bool = False
+
+
+class IndexStatusParams(Params, frozen=True, kw_only=True):
+    """`errors`: list the files that failed."""
+
+    errors: bool = False
+
+
+class IndexWhyParams(Params, frozen=True, kw_only=True):
+    """`path`: absolute, or any reference that `document.get` takes."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=8192)]
+
+
+class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
+    id: int | str | float | None

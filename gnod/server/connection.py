@@ -1,0 +1,271 @@
+"""One client: reads messages, runs its requests side by side, writes the answers. Knows no methods.
+
+Every amount that a client could make grow is bounded: the message, the requests in flight, the output that it
+does not read, the time that half a message may take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw, UnsetType
+
+from gnod.errors import GnoError, InvalidRequest, LimitExceeded, RequestCancelled, ShuttingDown, TimedOut
+from gnod.protocol.framing import MAX_MESSAGE_BYTES, Framer, Framing, encode
+from gnod.protocol.jsonrpc import (
+    CANCEL_METHOD,
+    PROGRESS_METHOD,
+    BadRequestError,
+    Request,
+    RequestId,
+    decode_request,
+    encode_batch,
+    encode_call,
+    encode_error,
+    split_batch,
+)
+from gnod.protocol.params import CancelParams
+from gnod.protocol.results import ProgressParams
+from gnod.server.call import Call
+from gnod.server.dispatcher import Dispatcher
+from gnod.server.peer import peer_is_gone
+from gnod.server.stats import Stats
+
+READ_BYTES = 64 * 1024
+PROGRESS_ROOM_BYTES = 64 * 1024  # with more than this unread, progress is dropped
+TURN_MESSAGES = 64
+PEER_CHECK_S = 0.25
+CLOSE_TIMEOUT_S = 1.0
+
+_log = logging.getLogger(__name__)
+_cancel_params = msgspec.json.Decoder(CancelParams)
+
+
+class Limits(NamedTuple):
+    """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: how long a
+    message may take from its first byte to its last; between messages a connection may idle for ever."""
+
+    message_bytes: int = MAX_MESSAGE_BYTES
+    in_flight: int = 64
+    connections: int = 256
+    write_timeout_s: float = 30.0
+    message_timeout_s: float = 60.0
+
+
+@dataclass(eq=False)
+class _Running:
+    """A request in flight. `reason` is why it was cancelled, once it was."""
+
+    id: RequestId | UnsetType
+    task: asyncio.Task[bytes]
+    reason: GnoError | None = None
+
+    def cancel(self, reason: GnoError) -> None:
+        if not self.task.done():
+            self.reason = self.reason or reason
+            self.task.cancel()
+
+    def is_running_as(self, request_id: object) -> bool:
+        if request_id is None or isinstance(request_id, UnsetType) or self.task.done():
+            return False
+        return type(self.id) is type(request_id) and self.id == request_id  # 1, 1.0 and "1" are three ids
+
+    async def response(self) -> bytes | None:
+        """Return the bytes to send, or None for a notification, which is never answered."""
+        await asyncio.wait([self.task])
+        if isinstance(self.id, UnsetType):
+            return None
+        if self.task.cancelled():
+            return encode_error(self.id, self.reason or RequestCancelled("the request was cancelled"))
+        return self.task.result()
+
+
+class Connection:
+    """Owns the two ends of one stream until `run` returns."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        dispatcher: Dispatcher,
+        stats: Stats,
+        limits: Limits,
+    ) -> None:
+        self.stopping = False
+        self.deliveries: set[asyncio.Task[None]] = set()
+        self._reader = reader
+        self._writer = writer
+        self._dispatcher = dispatcher
+        self._stats = stats
+        self._limits = limits
+        self._framer = Framer(limits.message_bytes)
+        self._running: set[_Running] = set()
+        self._message_deadline: float | None = None
+
+    async def run(self) -> None:
+        """Serve the client until it goes, misbehaves, or this task is cancelled."""
+        try:
+            await self._read_messages()
+            await self._finish_deliveries()
+        except ConnectionError as error:
+            _log.debug("connection.lost", extra={"fields": {"reason": type(error).__name__}})
+        finally:
+            await self._close()
+
+    def cancel_requests(self, reason: GnoError) -> None:
+        """Cancel what is in flight; each request is answered with `reason`, if anybody still listens."""
+        for running in self._running:
+            running.cancel(reason)
+
+    async def _read_messages(self) -> None:
+        try:
+            while True:
+                data = await self._read()
+                payloads = self._framer.feed(data) if data else self._framer.finish()
+                self._set_deadline(has_progressed=bool(payloads))
+                for count, payload in enumerate(payloads, start=1):
+                    await self._accept(payload)
+                    if count % TURN_MESSAGES == 0:
+                        await asyncio.sleep(0)  # thousands of tiny messages must not keep others waiting
+                if self._framer.fault is not None:
+                    raise self._framer.fault
+                if not data:
+                    return
+        except GnoError as fault:  # where the next message begins is unknown: say so and stop reading
+            await self._send(encode_error(None, fault))
+
+    async def _read(self) -> bytes:
+        try:
+            async with asyncio.timeout_at(self._message_deadline):
+                return await self._reader.read(READ_BYTES)
+        except TimeoutError:
+            timeout_s = self._limits.message_timeout_s
+            raise TimedOut(f"a message took longer than {timeout_s:g} s to arrive") from None
+
+    def _set_deadline(self, *, has_progressed: bool) -> None:
+        if not self._framer.is_mid_message:
+            self._message_deadline = None
+        elif has_progressed or self._message_deadline is None:
+            self._message_deadline = asyncio.get_running_loop().time() + self._limits.message_timeout_s
+
+    async def _accept(self, payload: bytes) -> None:
+        """Begin everything in one message. What is refused at once is also answered here, so that a client
+        that sends and never reads is no longer read from."""
+        try:
+            members = split_batch(payload)
+            if members is not None and len(members) > self._limits.in_flight:
+                limit = self._limits.in_flight
+                raise BadRequestError(LimitExceeded(f"a batch may hold {limit} requests", {"limit": limit}))
+        except BadRequestError as bad:
+            return await self._send(encode_error(bad.id, bad.error))
+        begun = [self._begin(member) for member in members or [payload]]
+        delivery = self._deliver(begun, is_batch=members is not None)
+        if not any(isinstance(item, _Running) for item in begun):
+            return await delivery
+        task = asyncio.create_task(self._apart(delivery))
+        self.deliveries.add(task)
+        task.add_done_callback(self.deliveries.discard)
+        return None
+
+    def _begin(self, payload: bytes) -> _Running | bytes | None:
+        """Return the running request, or the bytes that refuse it, or None when there is nothing to say."""
+        self._stats.requests += 1
+        try:
+            request = decode_request(payload)
+        except BadRequestError as bad:
+            return encode_error(bad.id, bad.error)
+        if request.is_notification and request.method.startswith("$/"):
+            if request.method == CANCEL_METHOD:
+                self._cancel(request)
+            return None  # the Language Server Protocol: unknown ones are ignored
+        if refusal := self._refusal(request):
+            return None if isinstance(request.id, UnsetType) else encode_error(request.id, refusal)
+        task = asyncio.create_task(self._dispatcher.answer(request, Call(self._offer_progress)))
+        running = _Running(request.id, task)
+        self._running.add(running)
+        return running
+
+    def _refusal(self, request: Request) -> GnoError | None:
+        if self.stopping:
+            return ShuttingDown("the daemon is stopping")
+        if len(self._running) >= self._limits.in_flight:
+            limit = self._limits.in_flight
+            return LimitExceeded(f"{limit} requests are in flight on this connection", {"limit": limit})
+        if any(running.is_running_as(request.id) for running in self._running):
+            return InvalidRequest("a request with this id is still in flight")
+        return None
+
+    def _cancel(self, request: Request) -> None:
+        raw = request.params if isinstance(request.params, Raw) else b"{}"
+        try:
+            target = _cancel_params.decode(raw).id
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return  # a notification has no answer to complain in
+        for running in self._running:
+            if running.is_running_as(target):
+                running.cancel(RequestCancelled("the request was cancelled"))
+
+    async def _deliver(self, begun: Sequence[_Running | bytes | None], *, is_batch: bool) -> None:
+        """Send the answers of one message when all of them are there."""
+        try:
+            responses = [await item.response() if isinstance(item, _Running) else item for item in begun]
+            answers = [response for response in responses if response is not None]
+            if answers:
+                await self._send(self._join(answers) if is_batch else answers[0])
+        finally:
+            self._running.difference_update(item for item in begun if isinstance(item, _Running))
+
+    async def _apart(self, delivery: Coroutine[None, None, None]) -> None:
+        with contextlib.suppress(ConnectionError):  # `run` learns of it at its own end
+            await delivery
+
+    def _join(self, answers: list[bytes]) -> bytes:
+        batch = encode_batch(answers)
+        if len(batch) <= MAX_MESSAGE_BYTES:
+            return batch
+        refusal = LimitExceeded("the answers of this batch are too long for one message: send fewer requests")
+        return encode_error(None, refusal)
+
+    async def _send(self, payload: bytes) -> None:
+        """Write one message. Raises ConnectionError when the client is gone or does not read."""
+        if self._writer.transport.is_closing():
+            raise ConnectionResetError("the connection is closed")
+        self._writer.write(encode(payload, self._framer.framing or Framing.LINES))
+        try:
+            async with asyncio.timeout(self._limits.write_timeout_s):
+                await self._writer.drain()
+        except TimeoutError:
+            _log.warning("connection.dropped", extra={"fields": {"reason": "its answers are not read"}})
+            self._writer.transport.abort()
+            raise ConnectionAbortedError("the client does not read") from None
+
+    def _offer_progress(self, params: ProgressParams) -> bool:
+        transport = self._writer.transport
+        if transport.is_closing() or transport.get_write_buffer_size() > PROGRESS_ROOM_BYTES:
+            return False
+        message = encode_call(PROGRESS_METHOD, params)
+        self._writer.write(encode(message, self._framer.framing or Framing.LINES))
+        return True
+
+    async def _finish_deliveries(self) -> None:
+        """Answer what the client still waits for after it ended its half, unless it went away altogether."""
+        peer = self._writer.get_extra_info("socket")
+        while self.deliveries and not self._writer.transport.is_closing() and not peer_is_gone(peer):
+            await asyncio.wait(self.deliveries, timeout=PEER_CHECK_S)
+
+    async def _close(self) -> None:
+        self.cancel_requests(RequestCancelled("the connection was closed"))
+        self._writer.close()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                if self.deliveries:
+                    await asyncio.wait(self.deliveries)
+                await self._writer.wait_closed()
+        except (TimeoutError, OSError):
+            self._writer.transport.abort()

@@ -1,0 +1,169 @@
+"""`doctor.run`: check everything that gnod depends on, and say what mends what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import apsw
+
+from gnod.errors import GnoError
+from gnod.ingest.jobs import Failure, TextJob
+from gnod.ingest.walk import root_problem
+from gnod.paths import SOCKET_PATH_LIMIT
+from gnod.protocol.params import NoParams
+from gnod.protocol.results import Check, DoctorResult
+from gnod.server.dispatcher import Call, Handler
+from gnod.server.index import Index
+from gnod.store.database import Connection
+
+MIN_FREE_BYTES = 500 * 1024 * 1024
+
+# Package, what it is for, and whether gnod can do without it.
+_PACKAGES = [
+    ("markitdown", "PDF, Word, PowerPoint, Excel, EPUB and HTML files", True),
+    ("PyStemmer", "stemming", False),
+    ("lingua-language-detector", "telling languages apart", True),
+    ("sqlite-vec", "vector search", True),
+    ("llama-cpp-python", "language models", True),
+]
+
+
+def handlers(served: Index) -> Mapping[str, Handler]:
+    async def doctor_run(_: NoParams, __: Call) -> DoctorResult:
+        checks = [
+            *_places(served),
+            _config(served),
+            await _database(served),
+            _disk(served.places.data_dir),
+            *_folders(served),
+            await _workers(served),
+            *(_package(*package) for package in _PACKAGES),
+            _inotify(),
+        ]
+        return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
+
+    return {"doctor.run": doctor_run}
+
+
+def _places(served: Index) -> list[Check]:
+    places = served.places
+    length = len(os.fsencode(places.socket))
+    mode = stat.S_IMODE(places.socket.stat().st_mode) if places.socket.exists() else 0
+    is_private = mode & 0o077 == 0
+    return [
+        Check(name="config file", status="ok", message=str(places.config_file)),
+        Check(name="data folder", status="ok", message=str(places.data_dir)),
+        Check(name="cache folder", status="ok", message=str(places.cache_dir)),
+        Check(name="log file", status="ok", message=str(places.log_file)),
+        Check(
+            name="socket",
+            status="ok" if is_private else "error",
+            message=f"{places.socket} ({length} of {SOCKET_PATH_LIMIT} bytes, mode {mode:04o})",
+            remedy=None if is_private else "gnoctl daemon restart",
+        ),
+    ]
+
+
+def _config(served: Index) -> Check:
+    configuration = served.configuration
+    if configuration.error:
+        return Check(
+            name="config",
+            status="error",
+            message=configuration.error.message,
+            remedy=f"edit {configuration.path}",
+        )
+    if configuration.warnings:
+        return Check(name="config", status="warning", message="; ".join(configuration.warnings))
+    count = len(configuration.current.collections)
+    remedy = None if count else "gnoctl collection add FOLDER"
+    return Check(name="config", status="ok", message=f"valid, {count} collections", remedy=remedy)
+
+
+async def _database(served: Index) -> Check:
+    def work(connection: Connection) -> str:
+        return str(connection.execute("PRAGMA quick_check(1)").get)
+
+    try:
+        verdict = await served.read(work)
+    except GnoError as error:
+        return Check(name="database", status="error", message=error.message)
+    message = f"{served.places.database}, SQLite {apsw.sqlite_lib_version()}"
+    if verdict == "ok":
+        return Check(name="database", status="ok", message=message)
+    return Check(
+        name="database",
+        status="error",
+        message=f"{message}: damaged",
+        remedy=f"gnoctl daemon stop; mv {served.places.database} elsewhere; gnoctl index",
+    )
+
+
+def _disk(folder: Path) -> Check:
+    free = shutil.disk_usage(folder).free
+    is_enough = free > MIN_FREE_BYTES
+    return Check(
+        name="disk",
+        status="ok" if is_enough else "warning",
+        message=f"{free / 1e9:.1f} GB free for {folder}",
+        remedy=None if is_enough else "free some space, or set GNO_DATA_DIR to another disk",
+    )
+
+
+def _folders(served: Index) -> list[Check]:
+    checks = []
+    for collection in served.configuration.current.collections:
+        problem = root_problem(collection.path)
+        checks.append(
+            Check(
+                name=f"collection {collection.name}",
+                status="warning" if problem else "ok",
+                message=problem or collection.path,
+                remedy=f"mount or create it, or: gnoctl collection remove {collection.name}"
+                if problem
+                else None,
+            )
+        )
+    return checks
+
+
+async def _workers(served: Index) -> Check:
+    """Send a real job through a worker."""
+    try:
+        outcome = await asyncio.wait_for(
+            served.pool.run(TextJob(text="# ok\n", relative_path="doctor.md")), 30
+        )
+        problem = outcome.message if isinstance(outcome, Failure) else None
+    except (GnoError, TimeoutError) as error:
+        problem = str(error) or "no answer within 30 s"
+    if problem is None:
+        return Check(name="converter workers", status="ok", message=f"up to {served.pool.size}, answering")
+    return Check(name="converter workers", status="error", message=problem, remedy="gnoctl daemon logs")
+
+
+def _package(name: str, purpose: str, is_optional: bool) -> Check:
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Check(
+            name=name,
+            status="warning" if is_optional else "error",
+            message=f"not installed: needed for {purpose}",
+            remedy=f"pip install {name}",
+        )
+    return Check(name=name, status="ok", message=f"{version}, for {purpose}")
+
+
+def _inotify() -> Check:
+    path = Path("/proc/sys/fs/inotify/max_user_watches")
+    try:
+        watches = int(path.read_text())
+    except (OSError, ValueError):
+        return Check(name="file events", status="ok", message="the system's own limits apply")
+    return Check(name="file events", status="ok", message=f"inotify allows {watches:,} watched folders")

@@ -1,0 +1,216 @@
+"""`index.*`: making the index equal the disk, and telling how far it does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from gnod.config import edit
+from gnod.config.model import CollectionConfig
+from gnod.errors import GnoError, RootUnavailable
+from gnod.ingest.jobs import SKIP_KINDS
+from gnod.ingest.plan import Plan, compare
+from gnod.ingest.sync import SyncReport
+from gnod.ingest.walk import Listing, walk
+from gnod.protocol.params import IndexStatusParams, IndexSyncParams, IndexWhyParams, NoParams
+from gnod.protocol.results import (
+    CollectionStatus,
+    CollectionSync,
+    IndexCleanupResult,
+    IndexInitResult,
+    IndexStatusResult,
+    IndexSyncResult,
+    IndexWhyResult,
+    ProgressValue,
+)
+from gnod.server.dispatcher import Call, Handler
+from gnod.server.handlers.shapes import ingest_error, iso
+from gnod.server.handlers.why import why
+from gnod.server.index import Index
+from gnod.store import collections, documents, failures, maintenance
+from gnod.store.database import Connection
+
+UNWATCHED = "changes are seen when `gnoctl index` or a restart looks for them; watching is not built yet"
+
+
+def handlers(served: Index) -> Mapping[str, Handler]:
+    async def index_init(_: NoParams, __: Call) -> IndexInitResult:
+        places = served.places
+        created = await asyncio.to_thread(edit.create, places.config_file)
+        await served.configuration.reload()
+        return IndexInitResult(
+            config_file=str(places.config_file),
+            config_created=created,
+            data_dir=str(places.data_dir),
+            cache_dir=str(places.cache_dir),
+            database=str(places.database),
+            socket=str(places.socket),
+        )
+
+    async def index_sync(params: IndexSyncParams, call: Call) -> IndexSyncResult:
+        started = time.monotonic()
+        await served.configuration.reload()
+        if served.configuration.error:
+            raise served.configuration.error
+        served.configuration.check_known(params.collections)
+        wanted = set(params.collections)
+        chosen = [c for c in served.configuration.current.collections if not wanted or c.name in wanted]
+        if params.update:
+            for collection in chosen:
+                call.progress(ProgressValue(stage="update", done=0, label=collection.name))
+                await served.syncing.run_update_command(collection)
+        reports = await _sync_all(served, [c.name for c in chosen], call)
+        return IndexSyncResult(
+            collections=[_report(report) for report in reports],
+            took_ms=_milliseconds(time.monotonic() - started),
+        )
+
+    async def index_status(params: IndexStatusParams, _: Call) -> IndexStatusResult:
+        await served.configuration.reload()
+        return await _status(served, params.errors)
+
+    async def index_why(params: IndexWhyParams, _: Call) -> IndexWhyResult:
+        configured = {c.name: c for c in served.configuration.current.collections}
+        return await served.read(lambda c: why(c, params.path, configured, served.syncing.ignore_files))
+
+    async def index_cleanup(_: NoParams, __: Call) -> IndexCleanupResult:
+        before = _bytes_on_disk(served.places.database)
+        removed_documents, removed_contents = await served.write(maintenance.purge)
+        await asyncio.wrap_future(served.database.maintain(maintenance.compact))
+        after = _bytes_on_disk(served.places.database)
+        return IndexCleanupResult(
+            removed_documents=removed_documents,
+            removed_contents=removed_contents,
+            freed_bytes=max(before - after, 0),
+            database_bytes=after,
+        )
+
+    return {
+        "index.init": index_init,
+        "index.sync": index_sync,
+        "index.status": index_status,
+        "index.why": index_why,
+        "index.cleanup": index_cleanup,
+    }
+
+
+async def _sync_all(served: Index, names: list[str], call: Call) -> list[SyncReport]:
+    done: dict[str, int] = {}
+    totals: dict[str, int] = {}
+
+    def progress(stage: str, n: int, total: int | None, label: str | None) -> None:
+        if label is not None and total is not None:
+            done[label], totals[label] = n, total
+        known = sum(totals.values()) if len(totals) == len(names) else None
+        call.progress(ProgressValue(stage=stage, done=sum(done.values()), total=known, label=label))
+
+    # Shielded: a client that goes away does not end work that the index needs.
+    runs = [asyncio.shield(served.syncing.request(name, progress)) for name in names]
+    return list(await asyncio.gather(*runs))
+
+
+def _report(report: SyncReport) -> CollectionSync:
+    return CollectionSync(
+        name=report.name,
+        available=report.available,
+        seen=report.seen,
+        added=report.added,
+        updated=report.updated,
+        unchanged=report.unchanged,
+        removed=report.removed,
+        failed=report.failed,
+        skipped=report.skipped,
+        took_ms=_milliseconds(report.took_s),
+        reason=report.reason,
+    )
+
+
+async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
+    configuration = served.configuration
+    config = configuration.current
+    walks = await asyncio.gather(*(asyncio.to_thread(_walk, served, c) for c in config.collections))
+
+    def work(connection: Connection) -> IndexStatusResult:
+        statuses = [
+            _collection_status(connection, c, walked)
+            for c, walked in zip(config.collections, walks, strict=True)
+        ]
+        totals = maintenance.totals(connection)
+        failed = failures.all_failures(connection) if with_errors else []
+        return IndexStatusResult(
+            index=served.places.index,
+            database=str(served.places.database),
+            database_bytes=_bytes_on_disk(served.places.database),
+            documents=totals.documents,
+            chunks=totals.chunks,
+            languages=documents.languages(connection),
+            collections=statuses,
+            freshness=served.freshness(connection, []),
+            syncing=served.syncing.is_running,
+            config_file=str(configuration.path),
+            config_warnings=list(configuration.warnings),
+            config_error=configuration.error.message if configuration.error else None,
+            errors=[ingest_error(f) for f in failed if f.kind not in SKIP_KINDS] if with_errors else None,
+        )
+
+    return await served.read(work)
+
+
+def _walk(served: Index, collection: CollectionConfig) -> Listing | RootUnavailable:
+    try:
+        return walk(collection, served.syncing.ignore_files)
+    except RootUnavailable as error:
+        return error
+
+
+def _collection_status(
+    connection: Connection, collection: CollectionConfig, walked: Listing | RootUnavailable
+) -> CollectionStatus:
+    try:
+        collection_id = collections.id_of(connection, collection.name)
+    except GnoError:  # added this moment, and not mirrored yet
+        collection_id = -1
+    known = documents.stats(connection, collection_id)
+    failed = failures.of_collection(connection, collection_id)
+    faults = [f for f in failed.values() if f.kind not in SKIP_KINDS]
+    is_available = isinstance(walked, Listing)
+    plan = (
+        compare(walked, known, failed, time.time()) if isinstance(walked, Listing) else Plan([], [], [], 0, 0)
+    )
+    last_sync = next(
+        (c.last_sync for c in collections.all_collections(connection) if c.id == collection_id), None
+    )
+    return CollectionStatus(
+        name=collection.name,
+        path=collection.path,
+        available=is_available,
+        reason=None if isinstance(walked, Listing) else walked.message,
+        on_disk=len(walked.files) if isinstance(walked, Listing) else 0,
+        indexed=len(known),
+        pending=len([p for p in plan.read if p not in failed]) + len(plan.remove),
+        failed=len(faults),
+        failed_by_kind=dict(Counter(f.kind for f in faults)),
+        skipped=len(failed) - len(faults),
+        excluded=walked.excluded if isinstance(walked, Listing) else 0,
+        watch="off",
+        watch_reason=UNWATCHED,
+        last_sync=iso(last_sync) if last_sync else None,
+    )
+
+
+def _bytes_on_disk(database: Path) -> int:
+    """Return the size of the database with its write-ahead log."""
+    sizes = []
+    for path in (database, database.with_name(database.name + "-wal")):
+        try:
+            sizes.append(path.stat().st_size)
+        except OSError:
+            continue
+    return sum(sizes)
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 1)

@@ -1,0 +1,58 @@
+"""What one served index consists of, for the handlers: the config, the database, the workers, the syncs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from gnod.ingest.pool import WorkerPool
+from gnod.paths import Places
+from gnod.protocol.results import Freshness
+from gnod.server.configuration import Configuration
+from gnod.server.stats import Stats
+from gnod.server.syncing import Syncing
+from gnod.store import failures
+from gnod.store.database import Connection, Database
+
+T = TypeVar("T")
+
+
+class Index(NamedTuple):
+    places: Places
+    stats: Stats
+    configuration: Configuration
+    database: Database
+    pool: WorkerPool
+    syncing: Syncing
+    request_shutdown: Callable[[], None]
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run a read; when the request is cancelled, the query in SQLite ends too."""
+        future = self.database.read(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self.database.interrupt(future)
+            raise
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self.database.write(work))
+
+    def freshness(self, connection: Connection, collections: list[str]) -> Freshness:
+        """Return how the index stands to the disk, for the collections asked for (all when empty)."""
+        wanted = set(collections)
+        names = [c.name for c in self.configuration.current.collections if not wanted or c.name in wanted]
+        pending = self.syncing.pending()
+        unavailable = [name for name in pending.unavailable if name in names]
+        failed = failures.count(connection, names)
+        # Watching is a later issue; until then only a sync sees what changed, and we say so.
+        unwatched = names
+        current = not (pending.files or unavailable or failed or unwatched)
+        return Freshness(
+            current=current,
+            pending=pending.files,
+            failed=failed,
+            unwatched=unwatched,
+            unavailable=unavailable,
+        )

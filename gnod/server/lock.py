@@ -1,0 +1,84 @@
+"""One daemon per index: an exclusive lock on a file that stays.
+
+The lock, not the socket and not a pid, decides who serves an index: the kernel drops it however the process
+ends. The file is never deleted, because a process that holds the lock of a deleted file holds nothing that
+the next one could see. Knows nothing of sockets.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import msgspec
+
+from gnod.errors import IndexLocked, StorageFailed
+from gnod.paths import Places
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """What the lock file says, for messages only: it outlives its process."""
+
+    pid: int
+    started_at: str
+
+
+@contextmanager
+def index_lock(places: Places) -> Iterator[None]:
+    """Hold the index's lock for the block. Raises IndexLocked at once when another process has it.
+
+    The lock belongs to the open file, so a child made by a bare fork would keep it: start workers with exec.
+    """
+    descriptor = _open(places)
+    try:
+        _acquire(descriptor, places)
+        _sign(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(places: Places) -> int:
+    try:
+        places.lock_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Python opens files close-on-exec: no worker inherits the lock.
+        return os.open(places.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StorageFailed(f"cannot open the lock file {places.lock_file}: {error.strerror}") from error
+
+
+def _acquire(descriptor: int, places: Places) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _locked(descriptor, places) from None
+    except OSError as error:  # a network file system without locks
+        raise StorageFailed(f"cannot lock {places.lock_file}: {error.strerror}") from error
+
+
+def _locked(descriptor: int, places: Places) -> IndexLocked:
+    holder = _read(descriptor)
+    who = f"another gnod (pid {holder.pid})" if holder else "another gnod"
+    details: dict[str, object] = {"index": places.index}
+    if holder:
+        details |= {"pid": holder.pid, "started_at": holder.started_at}
+    return IndexLocked(f"{who} already serves index '{places.index}'", details)
+
+
+def _read(descriptor: int) -> Holder | None:
+    try:
+        return msgspec.json.decode(os.pread(descriptor, 4096, 0), type=Holder)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None  # locked a moment ago and not signed yet
+
+
+def _sign(descriptor: int) -> None:
+    signature = Holder(pid=os.getpid(), started_at=datetime.now(UTC).isoformat(timespec="seconds"))
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, msgspec.json.encode(signature) + b"\n", 0)
+    except OSError:
+        pass  # a full disk: the lock holds all the same, only the message will lack the pid

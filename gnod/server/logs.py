@@ -1,0 +1,125 @@
+"""The daemon's log: JSON lines in a rotating file, and words on a terminal.
+
+A record's message is its event (`request.failed`); what belongs to it is in `extra={"fields": {...}}`. Above
+debug level no record holds text of a document or a query, and since the message of an exception may quote
+one, tracebacks go without it there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import sys
+import traceback
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import TextIO
+
+MAX_BYTES = 5 * 1024 * 1024
+FILES = 3
+
+
+def configure(log_file: Path, level: str = "info", terminal: TextIO | None = None) -> None:
+    """Send records of gnod at `level` and above to `log_file`, and of everybody else from warning on.
+
+    `terminal` gets them too, for people. Without a file that can be written the daemon goes on without it.
+    """
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(logging.WARNING)
+    logging.getLogger("gnod").setLevel(level.upper())
+    root.addHandler(_LogFile(log_file))
+    if terminal is not None:
+        handler = logging.StreamHandler(terminal)
+        handler.setFormatter(PlainFormatter())
+        root.addHandler(handler)
+
+
+def flush() -> None:
+    """Write out what is buffered."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: ts, level, logger, event, the fields, traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **_fields(record),
+        }
+        if trace := _trace(record):
+            line["traceback"] = trace
+        # Not msgspec: a file name that is no Unicode must not cost the record.
+        return json.dumps(line, default=repr, ensure_ascii=False)
+
+
+class PlainFormatter(logging.Formatter):
+    """`12:34:56 warning event key=value`, and the traceback below."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
+        trace = _trace(record)
+        return f"{time} {record.levelname.lower()} {record.getMessage()}{fields}" + (
+            f"\n{trace}" if trace else ""
+        )
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    fields = getattr(record, "fields", None)
+    return fields if isinstance(fields, dict) else {}
+
+
+def _trace(record: logging.LogRecord) -> str | None:
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return None
+    if logging.getLogger(record.name).isEnabledFor(logging.DEBUG):
+        return "".join(traceback.format_exception(error)).rstrip()
+    return _frames(error)
+
+
+def _frames(error: BaseException) -> str:
+    """Return where it happened and what kind of error it was, and nothing that it says."""
+    chain: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None and len(chain) < 10:
+        frames = "".join(traceback.format_tb(seen.__traceback__))
+        chain.append(f"{frames}{type(seen).__module__}.{type(seen).__qualname__}")
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+    return "\nwhich came from\n".join(chain)
+
+
+class _LogFile(RotatingFileHandler):
+    """Readable by its owner alone, opened by the first record; a fault is reported once and then forgiven."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, maxBytes=MAX_BYTES, backupCount=FILES - 1, encoding="utf-8", delay=True)
+        self.setFormatter(JsonFormatter())
+        self._has_failed = False
+
+    def _open(self) -> io.TextIOWrapper:
+        path = Path(self.baseFilename)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return open(descriptor, "a", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002
+        """A full disk or a folder that is not writable must not stop a search, nor fill the terminal."""
+        if self._has_failed:
+            return
+        self._has_failed = True
+        reason = sys.exc_info()[1]
+        with contextlib.suppress(OSError, ValueError):  # nobody may listen there either
+            print(f"gnod: cannot write the log {self.baseFilename}: {reason}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,19 @@
+"""What the daemon counts about itself."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Stats:
+    """`connections` are open now; `requests` have been received since the start, notifications included."""
+
+    connections: int = 0
+    requests: int = 0
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def uptime_s(self) -> float:
+        return time.monotonic() - self._started

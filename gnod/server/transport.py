@@ -1,0 +1,114 @@
+"""Takes connections from the listening socket and ends them in order. Knows no framing and no methods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from typing import Any
+
+from gnod.errors import GnoError, LimitExceeded, Refused, ShuttingDown
+from gnod.protocol.framing import Framing, encode
+from gnod.protocol.jsonrpc import encode_error
+from gnod.server.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits
+from gnod.server.dispatcher import Dispatcher
+from gnod.server.peer import peer_uid
+from gnod.server.stats import Stats
+
+# Since 3.13 asyncio removes the file when it stops listening, which is before the services are closed.
+_KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+
+_log = logging.getLogger(__name__)
+
+
+class Transport:
+    """All connections of the daemon. Serves the processes of one user: `allowed_uid`, by default our own."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        stats: Stats,
+        limits: Limits | None = None,
+        allowed_uid: int | None = None,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._stats = stats
+        self._limits = limits or Limits()
+        self._allowed_uid = os.getuid() if allowed_uid is None else allowed_uid
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._server: asyncio.Server | None = None
+        self._stopping = False
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Accept connections from the bound `listener`, which is closed by `close`."""
+        self._server = await asyncio.start_unix_server(
+            self._connected, sock=listener, limit=READ_BYTES, **_KEEP_SOCKET_FILE
+        )
+
+    async def close(self, grace_s: float, forced: asyncio.Event) -> None:
+        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then end them."""
+        self._stop_accepting()
+        if not await self._answered(grace_s, forced):
+            for connection in self._connections:
+                connection.cancel_requests(ShuttingDown("the daemon is stopping"))
+            await self._answered(CLOSE_TIMEOUT_S, forced=asyncio.Event())
+        tasks = list(self._connections.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=2 * CLOSE_TIMEOUT_S)
+
+    def _stop_accepting(self) -> None:
+        self._stopping = True
+        for connection in self._connections:
+            connection.stopping = True
+        if self._server is not None:
+            self._server.close()
+
+    async def _answered(self, timeout_s: float, forced: asyncio.Event) -> bool:
+        """Wait until nothing is in flight; return False when the time or `forced` ended the wait."""
+        cut_short = asyncio.create_task(forced.wait())
+        try:
+            async with asyncio.timeout(timeout_s):
+                while (deliveries := self._deliveries()) and not forced.is_set():
+                    await asyncio.wait({*deliveries, cut_short}, return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError:
+            pass
+        finally:
+            cut_short.cancel()
+        return not self._deliveries()
+
+    def _deliveries(self) -> set[asyncio.Task[object]]:
+        return {task for connection in self._connections for task in connection.deliveries}
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if refusal := self._refusal(writer):
+            _log.warning("connection.refused", extra={"fields": {"reason": refusal.message}})
+            writer.write(encode(encode_error(None, refusal), Framing.LINES))
+            writer.close()
+            return
+        connection = Connection(reader, writer, self._dispatcher, self._stats, self._limits)
+        self._stats.connections += 1
+        task = asyncio.create_task(connection.run())
+        self._connections[connection] = task
+        task.add_done_callback(lambda _: self._forget(connection))
+
+    def _forget(self, connection: Connection) -> None:
+        del self._connections[connection]
+        self._stats.connections -= 1
+
+    def _refusal(self, writer: asyncio.StreamWriter) -> GnoError | None:
+        if self._stopping:
+            return ShuttingDown("the daemon is stopping")
+        try:
+            uid = peer_uid(writer.get_extra_info("socket"))
+        except OSError:
+            return Refused("cannot tell which user is connecting")
+        if uid != self._allowed_uid:
+            return Refused("this socket serves another user", {"uid": uid})
+        if len(self._connections) >= self._limits.connections:
+            limit = self._limits.connections
+            return LimitExceeded(f"{limit} connections are open already", {"limit": limit})
+        return None

@@ -1,0 +1,88 @@
+"""Files that could not be indexed, as data: which, at what stage, why, since when, how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gnod.store.database import Connection
+from gnod.store.records import SKIP_KINDS, FileStat
+
+
+class FailedFile(NamedTuple):
+    """One row. `stat` is what the file looked like then: while it looks the same, it is not tried again."""
+
+    collection: str
+    path: str
+    stage: str
+    kind: str
+    message: str
+    first_at: float
+    last_at: float
+    times: int
+    stat: FileStat | None
+
+
+_SELECT = (
+    "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, size, mtime_ns, inode"
+    " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+)
+
+
+def note(
+    connection: Connection,
+    collection_id: int,
+    path: str,
+    *,
+    stage: str,
+    kind: str,
+    message: str,
+    stat: FileStat | None,
+    now: float,
+) -> None:
+    """Record a failure; the same one again counts up."""
+    size, mtime_ns, inode = (stat.size, stat.mtime_ns, stat.inode) if stat else (None, None, None)
+    connection.execute(
+        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9)"
+        " ON CONFLICT (collection_id, path) DO UPDATE SET"
+        " first_at = CASE WHEN kind = excluded.kind THEN first_at ELSE excluded.first_at END,"
+        " count = CASE WHEN kind = excluded.kind THEN count + 1 ELSE 1 END,"
+        " stage = excluded.stage, kind = excluded.kind, message = excluded.message, last_at = excluded.last_at,"
+        " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
+        (collection_id, path, stage, kind, message, now, size, mtime_ns, inode),
+    )
+
+
+def forget(connection: Connection, collection_id: int, paths: Iterable[str]) -> None:
+    connection.executemany(
+        "DELETE FROM ingest_errors WHERE collection_id = ? AND path = ?",
+        ((collection_id, path) for path in paths),
+    )
+
+
+def of_collection(connection: Connection, collection_id: int) -> dict[str, FailedFile]:
+    rows = connection.execute(f"{_SELECT} WHERE e.collection_id = ?", (collection_id,))
+    return {failed.path: failed for failed in map(_failed_file, rows)}
+
+
+def all_failures(connection: Connection) -> list[FailedFile]:
+    return [_failed_file(row) for row in connection.execute(f"{_SELECT} ORDER BY c.name, e.path")]
+
+
+def count(connection: Connection, collections: list[str]) -> int:
+    """Return how many files of these collections failed; what is left out by its nature does not count."""
+    marks = ",".join("?" * len(collections))
+    kinds = ",".join("?" * len(SKIP_KINDS))
+    return int(
+        connection.execute(
+            "SELECT count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+            f" WHERE c.name IN ({marks}) AND kind NOT IN ({kinds})",
+            (*collections, *SKIP_KINDS),
+        ).get
+    )
+
+
+def _failed_file(row: tuple[object, ...]) -> FailedFile:
+    *fields, size, mtime_ns, inode = row
+    stat = None if size is None else FileStat(size, mtime_ns, inode)  # type: ignore[arg-type]
+    return FailedFile(*fields, stat)  # type: ignore[arg-type, call-arg]

@@ -1,0 +1,153 @@
+"""The schema and its history. Each migration runs in one transaction with the row that records it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from gnod.analysis import terms
+from gnod.errors import NewerDatabase
+
+TOKENIZER = "gnod-terms"
+
+# The analyser has made terms already (gnod/analysis): SQLite's own tokenizer only cuts the stream at spaces.
+# Everything that is not a space is part of a term; characters above ASCII always are.
+_TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isalnum())
+
+
+def m001_first_schema(connection: apsw.Connection) -> None:
+    token_characters = _TERM_PUNCTUATION.replace("'", "''''")
+    connection.execute(f"""
+        CREATE TABLE collections (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            path TEXT NOT NULL,
+            language TEXT,
+            last_sync REAL
+        ) STRICT;
+        CREATE TABLE contexts (
+            scope TEXT NOT NULL,
+            text TEXT NOT NULL,
+            PRIMARY KEY (scope, text)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE content (
+            mirror_hash TEXT PRIMARY KEY,
+            markdown TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE documents (
+            id INTEGER PRIMARY KEY,
+            collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+            path TEXT NOT NULL,
+            docid TEXT NOT NULL,
+            source_hash TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL,
+            inode INTEGER NOT NULL,
+            mirror_hash TEXT NOT NULL,
+            title TEXT NOT NULL,
+            mime TEXT NOT NULL,
+            converter TEXT NOT NULL,
+            language TEXT,
+            doc_type TEXT,
+            author TEXT,
+            dated REAL NOT NULL, -- the frontmatter's date, else the file's time; seconds since 1970
+            metadata TEXT NOT NULL,
+            active INTEGER NOT NULL DEFAULT 1,
+            indexed_at REAL NOT NULL,
+            removed_at REAL,
+            UNIQUE (collection_id, path)
+        ) STRICT;
+        CREATE INDEX documents_by_source_hash ON documents (source_hash);
+        CREATE INDEX documents_by_mirror_hash ON documents (mirror_hash) WHERE active;
+        CREATE INDEX documents_by_language ON documents (language) WHERE active;
+        CREATE TABLE tags (
+            document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            tag TEXT NOT NULL,
+            PRIMARY KEY (document_id, tag)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE chunks (
+            mirror_hash TEXT NOT NULL REFERENCES content (mirror_hash) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            start INTEGER NOT NULL,
+            end INTEGER NOT NULL,
+            start_line INTEGER NOT NULL,
+            end_line INTEGER NOT NULL,
+            heading TEXT NOT NULL,
+            embed_hash TEXT NOT NULL,
+            PRIMARY KEY (mirror_hash, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE ingest_errors (
+            collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+            path TEXT NOT NULL,
+            stage TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            message TEXT NOT NULL,
+            first_at REAL NOT NULL,
+            last_at REAL NOT NULL,
+            count INTEGER NOT NULL,
+            size INTEGER,
+            mtime_ns INTEGER,
+            inode INTEGER,
+            PRIMARY KEY (collection_id, path)
+        ) STRICT, WITHOUT ROWID;
+        CREATE VIRTUAL TABLE documents_fts USING fts5 (
+            filepath, title, body,
+            content = '', contentless_delete = 1,
+            tokenize = 'ascii tokenchars ''{token_characters}'''
+        );
+    """)
+
+
+MIGRATIONS: list[Callable[[apsw.Connection], None]] = [m001_first_schema]
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: apsw.Connection, path: Path) -> None:
+    """Bring the schema up to SCHEMA_VERSION. Raises NewerDatabase."""
+    refuse_newer(connection, path)
+    for number in range(schema_version(connection) + 1, SCHEMA_VERSION + 1):
+        with connection:
+            MIGRATIONS[number - 1](connection)
+            _record(connection, number)
+
+
+def refuse_newer(connection: apsw.Connection, path: Path) -> None:
+    version = schema_version(connection)
+    if version > SCHEMA_VERSION:
+        raise NewerDatabase(
+            f"the index {path} was written by a newer gnod (schema {version}, this one knows {SCHEMA_VERSION}); "
+            "upgrade gnod, or choose another index with --index"
+        )
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    """Return 0 for a database without tables."""
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
+        return 0
+    row = connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def tokenizer_is_current(connection: apsw.Connection) -> bool:
+    """Tell whether the terms in the index were made by this version of the analyser."""
+    rows = connection.execute(
+        "SELECT key, value FROM schema_meta WHERE key LIKE 'tokenizer%' ORDER BY key"
+    ).fetchall()
+    return rows == [("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))]
+
+
+def record_tokenizer(connection: apsw.Connection) -> None:
+    for key, value in (("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))):
+        connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (key, value))
+
+
+def _record(connection: apsw.Connection, number: int) -> None:
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
+    )
+    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES ('schema_version', ?)", (str(number),))
+    if number == 1:
+        record_tokenizer(connection)

@@ -1,0 +1,54 @@
+"""A document as it is stored. Plain data; also what a converter worker sends, as msgpack."""
+
+from __future__ import annotations
+
+import msgspec
+
+# Kinds of failure that say "this is not for us": skips, not faults.
+SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
+
+
+class FileStat(msgspec.Struct, frozen=True, array_like=True):
+    """What tells a changed file from an unchanged one without opening it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class Chunk(msgspec.Struct, frozen=True, array_like=True):
+    """`markdown[start:end]` is the chunk; lines count from 1, `end_line` inclusive; `heading` is the path of
+    headings above it, joined by ` > `. `embed_hash` is the SHA-256 of title, heading path and text, which is
+    what will be embedded."""
+
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    heading: str
+    embed_hash: str
+
+
+class Terms(msgspec.Struct, frozen=True, array_like=True):
+    """The analysed columns of the lexical index, each a space-separated stream of terms."""
+
+    filepath: str
+    title: str
+    body: str
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
+    """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob."""
+
+    source_hash: str
+    stat: FileStat | None
+    mime: str
+    converter: str
+    title: str
+    language: str | None
+    metadata: dict[str, object]
+    tags: list[str]
+    markdown: str
+    mirror_hash: str
+    chunks: list[Chunk]
+    terms: Terms

@@ -1,0 +1,83 @@
+"""Fixtures of the command line's tests: throw-away places, a fake daemon, and a way to run gnoctl."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gnoctl.__main__ import run
+from gnod.paths import Places, resolve
+from tests.client.fake_daemon import FakeDaemon
+
+
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Gnoctl = Callable[..., Outcome]
+Spawn = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+    """Folders with short paths: a socket's path may have about a hundred bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="gnoctl-", dir="/tmp"))
+    monkeypatch.setenv("NO_COLOR", "")  # restored at the end: --no-color sets it
+    for variable in ("GNO_SOCKET", "GNO_INDEX", "XDG_RUNTIME_DIR", "COLUMNS"):
+        monkeypatch.delenv(variable, raising=False)
+    for name in ("config", "data", "cache"):
+        monkeypatch.setenv(f"GNO_{name.upper()}_DIR", str(folder / name))
+    monkeypatch.setenv("GNO_NO_AUTOSTART", "1")
+    yield resolve()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def daemon(places: Places) -> Iterator[FakeDaemon]:
+    with FakeDaemon(places).serving() as serving:
+        yield serving
+
+
+@pytest.fixture
+def gnoctl(places: Places, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
+    """Run a command line in this process."""
+
+    def call(*words: str) -> Outcome:
+        status = run(list(words))
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def spawn(places: Places) -> Iterator[Spawn]:
+    """Run a command line in a process of its own."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*words: str, **environment: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gnoctl", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,0 +1,52 @@
+"""The Tab key."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gnod.paths import Places
+from gnod.protocol.results import CollectionListResult
+from tests.client.conftest import Gnoctl, Spawn
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import collection
+
+
+def test_completion_offers_the_collections(daemon: FakeDaemon, spawn: Spawn) -> None:
+    names = ["notes", "news", "work"]
+    daemon.answers["collection.list"] = CollectionListResult(collections=[collection(name) for name in names])
+    process = spawn(_GNOCTL_COMPLETE="complete_bash", COMP_WORDS="gnoctl search x -c n", COMP_CWORD="4")
+    assert process.communicate(timeout=5)[0].split() == ["notes", "news"]
+
+
+def test_completion_never_starts_a_daemon(places: Places, spawn: Spawn) -> None:
+    process = spawn(
+        _GNOCTL_COMPLETE="complete_bash",
+        COMP_WORDS="gnoctl collection remove n",
+        COMP_CWORD="3",
+        GNO_NO_AUTOSTART="",
+    )
+    assert process.communicate(timeout=5)[0].split() == []
+    assert not places.data_dir.exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str, gnoctl: Gnoctl) -> None:
+    status, out, _ = gnoctl("completion", shell)
+    assert status == 0
+    assert f"_GNOCTL_COMPLETE=complete_{shell}" in out
+
+
+def test_the_bash_script_is_bash(gnoctl: Gnoctl) -> None:
+    script = gnoctl("completion", "bash")[1]
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_it_installs_itself(gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    outcome = gnoctl("completion", "bash", "--install")
+    assert outcome.status == 0
+    assert str(tmp_path) in outcome.out
+    assert "gnoctl" in (tmp_path / ".bashrc").read_text()

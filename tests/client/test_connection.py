@@ -1,0 +1,119 @@
+"""One connection: answers, errors, progress, and a daemon that misbehaves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gnoctl.connection import connect
+from gnod.errors import (
+    CLASSES,
+    CollectionNotFound,
+    DaemonNotRunning,
+    GnoError,
+    InternalError,
+    SocketPathTooLong,
+    TimedOut,
+    Unavailable,
+)
+from gnod.paths import Places, resolve
+from gnod.protocol.params import IndexSyncParams, NoParams, SearchLexicalParams
+from gnod.protocol.results import DaemonStatusResult, IndexSyncResult, ProgressValue, SearchResult
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import found, hit
+
+SEARCH = SearchLexicalParams(query="x")
+
+
+def test_an_answer_has_its_type(daemon: FakeDaemon) -> None:
+    with connect(daemon.places) as connection:
+        status = connection.call("daemon.status", NoParams(), DaemonStatusResult)
+        again = connection.call("daemon.status", NoParams(), DaemonStatusResult)
+    assert status.index == "default"
+    assert again == status
+
+
+@pytest.mark.parametrize("code", sorted(CLASSES))
+def test_an_error_comes_back_as_its_class(code: int, daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = CLASSES[code]("no", {"name": "x"})
+    with connect(daemon.places) as connection, pytest.raises(CLASSES[code]) as caught:
+        connection.call("search.lexical", SEARCH, SearchResult)
+    assert type(caught.value) is CLASSES[code]
+    assert caught.value.details == {"name": "x"}
+
+
+def test_an_unknown_error_becomes_its_family(daemon: FakeDaemon) -> None:
+    class FromTheFuture(CollectionNotFound):
+        code, kind = 199, "from_the_future"
+
+    daemon.answers["search.lexical"] = FromTheFuture("no")
+    with connect(daemon.places) as connection, pytest.raises(GnoError) as caught:
+        connection.call("search.lexical", SEARCH, SearchResult)
+    assert caught.value.code == 100
+
+
+def test_progress_is_handed_on_while_waiting(daemon: FakeDaemon) -> None:
+    values = [ProgressValue(stage="convert", done=done, total=3) for done in range(4)]
+    daemon.progress["index.sync"] = values
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    seen: list[ProgressValue] = []
+    with connect(daemon.places) as connection:
+        connection.call("index.sync", IndexSyncParams(), IndexSyncResult, on_progress=seen.append)
+    assert seen == values
+
+
+def test_a_large_answer_arrives_whole(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit(text="x" * 20_000_000))
+    with connect(daemon.places) as connection:
+        result = connection.call("search.lexical", SEARCH, SearchResult)
+    assert len(result.hits[0].text or "") == 20_000_000
+
+
+def test_fields_of_a_newer_daemon_are_ignored(daemon: FakeDaemon) -> None:
+    daemon.answers["index.sync"] = (
+        b'{"jsonrpc":"2.0","id":1,"result":{"collections":[],"took_ms":1,"new":[1]},"newer":true}\n'
+    )
+    with connect(daemon.places) as connection:
+        assert connection.call("index.sync", IndexSyncParams(), IndexSyncResult).took_ms == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "error"),
+    [
+        (b"", Unavailable),
+        (b'{"jsonrpc":"2.0","id":1,"resu', Unavailable),
+        (b"what?\n", GnoError),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"hits":7}}\n', InternalError),
+        (b'{"jsonrpc":"2.0","id":1}\n', InternalError),
+        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n', GnoError),
+    ],
+)
+def test_a_daemon_that_misbehaves_gives_a_clean_error(
+    sent: bytes, error: type[GnoError], daemon: FakeDaemon
+) -> None:
+    daemon.answers["search.lexical"] = sent
+    with connect(daemon.places) as connection, pytest.raises(error) as caught:
+        connection.call("search.lexical", SEARCH, SearchResult)
+    assert caught.value.message
+
+
+def test_a_silent_daemon_times_out_where_that_is_asked_for(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = None
+    with connect(daemon.places) as connection, pytest.raises(TimedOut):
+        connection.call("search.lexical", SEARCH, SearchResult, timeout_s=0.05)
+
+
+def test_nobody_listens(places: Places) -> None:
+    with pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
+        connect(places)
+    places.socket.parent.mkdir()
+    places.socket.touch()  # left behind: ECONNREFUSED
+    with pytest.raises(DaemonNotRunning, match=re.escape("`gnoctl --index work daemon start`")):
+        connect(places._replace(index="work"))
+
+
+def test_a_socket_path_that_is_too_long(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNO_SOCKET", f"/tmp/{'x' * 120}.sock")
+    with pytest.raises(SocketPathTooLong):
+        connect(resolve())

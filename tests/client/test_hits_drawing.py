@@ -1,0 +1,90 @@
+"""Search results for people."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnoctl.hits import render, render_hit
+from gnoctl.terminal import Terminal
+from gnoctl.text import cells, is_safe
+from gnod.protocol.results import Freshness, Hit
+from tests.client.samples import few, found, hit, hostile_hits
+
+PIPE = Terminal()
+SCREEN = Terminal(colour=True, width=60)
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_a_pipe_gets_plain_lines() -> None:
+    assert list(render(found(hit()), PIPE)) == [
+        "Blue-green deployment",
+        "notes/deploy/blue.md:12  #a1b2c3d4  1.00",
+        "  How to deploy to production",
+        "  without a gap",
+        "",
+        "1 of 1 document · 3 ms",
+    ]
+
+
+def test_a_terminal_gets_marks_and_a_right_edge() -> None:
+    title, place, first, *_ = render_hit(hit(), SCREEN)
+    assert title == "\x1b[1mBlue-green deployment\x1b[0m"
+    assert cells(SGR.sub("", place)) == 60
+    assert SGR.sub("", place).endswith("  #a1b2c3d4  1.00")
+    assert first == "  How to \x1b[1;33mdeploy\x1b[0m to production"
+
+
+def test_marks_stay_right_in_wrapped_and_numbered_lines() -> None:
+    snippet = "eins zwei drei vier fünf sechs sieben acht\n\nneun zehn"
+    long = hit(snippet=snippet, marks=[(10, 14), (43 + 1, 43 + 5)], line=7)
+    shown = list(render_hit(long, Terminal(colour=True, width=30), line_numbers=True))[2:]
+    assert [SGR.sub("", line) for line in shown] == [
+        "      7  eins zwei drei vier",
+        "      7  fünf sechs sieben",
+        "      7  acht",
+        "      9  neun zehn",
+    ]
+    assert "\x1b[1;33mdrei\x1b[0m" in shown[0]
+    assert "\x1b[1;33mneun\x1b[0m" in shown[3]
+
+
+def test_the_whole_text_replaces_the_snippet() -> None:
+    shown = list(render_hit(hit(text="a\nb\n"), PIPE, line_numbers=True))
+    assert shown[2:] == ["      1  a", "      2  b"]
+
+
+def test_what_is_not_indexed_yet_is_said() -> None:
+    freshness = Freshness(current=False, pending=3, unavailable=["usb"], failed=2, unwatched=["nfs"])
+    assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == (
+        "3 files are still being indexed; the folder of usb is not there "
+        "(its documents are kept as they were); 2 could not be read (`gnoctl status --errors`)"
+    )
+
+
+def test_merely_unwatched_folders_are_left_to_status() -> None:
+    freshness = Freshness(current=False, unwatched=["nfs"])
+    assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == "1 of 1 document · 3 ms"
+
+
+@few
+@given(hostile_hits(), st.sampled_from([None, 20, 60]), st.booleans(), st.booleans())
+def test_no_document_reaches_the_terminal_unchecked(
+    hostile: Hit, width: int | None, colour: bool, numbers: bool
+) -> None:
+    lines = list(render(found(hostile), Terminal(colour=colour, width=width), line_numbers=numbers))
+    for line in lines:
+        bare = SGR.sub("", line) if colour else line
+        assert is_safe(bare)
+        assert "\n" not in bare
+        assert "\t" not in bare
+
+
+@few
+@given(hostile_hits())
+def test_colours_change_nothing_but_colours(hostile: Hit) -> None:
+    plain = list(render_hit(hostile, Terminal(width=40)))
+    coloured = list(render_hit(hostile, Terminal(colour=True, width=40)))
+    assert [SGR.sub("", line) for line in coloured] == plain

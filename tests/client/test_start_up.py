@@ -1,0 +1,138 @@
+"""Start-up is a feature: what a command imports, and how a process of its own behaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from gnod.protocol.results import CollectionSync, IndexSyncResult, ProgressValue
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import document, found, hit
+
+Spawn = Callable[..., subprocess.Popen[str]]
+
+HEAVY = {
+    *("typer", "click", "rich", "asyncio", "dataclasses", "inspect", "subprocess"),
+    *("shutil", "logging", "tempfile", "json", "csv", "argparse", "gnod.server", "gnod.protocol.methods"),
+}
+
+
+@pytest.mark.parametrize(
+    "words", [["search", "deploy"], ["search", "deploy", "--json"], ["get", "#a1b2c3d4"]]
+)
+def test_a_hot_command_imports_nothing_heavy(words: list[str], daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    daemon.answers["document.get"] = document("text\n")
+    script = "from gnoctl.__main__ import main; main()"
+    command = [sys.executable, "-X", "importtime", "-c", script, *words]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
+    assert "msgspec" in imported
+    assert not HEAVY & imported
+    assert process.stdout
+
+
+def test_ctrl_c_cancels_the_request(daemon: FakeDaemon, spawn: Spawn) -> None:
+    asked = _Flag()
+    daemon.answers["search.lexical"] = asked
+    process = spawn("search", "x")
+    asked.wait()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=5)
+    assert (process.returncode, out, err) == (130, "", "")
+    assert daemon.cancelled.wait(timeout=2)
+
+
+def test_a_reader_that_leaves_is_no_error(daemon: FakeDaemon, spawn: Spawn) -> None:
+    daemon.answers["document.get"] = document("line\n" * 100_000)
+    process = spawn("get", "#a1b2c3d4")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == "line\n"
+    process.stdout.close()
+    assert process.wait(timeout=5) == 0
+    assert process.stderr.read() == ""
+
+
+def test_a_pipe_gets_utf_8_whatever_the_locale(daemon: FakeDaemon, spawn: Spawn) -> None:
+    daemon.answers["search.lexical"] = found(hit(title="日本語"))
+    process = spawn("search", "x", "--json", PYTHONIOENCODING="latin-1")
+    out, err = process.communicate(timeout=5)
+    assert (process.returncode, err) == (0, "")
+    assert "日本語" in out
+
+
+def test_a_title_that_the_terminal_cannot_show_is_no_error(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit(title="日本語"))
+    assert _on_a_terminal("search", "x", NO_COLOR="1", PYTHONIOENCODING="latin-1").startswith("???")
+
+
+def test_on_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    shown = _on_a_terminal("search", "x")
+    assert "\x1b[1;33mdeploy\x1b[0m" in shown
+    assert "\x1b" not in _on_a_terminal("search", "x", NO_COLOR="1")
+    assert "\x1b" not in _on_a_terminal("search", "x", "--no-color")
+
+
+def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, spawn: Spawn) -> None:
+    steps = [
+        ProgressValue(stage="convert", done=done, total=9, label="[red]a\x1b.md") for done in range(1, 10)
+    ]
+    daemon.progress["index.sync"] = steps
+    daemon.progress_pause_s = 0.06
+    daemon.answers["index.sync"] = IndexSyncResult(
+        collections=[CollectionSync(name="notes", available=True, added=9)], took_ms=500.0
+    )
+    shown = _on_a_terminal("index")
+    assert "convert" in shown
+    assert "9/9" in shown
+    assert "[red]a␛.md" in shown
+    assert shown.endswith("notes: 9 added · 0.0 s\r\n")
+    assert "convert" not in _on_a_terminal("index", "--quiet")
+    out, err = spawn("index").communicate(timeout=5)
+    assert (out, err) == ("notes: 9 added · 0.0 s\n", "")
+
+
+class _Flag:
+    """An answer that never comes, and tells when it was asked for."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+
+    def __call__(self, _: object) -> None:
+        self._writer.close()
+
+    def wait(self) -> None:
+        self._reader.settimeout(5)
+        self._reader.recv(1)
+        self._reader.close()
+
+
+def _on_a_terminal(*words: str, **environment: str) -> str:
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while data := os.read(ours, 4096):
+            shown += data
+    except OSError:
+        pass  # Linux says EIO when the last writer is gone
+    os.close(ours)
+    assert process.wait(timeout=5) == 0
+    return shown.decode(errors="replace")

@@ -1,0 +1,117 @@
+"""A whole daemon process with the small methods behind it: `python -m tests.server.small_daemon FOLDER`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gnod.errors import ConfigInvalid, GnoError
+from gnod.paths import Places
+from gnod.protocol.params import NoParams
+from gnod.protocol.results import DaemonShutdownResult, DaemonStatusResult
+from gnod.server.dispatcher import Call
+from gnod.server.lifecycle import serve
+from gnod.server.stats import Stats
+from tests.server.harness import places_in
+
+
+class SmallServices:
+    """Says on stdout what happens to it. `index.sync` takes a minute, `doctor.run` a tenth of a second."""
+
+    shutdown_grace_s = 0.3
+
+    def __init__(self, places: Places, stats: Stats, request_shutdown: Callable[[], None]) -> None:
+        self._places = places
+        self._stats = stats
+        self._request_shutdown = request_shutdown
+        self._hangups = 0
+
+    @property
+    def handlers(self) -> Mapping[str, Any]:
+        return {
+            "daemon.status": self.status,
+            "daemon.shutdown": self.shutdown,
+            "index.sync": self.sync,
+            "doctor.run": self.nap,
+        }
+
+    async def reload(self) -> None:
+        self._hangups += 1
+        say(f"reload {self._hangups}")
+        if self._hangups == 1:
+            raise ConfigInvalid("the config file is no YAML")
+        if self._hangups == 2:
+            raise RuntimeError("a mistake of ours")
+
+    async def close(self) -> None:
+        say(f"closing while the socket is {'there' if self._places.socket.exists() else 'gone'}")
+        if "--stuck-close" in sys.argv:
+            await asyncio.sleep(60)
+        say("closed")
+
+    async def status(self, _params: NoParams, _call: Call) -> DaemonStatusResult:
+        return DaemonStatusResult(
+            version="",
+            pid=0,
+            index=self._places.index,
+            socket="",
+            log_file="",
+            uptime_s=self._stats.uptime_s,
+            resident_bytes=0,
+            connections=self._stats.connections,
+            requests=self._stats.requests,
+            workers=[],
+            sqlite_version="",
+        )
+
+    async def shutdown(self, _params: NoParams, _call: Call) -> DaemonShutdownResult:
+        self._request_shutdown()
+        return DaemonShutdownResult(stopping=True)
+
+    async def sync(self, _params: object, _call: Call) -> DaemonShutdownResult:
+        say("sync begun")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            say("sync cancelled")
+            raise
+        return DaemonShutdownResult(stopping=False)
+
+    async def nap(self, _params: NoParams, _call: Call) -> DaemonShutdownResult:
+        say("nap begun")
+        await asyncio.sleep(0.1)
+        return DaemonShutdownResult(stopping=False)
+
+
+async def start(places: Places, stats: Stats, request_shutdown: Callable[[], None]) -> SmallServices:
+    if "--bad-config" in sys.argv:
+        raise ConfigInvalid("the config file is no YAML")
+    if "--slow-start" in sys.argv:
+        say("starting")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            say("start cancelled")
+            raise
+    return SmallServices(places, stats, request_shutdown)
+
+
+def say(words: str) -> None:
+    print(words, flush=True)  # noqa: T201
+
+
+def main() -> int:
+    try:
+        clean = asyncio.run(serve(places_in(Path(sys.argv[1])), start, lambda: say("ready")))
+    except GnoError as error:
+        say(error.message)
+        return error.exit_status
+    say("clean" if clean else "forced")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
