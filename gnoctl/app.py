@@ -34,9 +34,7 @@ def parse(words: list[str]) -> Parsed | int:
         os.environ["NO_COLOR"] = "1"  # the only way to tell rich, which draws the help
     completion_init()
     try:
-        parsed = get_command(create(command_name(words))).main(
-            args=words, prog_name="gnoctl", standalone_mode=False
-        )
+        parsed = get_command(create(command_name(words))).main(args=words, prog_name="gnoctl", standalone_mode=False)
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(str(error).strip())  # nothing, where typer has printed the help already
@@ -96,9 +94,7 @@ def _root_callback(shared: dict[str, Any]) -> Callable[..., None]:
         shared.update(_given(values, declared))
 
     declared = specs(Options)
-    version = typer.Option(
-        "--version", metavar="", help="Print the version.", is_eager=True, callback=_print_version
-    )
+    version = typer.Option("--version", metavar="", help="Print the version.", is_eager=True, callback=_print_version)
     option = inspect.Parameter(
         "version", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, version]
     )
@@ -129,9 +125,7 @@ def _converted(value: str, spec: Spec) -> str | int | float:
         raise UsageError(f"{spec.flags[-1]} takes {noun}, not {value!r}") from None
 
 
-def _with_signature(
-    function: Callable[..., Any], declared: list[Spec], *more: inspect.Parameter
-) -> Callable[..., Any]:
+def _with_signature(function: Callable[..., Any], declared: list[Spec], *more: inspect.Parameter) -> Callable[..., Any]:
     """Give `function` the parameters that typer reads; it takes them all as keywords."""
     parameters = [*map(_parameter, declared), *more]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

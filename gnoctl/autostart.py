@@ -96,9 +96,7 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
         if ended and not lock_is_held(places):
             raise _failure(child.returncode, log, offset)
         if time.monotonic() > deadline:
-            raise TimedOut(
-                f"gnod did not answer within {START_TIMEOUT_S:g} s after its start; see {places.log_file}"
-            )
+            raise TimedOut(f"gnod did not answer within {START_TIMEOUT_S:g} s after its start; see {places.log_file}")
         time.sleep(pause)
         pause = min(pause * 1.5, SLOWEST_POLL_S)
 

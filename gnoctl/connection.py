@@ -174,9 +174,7 @@ def _decode_result(response: Response, result_type: type[R]) -> R:
 def _error(response: Response) -> GnoError:
     assert response.error is not None
     details = response.error.data.get("details")
-    return from_code(
-        response.error.code, response.error.message, details if isinstance(details, dict) else None
-    )
+    return from_code(response.error.code, response.error.message, details if isinstance(details, dict) else None)
 
 
 def _progress(response: Response) -> ProgressValue | None:
@@ -189,6 +187,4 @@ def _progress(response: Response) -> ProgressValue | None:
 
 
 def _gone(reason: str) -> Unavailable:
-    return Unavailable(
-        f"the daemon went away before it answered ({reason}); `gnoctl daemon logs` may say why"
-    )
+    return Unavailable(f"the daemon went away before it answered ({reason}); `gnoctl daemon logs` may say why")

@@ -31,14 +31,10 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
     yield _place(hit, terminal)
     if hit.context:
         context = text.line(hit.context)
-        yield terminal.paint(
-            INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM
-        )
+        yield terminal.paint(INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM)
     yield from _passage(hit, terminal, line_numbers=line_numbers)
     if hit.explain:
-        yield terminal.paint(
-            INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM
-        )
+        yield terminal.paint(INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM)
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:

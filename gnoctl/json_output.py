@@ -18,6 +18,4 @@ def json_text(value: object, *, indented: bool = False) -> str:
     if indented:
         encoded = msgspec.json.format(encoded, indent=2)
     # JSON leaves DEL, C1 and bidirectional overrides as they are; in its strings they can be escaped.
-    return re.sub(
-        "[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", encoded.decode()
-    )
+    return re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", encoded.decode())

@@ -42,9 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     no_start: Annotated[
         bool,
-        option(
-            "--no-start", help="Do not start the daemon when it is not running (also GNO_NO_AUTOSTART=1)."
-        ),
+        option("--no-start", help="Do not start the daemon when it is not running (also GNO_NO_AUTOSTART=1)."),
     ] = False
     no_color: Annotated[bool, option("--no-color", help="No colours (also NO_COLOR=1).")] = False
     quiet: Annotated[bool, option("-q", "--quiet", help="No progress and no notes.")] = False

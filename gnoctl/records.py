@@ -87,9 +87,7 @@ def markdown_lines(records: Iterable[Record]) -> Iterator[str]:
         title = _markdown(text.line(record.title))
         yield f"- [{title}]({_uri(record)}) · `{text.line(record.docid)}`{score}\n"
         if record.body:
-            yield from (
-                f"  > {_markdown(line)}\n" for line in text.block(record.body).splitlines() if line.strip()
-            )
+            yield from (f"  > {_markdown(line)}\n" for line in text.block(record.body).splitlines() if line.strip())
 
 
 def xml_lines(records: Iterable[Record]) -> Iterator[str]:

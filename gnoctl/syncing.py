@@ -13,9 +13,7 @@ from gnod.protocol.params import IndexSyncParams
 from gnod.protocol.results import CollectionSync, IndexSyncResult
 
 
-def sync(
-    daemon: Connection, options: Options, collections: list[str], *, update: bool = False
-) -> IndexSyncResult:
+def sync(daemon: Connection, options: Options, collections: list[str], *, update: bool = False) -> IndexSyncResult:
     """Index `collections` (all when empty) and draw the progress."""
     params = IndexSyncParams(collections=collections, update=update)
     with Progress(quiet=options.quiet, no_color=options.no_color) as progress:

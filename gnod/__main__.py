@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,10 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["bench"]:
+        return _bench(words[1:])
+    options = _parser().parse_args(words)
     try:
         return _serve(paths.resolve(options.index), options.log_level)
     except GnoError as error:
@@ -45,13 +49,28 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="gnod",
         description="Keep an index of your folders and answer searches over a Unix socket. gnoctl starts it.",
+        epilog="`gnod bench DIR…` measures search on test collections instead; see `gnod bench --help`.",
     )
-    parser.add_argument(
-        "--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')"
-    )
+    parser.add_argument("--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
     parser.add_argument("--version", action="version", version=f"gnod {gnod.__version__}")
     return parser
+
+
+def _bench(words: Sequence[str]) -> int:
+    """Measure, in this process. A measurement is no daemon, so its exit status says how it went."""
+    from gnod.evaluate import command
+
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")
+    try:
+        status = command.main(words, sys.stdout, sys.stderr)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. Python would flush once more at exit, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _serve(places: paths.Places, log_level: str) -> int:

@@ -14,9 +14,7 @@ def glob_pattern(pattern: str) -> re.Pattern[str]:
     """
     out = []
     depth = 0
-    for token in re.findall(
-        r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\]|.", pattern.strip().removeprefix("./"), re.DOTALL
-    ):
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\]|.", pattern.strip().removeprefix("./"), re.DOTALL):
         if token == "{":
             depth += 1
         piece = _GLOB.get(token) or ("|" if token == "," and depth else None)

@@ -61,7 +61,8 @@ def resolve(index: str | None = None) -> Places:
     index = index or os.environ.get("GNO_INDEX") or DEFAULT_INDEX
     if not _INDEX_NAME.match(index):
         raise InvalidName(
-            f"index name {index!r} is not valid: use letters, digits, '-' and '_', at most 64, starting with a letter or digit"
+            f"index name {index!r} is not valid: letters, digits, '-' and '_', at most 64, "
+            "starting with a letter or digit"
         )
     cache_dir = _folder("GNO_CACHE_DIR", "cache")
     return Places(

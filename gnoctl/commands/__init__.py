@@ -26,7 +26,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "index",
         "update",
     ),
-    "Understand and mend": ("status", "why", "doctor", "cleanup"),
+    "Understand and mend": ("status", "why", "doctor", "cleanup", "bench"),
     "The program itself": (
         "daemon start",
         "daemon stop",

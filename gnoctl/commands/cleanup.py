@@ -18,9 +18,7 @@ def cleanup(options: JsonOptions) -> None:
         print_json(result)
         return
     removed = f"{count(result.removed_documents, 'document')} and {count(result.removed_contents, 'text')}"
-    print(
-        f"removed {removed}, freed {size(result.freed_bytes)}; the database has {size(result.database_bytes)}"
-    )
+    print(f"removed {removed}, freed {size(result.freed_bytes)}; the database has {size(result.database_bytes)}")
 
 
 COMMAND = Command(JsonOptions, cleanup, HELP)

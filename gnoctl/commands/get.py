@@ -33,9 +33,7 @@ Examples:
 class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
         str,
-        argument(
-            "REF", help="A #docid, gno://collection/path, collection/path, or a path on disk; :LINE too."
-        ),
+        argument("REF", help="A #docid, gno://collection/path, collection/path, or a path on disk; :LINE too."),
     ]
     first: Annotated[LineNumber | None, option("--from", metavar="LINE", help="Begin with that line.")] = None
     lines: Annotated[LineNumber | None, option("-l", "--lines", help="Print so many lines.")] = None

@@ -58,21 +58,19 @@ class SearchOptions(FormatOptions, frozen=True, kw_only=True):
     tag: Annotated[list[str], option("--tag", metavar="TAG", help="Only with all these tags.")] = field(
         default_factory=list
     )
-    any_tag: Annotated[list[str], option("--any-tag", metavar="TAG", help="Only with one of these tags.")] = (
-        field(default_factory=list)
+    any_tag: Annotated[list[str], option("--any-tag", metavar="TAG", help="Only with one of these tags.")] = field(
+        default_factory=list
     )
-    lang: Annotated[
-        list[str], option("--lang", metavar="CODE", help="Only in these languages (en, de, …).")
-    ] = field(default_factory=list)
-    type: Annotated[list[str], option("--type", metavar="TYPE", help="Only of these frontmatter types.")] = (
-        field(default_factory=list)
+    lang: Annotated[list[str], option("--lang", metavar="CODE", help="Only in these languages (en, de, …).")] = field(
+        default_factory=list
     )
-    author: Annotated[
-        str | None, option("--author", metavar="TEXT", help="Only by authors with this in the name.")
-    ] = None
-    path: Annotated[
-        str | None, option("--path", metavar="PREFIX", help="Only below this path in a collection.")
-    ] = None
+    type: Annotated[list[str], option("--type", metavar="TYPE", help="Only of these frontmatter types.")] = field(
+        default_factory=list
+    )
+    author: Annotated[str | None, option("--author", metavar="TEXT", help="Only by authors with this in the name.")] = (
+        None
+    )
+    path: Annotated[str | None, option("--path", metavar="PREFIX", help="Only below this path in a collection.")] = None
     since: Annotated[
         str | None,
         option("--since", metavar="DATE", help="Only from that day on: 2026-11-21, or an age like 7d."),

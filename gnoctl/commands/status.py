@@ -37,14 +37,11 @@ def status(options: StatusOptions) -> None:
 
 def render(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     documents, chunks = count(result.documents, "document"), count(result.chunks, "chunk")
-    yield (
-        terminal.paint(f"Index {result.index}", BOLD)
-        + f": {documents}, {chunks}, {size(result.database_bytes)}"
-    )
+    yield (terminal.paint(f"Index {result.index}", BOLD) + f": {documents}, {chunks}, {size(result.database_bytes)}")
     yield terminal.paint(text.line(f"{result.database} · {result.config_file}"), DIM)
     if result.languages:
         most = sorted(result.languages.items(), key=lambda item: (-item[1], item[0]))
-        yield text.line("languages: " + ", ".join(f"{code} {number:,}" for code, number in most[:8]))
+        yield text.line("languages: " + ", ".join(f"{code or 'unknown'} {number:,}" for code, number in most[:8]))
     if result.collections:
         yield ""
         yield from _collections(result.collections, terminal)
@@ -97,8 +94,8 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield "no folders yet: `gnoctl init FOLDER`"
     elif result.freshness.current:
         yield terminal.paint("the index equals the disk", GREEN)
-    if result.freshness.unwatched:
-        names = ", ".join(result.freshness.unwatched)
+    explained = {each.name for each in result.collections if each.watch_reason}
+    if names := ", ".join(name for name in result.freshness.unwatched if name not in explained):
         yield text.line(f"changes are not watched in {names}: `gnoctl index` takes them in")
 
 

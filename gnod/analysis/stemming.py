@@ -70,7 +70,9 @@ class Stem:
 
     def __init__(self, language: str | None) -> None:
         # Cache size 0: the analyser caches whole compounds, which is faster than caching here again.
-        self._snowball = Stemmer.Stemmer(SNOWBALL[stemming_language(language)], 0)
+        code = stemming_language(language)
+        self._snowball = Stemmer.Stemmer(SNOWBALL[code], 0)
+        self._is_english = code == "en"
 
     def __call__(self, word: str) -> str:
         """Return the index form of a word without joiners.
@@ -82,7 +84,8 @@ class Stem:
             lower = word.lower()
             return str(self._snowball.stemWord(lower)) if lower.isalpha() else lower
         lower = unicodedata.normalize("NFC", normalise(word))
-        return fold(str(self._snowball.stemWord(lower)))
+        # English borrows its accents, and people leave them out; elsewhere the stemmer needs them.
+        return fold(str(self._snowball.stemWord(fold(lower) if self._is_english else lower)))
 
 
 def normalise(word: str) -> str:

@@ -4,8 +4,8 @@ One pattern finds *compounds*: words, and words joined by the characters that id
 (`snake_case`, `node.js`, `foo::bar`, `user@example.com`, `a/b/c.md`, `real-time`). Each compound gives
 
 * its *parts*, stemmed, in order: what phrases are made of (`real time`, `snake case`, `node js`);
-* its *whole*, lower-cased, when it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or
-  letters followed by digits). Wholes stand after all parts in the stream, so that they part no phrase.
+* its *whole*, when it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or letters followed by
+  digits). Wholes stand after all parts in the stream, so that they part no phrase.
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese have no spaces that help: their runs become overlapping
 pairs of characters. A lone last character is added, so that one character finds every place by prefix.
@@ -52,9 +52,9 @@ def _compound_pattern(word_characters: str) -> re.Pattern[str]:
 # slower, so only text that has letters there (rare Han, ancient scripts; not emoji) pays for it.
 _BASIC = _word_characters(range(0x10000))
 _BASIC_COMPOUND = _compound_pattern(_BASIC)
-_HIGH_COMPOUND = _compound_pattern(
-    _BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff"
-)
+_HIGH_COMPOUND = _compound_pattern(_BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
+# What is left of a word from a place inside it.
+WORD_REST = re.compile(f"[{_BASIC}]*")
 _HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
 
 _SPLIT = re.compile(r"::|://|_+|[-.:/\\@'’&]")
@@ -137,6 +137,10 @@ class Analyzer:
 
     def terms_of(self, compound: str) -> tuple[str, str]:
         """Return the parts and the wholes of one compound, each space-separated."""
+        return self._cache[compound]
+
+    def analyse(self, compound: str) -> tuple[str, str]:
+        """Do what `terms_of` returns, without remembering."""
         units = self._units(compound)
         parts = " ".join([part for unit in units for part in unit.indexed_parts()])
         return parts, " ".join([unit.whole for unit in units if unit.whole])
@@ -160,9 +164,15 @@ class Analyzer:
         parts = [part for word in words for part in self._word_parts(word)]
         if not parts:
             return []
-        is_identifier = _IDENTIFIER_JOINER.search(compound) or len(parts) > len(words)
-        whole = fold(normalise(compound)) if is_identifier and len(compound) <= MAX_TERM_CHARACTERS else None
-        return [Unit(compound, tuple(parts), whole)]
+        return [Unit(compound, tuple(parts), self._whole(compound, words, parts))]
+
+    def _whole(self, compound: str, words: list[str], parts: list[str]) -> str | None:
+        if len(compound) > MAX_TERM_CHARACTERS:
+            return None
+        if _IDENTIFIER_JOINER.search(compound):
+            return fold(normalise(compound))
+        # `GitHub` must be what the plain word `github` becomes.
+        return self._stem(compound) if len(words) == 1 and len(parts) > 1 else None
 
     def _word_parts(self, word: str) -> list[str]:
         if word[-1] in "+#":
@@ -178,7 +188,7 @@ class _CompoundCache(dict[str, tuple[str, str]]):
         self._analyzer = analyzer
 
     def __missing__(self, compound: str) -> tuple[str, str]:
-        terms = self._analyzer.terms_of(compound)
+        terms = self._analyzer.analyse(compound)
         if len(compound) <= _MAX_CACHED_LENGTH:
             if len(self) >= _MAX_CACHED_COMPOUNDS:
                 self.clear()
@@ -193,7 +203,9 @@ def visible(text: str) -> str:
 
 def _pieces(word: str) -> list[str]:
     """Cut camelCase humps and trailing numbers apart."""
-    if _CAMEL.search(word) and not _PLURAL_ACRONYM.match(word):
+    if _PLURAL_ACRONYM.match(word):
+        return [word[:-1]]  # PDFs, APIs: no stemmer knows them
+    if _CAMEL.search(word):
         return _camel_pieces(word)
     if match := _LETTERS_DIGITS.match(word):
         return [match[1], match[2]]

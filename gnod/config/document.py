@@ -27,9 +27,7 @@ _GAP = re.compile(r"(?:[ \t\r\n]+(?:#[^\r\n]*)?)*")
 
 # GNO's manual writes `scopeKey: notes:`, which strict YAML refuses: a colon at a line's end wants quotes.
 # For the parser a character that no file uses stands for that colon, so that all positions stay right.
-_BARE_SCOPE = re.compile(
-    r"^([ \t]*(?:- +)?scope(?:Key)?: +[a-z0-9][a-z0-9_-]*):(?=[ \t]*(?:\r?$| #))", re.MULTILINE
-)
+_BARE_SCOPE = re.compile(r"^([ \t]*(?:- +)?scope(?:Key)?: +[a-z0-9][a-z0-9_-]*):(?=[ \t]*(?:\r?$| #))", re.MULTILINE)
 _COLON = "\ue000"
 
 _SHORT = 40

@@ -196,9 +196,7 @@ def _validated(text: str, path: Path) -> Config:
 
 def _uneditable(path: Path) -> ConfigInvalid:
     report = Report(path)
-    reason = (
-        "is laid out in a way that this command cannot follow (aliases or merges?); please edit it by hand"
-    )
+    reason = "is laid out in a way that this command cannot follow (aliases or merges?); please edit it by hand"
     report.fault(None, "", reason)
     return report.error()
 

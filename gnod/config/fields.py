@@ -104,9 +104,7 @@ class Fields:
     def texts(self, key: str) -> tuple[str, ...] | None:
         if not self.has(key):
             return None
-        found = [
-            self._string(item, f"{self.path(key)}[{i}]") for i, item in enumerate(self._items(key, "strings"))
-        ]
+        found = [self._string(item, f"{self.path(key)}[{i}]") for i, item in enumerate(self._items(key, "strings"))]
         return tuple(text for text in found if text is not None)
 
     def mapping(self, key: str, keys: Keys) -> Fields | None:
@@ -188,9 +186,7 @@ class Fields:
             self._report.fault(node.line, where, "must not be empty")
         # Neither can be part of a path or a message: the system and UTF-8 refuse them, much later.
         elif "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-            self._report.fault(
-                node.line, where, "contains a NUL or half a surrogate pair, which is not valid text"
-            )
+            self._report.fault(node.line, where, "contains a NUL or half a surrogate pair, which is not valid text")
         else:
             return value
         return None
@@ -222,9 +218,7 @@ class Fields:
         sources = list(self._counted(target.children)) if target.kind == "sequence" else [target]
         found = [source.target for source in sources if source.target.kind == "mapping"]
         if len(found) < len(sources):
-            self._report.fault(
-                value.line, self.where, f"'<<' expects a mapping to merge, got {describe(value)}"
-            )
+            self._report.fault(value.line, self.where, f"'<<' expects a mapping to merge, got {describe(value)}")
         return found
 
     def _keep(self, key: Node, value: Node, inherited: bool, keys: Keys) -> None:

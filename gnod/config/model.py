@@ -129,11 +129,7 @@ def _malformed(scope: str) -> str:
     collection, slash, prefix = scope.strip("/").partition("/")
     hint = ""
     if COLLECTION_NAME.match(collection):
-        hint = (
-            f"; did you mean '{SCHEME}{collection}/{prefix}'?"
-            if slash
-            else f"; did you mean '{collection}:'?"
-        )
+        hint = f"; did you mean '{SCHEME}{collection}/{prefix}'?" if slash else f"; did you mean '{collection}:'?"
     return f"{scope!r} is not a scope: expected '/', 'name:' or 'gno://name/prefix'{hint}"
 
 

@@ -17,23 +17,26 @@ _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 class Plan(NamedTuple):
     """Paths relative to the root. `read`: new or changed, small ones first, so that most is searchable early.
-    `remove`: documents whose file is gone. `recovered`: failures that no longer have a file."""
+    `remove`: documents whose file is gone. `failing`: files that failed and look the same. `recovered`: failures that
+    no longer have a file."""
 
     read: list[str]
     remove: list[str]
     recovered: list[str]
     unchanged: int
-    failing: int
+    failing: list[str]
 
 
 def compare(listing: Listing, known: dict[str, KnownFile], failed: dict[str, FailedFile], now: float) -> Plan:
     """Return what makes the index equal the listing. What lies in an unreadable folder stays as it is."""
-    read, unchanged, failing = [], 0, 0
+    read: list[str] = []
+    failing: list[str] = []
+    unchanged = 0
     for path, stat in listing.files.items():
         if path in known and known[path].stat == stat:
             unchanged += 1
         elif path in failed and failed[path].stat == stat and not _try_again(failed[path], now):
-            failing += 1
+            failing.append(path)
         else:
             read.append(path)
     read.sort(key=lambda path: (listing.files[path].size, path))

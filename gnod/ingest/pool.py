@@ -7,31 +7,17 @@ nothing to do: timers exist only for a busy worker (memory) and for an idle one 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
-import socket
-import sys
 
 import msgspec
-import psutil
 
 from gnod.errors import ShuttingDown, WorkerFailed
 from gnod.ingest import frames
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome
+from gnod.ingest.worker_process import Ended, WorkerProcess, launch
 
 JOBS_PER_WORKER = 500
 HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
-_START_LIMIT_S = 30.0
-_BUFFER_BYTES = 1 << 20
-# One thread, few arenas: every other one would reserve address space, which is what is limited.
-_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MALLOC_ARENA_MAX": "2",
-    "PYTHONWARNINGS": "ignore",
-}
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,100 +29,6 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
 
 
-class _Ended(Exception):  # noqa: N818 - an event
-    """The worker is gone. `taken`: it had the job by then."""
-
-    def __init__(self, taken: bool) -> None:
-        super().__init__()
-        self.taken = taken
-
-
-class _Worker:
-    """One child process and the stream to it."""
-
-    def __init__(
-        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.pid = process.pid
-        self.state = "starting"
-        self.jobs = 0
-        self.heavy = False
-        self.over_memory = False
-        self.seen: FileStat | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self._process = process
-        self._reader = reader
-        self._writer = writer
-
-    async def ready(self) -> None:
-        """Wait until the process has started. Raises WorkerFailed."""
-        try:
-            async with asyncio.timeout(_START_LIMIT_S):
-                started = await self._reply(taken=False)
-        except (_Ended, TimeoutError) as error:
-            raise WorkerFailed("A converter worker did not start; the log says why.") from error
-        if not isinstance(started, frames.Ready):
-            raise WorkerFailed("A converter worker answered before it was asked.")
-        self.state = "idle"
-
-    async def perform(self, request: bytes) -> Outcome:
-        """Send a job and wait for its outcome. Raises _Ended. If cut short, the worker is of no more use."""
-        self.state = "busy"
-        self.seen = None
-        try:
-            self._writer.write(request)
-            await self._writer.drain()
-        except (ConnectionError, RuntimeError) as error:
-            raise _Ended(taken=False) from error
-        taken = await self._reply(taken=False)
-        self.seen = taken.stat if isinstance(taken, frames.Taken) else None
-        answer = await self._reply(taken=True)
-        if not isinstance(answer, frames.Done):
-            raise _Ended(taken=True)
-        self.jobs += 1
-        self.heavy = answer.heavy
-        self.state = "idle"
-        return answer.outcome
-
-    async def _reply(self, *, taken: bool) -> frames.Reply:
-        try:
-            reply = await frames.read_reply(self._reader)
-        except (frames.FrameError, ConnectionError, msgspec.DecodeError) as error:
-            raise _Ended(taken) from error
-        if reply is None:
-            raise _Ended(taken)
-        return reply
-
-    def resident_bytes(self) -> int:
-        try:
-            return int(psutil.Process(self.pid).memory_info().rss)
-        except psutil.Error:
-            return 0
-
-    def stop_timer(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
-
-    def kill(self) -> None:
-        self.stop_timer()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-
-    async def ended(self) -> str:
-        """Wait for the end of the process and return how it came, in words."""
-        self._writer.close()
-        status = await self._process.wait()
-        with contextlib.suppress(ConnectionError):
-            await self._writer.wait_closed()
-        if status >= 0:
-            return f"exit status {status}"
-        try:
-            return f"signal {signal.Signals(-status).name}"
-        except ValueError:
-            return f"signal {-status}"
-
-
 class WorkerPool:
     """Up to `size` workers. `timeout_s` and `memory_mb` limit a job; `idle_s` is how long a worker that has
     nothing to do is kept, but for one light one, which may stay."""
@@ -146,9 +38,11 @@ class WorkerPool:
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
         self._idle_s = idle_s
+        self._size = size
         self._slots = asyncio.Semaphore(size)  # first come, first served
-        self._workers: list[_Worker] = []
-        self._idle: list[_Worker] = []
+        self._workers: list[WorkerProcess] = []
+        self._idle: list[WorkerProcess] = []
+        self._starting: set[asyncio.Task[WorkerProcess]] = set()
         self._ending: set[asyncio.Task[str]] = set()
         self._closed = False
 
@@ -176,9 +70,7 @@ class WorkerPool:
 
     def statuses(self) -> list[WorkerInfo]:
         return [
-            WorkerInfo(
-                pid=worker.pid, state=worker.state, resident_bytes=worker.resident_bytes(), jobs=worker.jobs
-            )
+            WorkerInfo(pid=worker.pid, state=worker.state, resident_bytes=worker.resident_bytes(), jobs=worker.jobs)
             for worker in self._workers
         ]
 
@@ -187,10 +79,10 @@ class WorkerPool:
         self._closed = True
         for worker in list(self._workers):
             self._discard(worker)
-        while self._ending:
-            await asyncio.wait(self._ending)
+        while under_way := self._starting | self._ending:
+            await asyncio.wait(under_way)
 
-    async def _attempt(self, worker: _Worker, job: Job, request: bytes) -> Outcome | None:
+    async def _attempt(self, worker: WorkerProcess, job: Job, request: bytes) -> Outcome | None:
         """Give a job to a worker; None if the worker was dead before it took it."""
         self._watch_memory(worker)
         try:
@@ -199,7 +91,7 @@ class WorkerPool:
         except TimeoutError:
             message = f"The file took longer than {self._timeout_s:g} s."
             return _failure(job, "timeout", message, worker.seen)
-        except _Ended as end:
+        except Ended as end:
             self._require_open()
             if worker.over_memory:
                 message = f"The file needs more than {self._memory_mb} MB of memory."
@@ -211,34 +103,45 @@ class WorkerPool:
         finally:
             self._give_back(worker)
 
-    async def _start(self) -> _Worker:
-        ours, theirs = socket.socketpair()
+    async def _start(self) -> WorkerProcess:
+        """Start a worker. If the job is cancelled meanwhile, the worker is there for the next one."""
+        starting = asyncio.get_running_loop().create_task(self._launch())
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
         try:
-            with theirs:
-                process = await _spawn(theirs, self._memory_mb)
-            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_BUFFER_BYTES)
-        except OSError as error:
-            ours.close()
-            raise WorkerFailed(f"A converter worker could not be started: {error.strerror}.") from error
-        except BaseException:
-            ours.close()
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._started_for_nobody)
             raise
-        worker = _Worker(process, reader, writer)
+
+    async def _launch(self) -> WorkerProcess:
+        worker = await launch(self._memory_mb)
         self._workers.append(worker)
         try:
+            self._require_open()
             await worker.ready()
         except BaseException:
             self._discard(worker)
+            self._require_open()
             raise
         return worker
 
-    def _take(self) -> _Worker:
+    def _started_for_nobody(self, starting: asyncio.Task[WorkerProcess]) -> None:
+        if starting.cancelled() or starting.exception() is not None:
+            return
+        worker = starting.result()
+        if len(self._workers) > self._size:
+            self._discard(worker)
+        else:
+            self._give_back(worker)
+
+    def _take(self) -> WorkerProcess:
         """The one used last, so that the others can be ended."""
         worker = self._idle.pop()
         worker.stop_timer()
         return worker
 
-    def _give_back(self, worker: _Worker) -> None:
+    def _give_back(self, worker: WorkerProcess) -> None:
         worker.stop_timer()
         if worker.state != "idle" or worker.jobs >= JOBS_PER_WORKER or self._closed:
             self._discard(worker)
@@ -246,25 +149,25 @@ class WorkerPool:
         self._idle.append(worker)
         worker.timer = asyncio.get_running_loop().call_later(self._idle_s, self._idle_over, worker)
 
-    def _idle_over(self, worker: _Worker) -> None:
+    def _idle_over(self, worker: WorkerProcess) -> None:
         """End an idle worker; one that is light may stay."""
         worker.timer = None
         others = [other for other in self._idle if other is not worker and not other.heavy]
         if worker.heavy or others or worker.resident_bytes() > HEAVY_BYTES:
             self._discard(worker)
 
-    def _watch_memory(self, worker: _Worker) -> None:
+    def _watch_memory(self, worker: WorkerProcess) -> None:
         """macOS does not keep RLIMIT_AS, so the resident size is looked at while a job lasts."""
         worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
 
-    def _check_memory(self, worker: _Worker) -> None:
+    def _check_memory(self, worker: WorkerProcess) -> None:
         if worker.resident_bytes() > self._memory_mb << 20:
             worker.over_memory = True
             worker.kill()
         else:
             self._watch_memory(worker)
 
-    def _discard(self, worker: _Worker) -> None:
+    def _discard(self, worker: WorkerProcess) -> None:
         worker.kill()
         if worker not in self._workers:
             return
@@ -278,25 +181,6 @@ class WorkerPool:
     def _require_open(self) -> None:
         if self._closed:
             raise ShuttingDown("The daemon is shutting down.")
-
-
-async def _spawn(channel: socket.socket, memory_mb: int) -> asyncio.subprocess.Process:
-    """Start the process. From the loop's own thread: Linux tells a child of its parent's death by thread."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # a file called socket.py in the current folder is not to be imported
-        "-m",
-        "gnod.ingest.worker",
-        str(channel.fileno()),
-        str(memory_mb),
-        str(os.getpid()),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        pass_fds=(channel.fileno(),),
-        start_new_session=True,
-        cwd="/",
-        env=os.environ | _ENVIRONMENT,
-    )
 
 
 def _failure(job: Job, kind: str, message: str, seen: FileStat | None = None) -> Failure:

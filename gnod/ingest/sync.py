@@ -36,7 +36,7 @@ Progress = Callable[[str, int, int | None, str | None], None]
 
 
 class SyncReport(NamedTuple):
-    """What one sync did, in files."""
+    """What one sync did, in files; `failed` and `skipped` are how many there are after it."""
 
     name: str
     available: bool = True
@@ -49,6 +49,16 @@ class SyncReport(NamedTuple):
     failed: int = 0
     skipped: int = 0
     took_s: float = 0.0
+
+    def after(self, earlier: SyncReport) -> SyncReport:
+        """Return both runs as one, for a client that waited for both."""
+        return self._replace(
+            added=self.added + earlier.added,
+            updated=self.updated + earlier.updated,
+            removed=self.removed + earlier.removed,
+            unchanged=max(self.unchanged - earlier.added - earlier.updated, 0),
+            took_s=self.took_s + earlier.took_s,
+        )
 
 
 class Sync:
@@ -85,6 +95,8 @@ class Sync:
         self._id, known, failed = await self._read(self._known)
         plan = compare(listing, known, failed, time.time())
         self._counts["unchanged"] = plan.unchanged
+        for path in plan.failing:
+            self._counts["skipped" if failed[path].kind in SKIP_KINDS else "failed"] += 1
         await self._apply(plan, listing, known)
         n = self._counts
         return SyncReport(
@@ -155,9 +167,7 @@ class Sync:
         self._counts["removed"] += await self._write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
 
-    async def _convert(
-        self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes
-    ) -> None:
+    async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
         for path in paths:
             await outcomes.put((path, await self._pool.run(self._job(path, known.get(path)))))
 
@@ -184,9 +194,7 @@ class Sync:
                 case Failure():
                     self._fail(connection, path, outcome, now)
         # A failure that is over.
-        failures.forget(
-            connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)]
-        )
+        failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":

@@ -115,9 +115,7 @@ class _Walker:
         for entry in entries:
             path = base + entry.name
             if not _is_text(path):
-                self.undecodable[
-                    path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-                ] = path
+                self.undecodable[path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")] = path
             elif entry.is_dir(follow_symlinks=False):
                 if self._rules.reason_against_folder(path, ignores) is None:
                     yield path + "/", ignores

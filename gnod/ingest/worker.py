@@ -44,7 +44,7 @@ class Source(NamedTuple):
     stat: FileStat
 
 
-class ReadFailed(Exception):  # noqa: N818 - named as in gnod.errors
+class ReadFailed(Exception):
     """A file that cannot be had. `kind` and `message` as in Failure."""
 
     def __init__(self, kind: str, message: str, stat: FileStat | None = None) -> None:
@@ -213,9 +213,7 @@ def _settle(memory_mb: int, parent: int) -> None:
     with contextlib.suppress(OSError):
         os.nice(10)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(
-        OSError, ValueError
-    ):  # macOS has it and does not keep it: the daemon watches too
+    with contextlib.suppress(OSError, ValueError):  # macOS has it and does not keep it: the daemon watches too
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.addaudithook(_refuse)

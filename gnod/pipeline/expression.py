@@ -6,6 +6,7 @@ own language. Words are OR-ed; what is quoted must be there; what is negated mus
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,6 +19,9 @@ from gnod.store.fulltext import Term, quote
 
 # A pasted page is no query: what comes after this many words adds time and no meaning.
 MAX_WORDS = 64
+
+
+_JOINERS = re.compile(r"[_.:/\\@&]")
 
 
 class Word(NamedTuple):
@@ -45,12 +49,14 @@ class Expression(NamedTuple):
         counts = Counter(phrases for word in words for phrases in (word.spellings, word.wholes) if phrases)
         return [Term(phrases, weight) for phrases, weight in counts.items()]
 
-    def marked_terms(self) -> list[str]:
-        """Return the index terms that are worth showing in a text."""
-        phrases = [p for word in [*self.words, *self.required] for p in (*word.spellings, *word.wholes)]
-        return list(
-            dict.fromkeys(term for phrase in phrases for term in phrase.rstrip(" *").strip('"').split())
-        )
+    def sought(self) -> list[list[tuple[str, ...]]]:
+        """Return the spellings of each word as index terms, for finding it in a text. An identifier in one piece
+        stands where its parts stand, unless it is one word (`github` for `GitHub`)."""
+        words = dict.fromkeys([*self.words, *self.required])
+        return [
+            [terms for phrase in (*word.spellings, *word.wholes) if all(map(_is_findable, terms := _terms(phrase)))]
+            for word in words
+        ]
 
     def any_word(self) -> str:
         return " OR ".join(dict.fromkeys(word.expression for word in [*self.words, *self.required]))
@@ -71,9 +77,7 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expressio
     """Return the expression. Raises QuerySyntaxError when nothing searchable is left."""
     terms = [c.text for c in clauses if not c.is_negated and not c.is_phrase]
     units = [unit for text in terms for unit in _variants(text, analyzers)]
-    dropped = function_words(
-        (unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers]
-    )
+    dropped = function_words((unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers])
     words = [_word(unit) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
@@ -139,3 +143,11 @@ def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
     # One character of an unspaced script starts a pair wherever it stands.
     prefix = " *" if unspaced and len(parts[-1]) == 1 else ""
     return quote(" ".join(parts)) + prefix
+
+
+def _terms(phrase: str) -> tuple[str, ...]:
+    return tuple(phrase.removesuffix(" *").strip('"').split())
+
+
+def _is_findable(term: str) -> bool:
+    return term[-1] in "+#" or not _JOINERS.search(term)

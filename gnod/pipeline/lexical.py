@@ -47,9 +47,7 @@ def search(
     wanted = expression.build(query_language.parse(query), analyzers)
     required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
     depth = max(_MIN_DEPTH, 2 * limit)
-    matches = fulltext.search(
-        connection, wanted.terms(), filters, depth, required=required, excluded=excluded
-    )
+    matches = fulltext.search(connection, wanted.terms(), filters, depth, required=required, excluded=excluded)
     total = len(matches)
     if total >= depth:
         total = fulltext.count(connection, wanted.any_word(), filters, required=required, excluded=excluded)

@@ -8,50 +8,62 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import log
 from typing import NamedTuple
 
-from gnod.analysis.terms import Analyzer, is_unspaced
+from gnod.analysis.terms import WORD_REST, Analyzer, is_unspaced
 
 WINDOW_CHARACTERS = 240
 SNIPPET_CHARACTERS = 280
-_MAX_PLACES_PER_TERM = 1000
-_MAX_WORD_CHARACTERS = 128
+_MAX_PLACES = 50
+_MAX_WORD_CHARACTERS = 64
+_MAX_SPELLING_CHARACTERS = 128
+_MAX_GAP = 3
+_MAX_IN_WORD = 4
 
 _SENTENCE_START = re.compile(r"(?:[.!?…。！？][\s\"')\]]+|[。！？]|\n)")
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _FIRST_TEXT = re.compile(r"^(?!#|---|===|```|\s*$).+", re.MULTILINE)
-_FOLDED = {
-    code: base
+# Precomposed letters with diacritics and their base letter: folding them keeps every character at its place.
+_BASE_LETTERS = {
+    chr(code): decomposed[0]
     for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000))
     if len(decomposed := unicodedata.normalize("NFD", chr(code))) > 1
-    and not unicodedata.combining(base := decomposed[0])
 }
+_WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
+
+
+# One way to spell a word of the query: index terms that stand one after the other.
+Spelling = tuple[str, ...]
 
 
 class Mark(NamedTuple):
-    """A matched word; `term` is the one it stands for."""
+    """A matched place; `sought` is the number of the query's word that it stands for."""
 
     start: int
     end: int
-    term: str
+    sought: int
 
 
 class Passage(NamedTuple):
-    """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`."""
+    """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
+    `snippet_line`."""
 
     line: int
     end_line: int
     snippet: str
+    snippet_line: int
     marks: list[tuple[int, int]]
 
 
-def best_passage(text: str, terms: Iterable[str], analyzers: Sequence[Analyzer]) -> Passage:
-    """Return the passage with the most different terms, rare ones first; the document's start when none stands in
-    the text (a match in title or path only)."""
-    marks = find_marks(text, terms, analyzers)
+def best_passage(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> Passage:
+    """Return the passage with the most different words of the query, rare ones first; the document's start when none
+    stands in the text (a match in title or path only). `sought` has the spellings of each word."""
+    marks = find_marks(text, sought, analyzers)
     if not marks:
         return _opening(text)
     window = _best_window(marks)
@@ -61,75 +73,138 @@ def best_passage(text: str, terms: Iterable[str], analyzers: Sequence[Analyzer])
         _line(text, window[0].start),
         _line(text, window[-1].end - 1),
         text[start:end],
+        _line(text, start),
         _without_overlap(inside),
     )
 
 
-def find_marks(text: str, terms: Iterable[str], analyzers: Sequence[Analyzer]) -> list[Mark]:
-    """Return the words of `text` that the terms match, in order; of many places of one term only the first."""
-    folded = _fold_in_place(text)
-    known: dict[str, frozenset[str]] = {}
-    marks = set()
-    for term in dict.fromkeys(terms):
-        for start, end in _candidates(text, folded, term):
-            word = text[start:end]
-            if word not in known:
-                known[word] = frozenset(
-                    t for analyzer in analyzers for t in " ".join(analyzer.terms_of(word)).split()
-                )
-            if term in known[word] or is_unspaced(term):
-                marks.add(Mark(start, end, term))
-    return sorted(marks)
+def find_marks(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> list[Mark]:
+    """Return the places of the query's words in order. Of a word that stands there very often, those near a rarer
+    word are returned, or the first ones."""
+    finder = _Finder(text, analyzers)
+    spellings = [(spelling, number) for number, word in enumerate(sought) for spelling in word]
+    marks: list[Mark] = []
+    for spelling, number in sorted(spellings, key=lambda pair: (finder.frequency(pair[0]), pair[1])):
+        near = sorted({mark.start for mark in marks})[:_MAX_PLACES]
+        marks += [Mark(start, end, number) for start, end in finder.find(spelling, near)]
+    return sorted(set(marks))
 
 
-def _candidates(text: str, folded: str, term: str) -> Iterator[tuple[int, int]]:
-    """Yield the words in which the start of the term stands; for unspaced scripts, the place itself."""
-    unspaced = is_unspaced(term)
-    # Stems end otherwise than their words: "studi" is the stem of "study".
-    needle = term if unspaced or len(term) < 4 or not term.isalpha() else term[:-1]
-    position = folded.find(needle)
-    for _ in range(_MAX_PLACES_PER_TERM):
-        if position < 0:
-            return
-        if unspaced:
-            yield position, position + len(term)
-            position = folded.find(needle, position + len(term))
+class _Finder:
+    """Finds index terms in one text."""
+
+    def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
+        self._text = text
+        self._folded = _fold_in_place(text)
+        self._analyzers = analyzers
+        self._terms: dict[str, frozenset[str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def frequency(self, spelling: Spelling) -> int:
+        """Return an upper bound of how often the spelling stands in the text."""
+        return min(self._count(_needle(term)) for term in spelling)
+
+    def find(self, spelling: Spelling, near: Sequence[int]) -> list[tuple[int, int]]:
+        """Return ranges; of a frequent spelling only those within a window of the places `near`, if there are any."""
+        rarest = min(spelling, key=lambda term: self._count(_needle(term)))
+        if near and self._count(_needle(rarest)) > _MAX_PLACES:
+            stretches = _stretches(near, WINDOW_CHARACTERS)
         else:
-            start, end = _word_around(text, position, position + len(needle))
-            yield start, end
-            position = folded.find(needle, max(end, position + 1))
+            stretches = [(0, len(self._text))]
+        found = self._places(rarest, stretches)
+        if len(spelling) == 1:
+            return found
+        around = _stretches([start for start, _ in found], _MAX_SPELLING_CHARACTERS)
+        return _chains([self._places(term, around) for term in spelling])
+
+    def _count(self, needle: str) -> int:
+        if needle not in self._counts:
+            self._counts[needle] = self._folded.count(needle)
+        return self._counts[needle]
+
+    def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
+        return sorted(places)
+
+    def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Yield the words that give the term; for unspaced scripts, the places of the characters themselves."""
+        needle = _needle(term)
+        position = self._folded.find(needle, low, high)
+        while position >= 0:
+            end = position + len(needle)
+            if is_unspaced(term):
+                yield position, end
+            else:
+                start, end = _word_around(self._text, position, end)
+                if term in self._terms_of(self._text[start:end]):
+                    yield start, end
+            position = self._folded.find(needle, max(end, position + 1), high)
+
+    def _terms_of(self, word: str) -> frozenset[str]:
+        if word not in self._terms:
+            self._terms[word] = frozenset(t for a in self._analyzers for t in " ".join(a.terms_of(word)).split())
+        return self._terms[word]
+
+
+def _needle(term: str) -> str:
+    """Return what every word with that stem contains: "studi" is the stem of "study"."""
+    return term[:-1] if len(term) > 3 and term.isalpha() and not is_unspaced(term) else term
+
+
+def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
+    """Return the ranges around sorted places, joined where they touch."""
+    stretches: list[tuple[int, int]] = []
+    for place in places:
+        low, high = max(place - reach, 0), place + reach
+        if stretches and low <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], high)
+        else:
+            stretches.append((low, high))
+    return stretches
+
+
+def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """Return the ranges in which the terms stand one after the other, a joiner or two between them."""
+    chains = places[0]
+    for following in places[1:]:
+        chains = [
+            (start, max(end, next_end))
+            for start, end in chains
+            for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
+            if next_start <= end + _MAX_GAP and (next_end > end or next_start >= start)
+        ]
+    return sorted(set(chains))
 
 
 def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
     first = max(start - _MAX_WORD_CHARACTERS, 0)
-    while start > first and _in_word(text[start - 1]):
+    while start > first and (text[start - 1].isalnum() or unicodedata.category(text[start - 1])[0] == "M"):
         start -= 1
-    last = min(end + _MAX_WORD_CHARACTERS, len(text))
-    while end < last and _in_word(text[end]):
-        end += 1
+    rest = WORD_REST.match(text, end, end + _MAX_WORD_CHARACTERS)
+    end = rest.end() if rest else end
     return start, end
 
 
-def _in_word(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character)[0] == "M"
-
-
 def _best_window(marks: list[Mark]) -> list[Mark]:
-    """Return the marks of the best stretch of WINDOW_CHARACTERS: most different terms, the rarer in this document
-    the better; the earliest of equals."""
-    counts = Counter(mark.term for mark in marks)
-    weights = {term: 1 / log(2 + n) for term, n in counts.items()}
-    best, best_score = marks[:1], 0.0
-    inside: Counter[str] = Counter()
+    """Return the marks of the best stretch of WINDOW_CHARACTERS: most different words, the rarer in this document
+    the better; the earliest of equals, unless a later one is much closer together."""
+    counts = Counter(mark.sought for mark in marks)
+    weights = {word: 1 / log(2 + n) for word, n in counts.items()}
+    best, best_value = marks[:1], (0.0, 0)
+    inside: Counter[int] = Counter()
     first = 0
     for last, mark in enumerate(marks):
-        inside[mark.term] += 1
-        while marks[first].start < mark.end - WINDOW_CHARACTERS and first < last:
-            inside[marks[first].term] -= 1
+        inside[mark.sought] += 1
+        # Shrink to what fits, and then to what is needed.
+        while first < last and (
+            marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].sought] > 1
+        ):
+            inside[marks[first].sought] -= 1
             first += 1
-        score = sum(weights[term] for term, n in inside.items() if n)
-        if score > best_score + 1e-9:
-            best, best_score = marks[first : last + 1], score
+        score = round(sum(weights[word] for word, n in inside.items() if n), 9)
+        value = (score, marks[first].start - mark.end)
+        if value[0] > best_value[0] or (value[0] == best_value[0] and value[1] > best_value[1] + WINDOW_CHARACTERS // 4):
+            best, best_value = marks[first : last + 1], value
     return best
 
 
@@ -159,7 +234,7 @@ def _opening(text: str) -> Passage:
     start = match.start() if match else 0
     _, end = _snippet_range(text, start, start + 1) if text.strip() else (0, 0)
     line = _line(text, start)
-    return Passage(line, max(_line(text, end - 1), line), text[start:end].rstrip(), [])
+    return Passage(line, max(_line(text, end - 1), line), text[start:end].rstrip(), line, [])
 
 
 def _line(text: str, position: int) -> int:
@@ -181,4 +256,4 @@ def _fold_in_place(text: str) -> str:
     lowered = text.lower()
     if len(lowered) != len(text):  # "İ" becomes two characters
         lowered = "".join(c if len(lower := c.lower()) != 1 else lower for c in text)
-    return lowered if lowered.isascii() else lowered.translate(_FOLDED)
+    return lowered if lowered.isascii() else _WITH_DIACRITICS.sub(lambda match: _BASE_LETTERS[match[0]], lowered)

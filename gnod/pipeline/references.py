@@ -102,7 +102,7 @@ def _by_docid(connection: Connection, reference: str) -> Document | None:
     if len({d.source_hash for d in candidates}) > 1:
         uris = [format_uri(d.collection, d.path) for d in candidates]
         raise AmbiguousReference(
-            f"{reference} could be {len(candidates)} documents: {', '.join(uris[:5])}; give more digits, or the address",
+            f"{reference} could be {len(candidates)} documents: {', '.join(uris[:5])}; give more digits",
             {"candidates": uris},
         )
     # Copies of one file have one docid and one text.

@@ -99,9 +99,7 @@ class Framer:
             # Whatever else it is, it is answered in lines; what is no JSON at all is refused before it grows.
             self.framing = Framing.LINES
             if first not in (b"{", b"["):
-                raise ParseError(
-                    "a connection starts with '{' (one message a line) or with Content-Length headers"
-                )
+                raise ParseError("a connection starts with '{' (one message a line) or with Content-Length headers")
         return True
 
     def _next_line(self) -> bytes | None:

@@ -20,15 +20,11 @@ class Method(NamedTuple):
 _ALL = [
     Method("search.lexical", p.SearchLexicalParams, r.SearchResult, "Find documents by keyword."),
     Method("document.get", p.DocumentGetParams, r.DocumentText, "Return one document's text, or some lines."),
-    Method(
-        "document.multi_get", p.DocumentMultiGetParams, r.DocumentMultiGetResult, "Return several documents."
-    ),
+    Method("document.multi_get", p.DocumentMultiGetParams, r.DocumentMultiGetResult, "Return several documents."),
     Method("document.list", p.DocumentListParams, r.DocumentListResult, "List documents in path order."),
     Method("collection.add", p.CollectionAddParams, r.CollectionAddResult, "Add a folder."),
     Method("collection.remove", p.CollectionRemoveParams, r.CollectionRemoveResult, "Forget a folder."),
-    Method(
-        "collection.rename", p.CollectionRenameParams, r.CollectionRenameResult, "Give a folder another name."
-    ),
+    Method("collection.rename", p.CollectionRenameParams, r.CollectionRenameResult, "Give a folder another name."),
     Method("collection.list", p.NoParams, r.CollectionListResult, "List the folders."),
     Method("context.add", p.ContextAddParams, r.ContextAddResult, "Say what a scope is about."),
     Method("context.list", p.NoParams, r.ContextListResult, "List the contexts."),

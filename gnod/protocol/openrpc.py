@@ -89,8 +89,7 @@ def _notes(params: type[Params]) -> str:
 def _params(struct: Schema) -> list[Schema]:
     required = struct.get("required", [])
     listed = [
-        {"name": name, "required": name in required, "schema": schema}
-        for name, schema in struct["properties"].items()
+        {"name": name, "required": name in required, "schema": schema} for name, schema in struct["properties"].items()
     ]
     return sorted(listed, key=lambda param: not param["required"])  # OpenRPC: the required ones come first
 

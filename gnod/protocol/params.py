@@ -28,7 +28,8 @@ class SearchParams(Params, frozen=True, kw_only=True):
     """A query and the filters that every search knows. Empty filters let everything through.
 
     Dates are ISO 8601 (`2026-11-21`, with or without time) or an age like `7d`, `12h`, `3w`, `1y`.
-    `types` matches the frontmatter's `type`; `author` is a case-insensitive part of its `author`.
+    `fresh` makes the index equal the disk first, for the collections asked for. `types` matches the frontmatter's
+    `type`; `author` is a case-insensitive part of its `author`.
     """
 
     query: Annotated[str, Meta(max_length=4096)]
@@ -44,6 +45,7 @@ class SearchParams(Params, frozen=True, kw_only=True):
     since: str | None = None
     until: str | None = None
     full: bool = False
+    fresh: bool = False
     explain: bool = False
 
 

@@ -45,6 +45,7 @@ class Hit(Result, frozen=True, kw_only=True):
     line: int
     end_line: int
     snippet: str
+    snippet_line: int
     marks: list[tuple[int, int]] = []
     language: str | None = None
     mime: str

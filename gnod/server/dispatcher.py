@@ -106,9 +106,7 @@ class Dispatcher:
             raise explain(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # The parameters were skipped over when the message was read, not decoded.
-            raise ParseError(
-                "not valid JSON: a string in params is not UTF-8, or it is nested too deeply"
-            ) from None
+            raise ParseError("not valid JSON: a string in params is not UTF-8, or it is nested too deeply") from None
         _refuse_nul(params, raw)
         return params
 
@@ -141,9 +139,7 @@ def _texts(value: object) -> Iterator[str]:
                 yield from _texts(item)
 
 
-async def _run(
-    handler: Callable[[Any, Call], Awaitable[object]], params: Params, call: Call, method: str
-) -> object:
+async def _run(handler: Callable[[Any, Call], Awaitable[object]], params: Params, call: Call, method: str) -> object:
     try:
         return await handler(params, call)
     except GnoError:
@@ -172,6 +168,4 @@ def _internal(method: str) -> InternalError:
     """Log the exception that is being handled, and return what the client may know of it: where to look."""
     error_id = secrets.token_hex(4)
     _log.error("request.failed", exc_info=True, extra={"fields": {"error_id": error_id, "method": method}})
-    return InternalError(
-        f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id}
-    )
+    return InternalError(f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id})

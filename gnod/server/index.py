@@ -39,6 +39,11 @@ class Index(NamedTuple):
     async def write(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.wrap_future(self.database.write(work))
 
+    async def make_fresh(self, collections: list[str]) -> None:
+        """Reconcile the collections (all when empty): what was written before this call is indexed after it."""
+        names = collections or [c.name for c in self.configuration.current.collections]
+        await asyncio.gather(*(asyncio.shield(self.syncing.request(name)) for name in names))
+
     def freshness(self, connection: Connection, collections: list[str]) -> Freshness:
         """Return how the index stands to the disk, for the collections asked for (all when empty)."""
         wanted = set(collections)

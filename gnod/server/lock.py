@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +18,9 @@ import msgspec
 
 from gnod.errors import IndexLocked, StorageFailed
 from gnod.paths import Places
+
+# gnoctl holds the lock for an instant when it looks whether a daemon has it.
+PATIENCE_S = 0.2
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +32,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def index_lock(places: Places) -> Iterator[None]:
-    """Hold the index's lock for the block. Raises IndexLocked at once when another process has it.
+    """Hold the index's lock for the block. Raises IndexLocked when another process has it.
 
     The lock belongs to the open file, so a child made by a bare fork would keep it: start workers with exec.
     """
@@ -51,10 +55,15 @@ def _open(places: Places) -> int:
 
 
 def _acquire(descriptor: int, places: Places) -> None:
+    deadline = time.monotonic() + PATIENCE_S
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise _locked(descriptor, places) from None
+        while True:
+            try:
+                return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise _locked(descriptor, places) from None
+                time.sleep(0.01)
     except OSError as error:  # a network file system without locks
         raise StorageFailed(f"cannot lock {places.lock_file}: {error.strerror}") from error
 

@@ -71,9 +71,7 @@ class PlainFormatter(logging.Formatter):
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
         trace = _trace(record)
-        return f"{time} {record.levelname.lower()} {record.getMessage()}{fields}" + (
-            f"\n{trace}" if trace else ""
-        )
+        return f"{time} {record.levelname.lower()} {record.getMessage()}{fields}" + (f"\n{trace}" if trace else "")
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

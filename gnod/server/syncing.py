@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
@@ -38,6 +39,7 @@ class Syncing:
         self._ignore_files = IgnoreFiles()
         self._locks: dict[str, asyncio.Lock] = {}
         self._waiting: dict[str, asyncio.Task[SyncReport]] = {}
+        self._running: dict[str, asyncio.Task[SyncReport]] = {}
         self._listeners: dict[str, list[Progress]] = {}
         self._left: dict[str, int] = {}
         self._unavailable: dict[str, str] = {}
@@ -55,11 +57,12 @@ class Syncing:
         return Pending(sum(self._left.values()), sorted(self._unavailable))
 
     def request(self, name: str, listener: Progress | None = None) -> asyncio.Task[SyncReport]:
-        """Return the run that starts after now; it goes on when nobody waits for it any more."""
+        """Return the run that starts after now; it goes on when nobody waits for it any more. A run that is under way
+        is waited for first, and its progress and its counts are told too."""
         if listener is not None:
             self._listeners.setdefault(name, []).append(listener)
         if name not in self._waiting:
-            task = asyncio.create_task(self._run(name), name=f"sync {name}")
+            task = asyncio.create_task(self._run(name, self._running.get(name)), name=f"sync {name}")
             self._waiting[name] = task
             self._tasks.add(task)
             task.add_done_callback(self._done)
@@ -101,24 +104,25 @@ class Syncing:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self, name: str) -> SyncReport:
+    async def _run(self, name: str, ahead: asyncio.Task[SyncReport] | None) -> SyncReport:
         async with self._locks.setdefault(name, asyncio.Lock()):
-            del self._waiting[name]
+            self._running[name] = self._waiting.pop(name)
             listeners = self._listeners.pop(name, [])
-            await self._configuration.reload()
-            collection = self._configuration.collection(name)
-
-            def progress(stage: str, done: int, total: int | None, label: str | None) -> None:
-                self._left[name] = (total or 0) - done
-                for listener in listeners:
-                    listener(stage, done, total, label)
-
             try:
-                report = await self._sync(collection, progress)
+                await self._configuration.reload()
+                report = await self._sync(self._configuration.collection(name), partial(self._tell, name, listeners))
             finally:
+                del self._running[name]
                 self._left.pop(name, None)
             self._note_availability(report)
-            return report
+        return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
+
+    def _tell(
+        self, name: str, listeners: list[Progress], stage: str, done: int, total: int | None, label: str | None
+    ) -> None:
+        self._left[name] = (total or 0) - done
+        for listener in [*listeners, *self._listeners.get(name, ())]:
+            listener(stage, done, total, label)
 
     async def _sync(self, collection: CollectionConfig, progress: Progress) -> SyncReport:
         started = time.monotonic()

@@ -41,9 +41,7 @@ def id_of(connection: Connection, name: str) -> int:
     return int(row[0])
 
 
-def mirror(
-    connection: Connection, folders: Sequence[Folder], contexts: Sequence[tuple[str, str]]
-) -> list[str]:
+def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence[tuple[str, str]]) -> list[str]:
     """Make the tables equal the config. Returns the names that went, with their documents. A collection whose folder
     changed keeps its documents; the next sync compares them with the new one."""
     names = {folder.name for folder in folders}

@@ -139,25 +139,21 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise _translate(error, path) from error
+    except OSError as error:
+        raise StorageFailed(f"the index {path} cannot be opened: {error.strerror}") from error
 
 
 def _translate(error: apsw.Error, path: Path) -> GnoError:
     if isinstance(error, apsw.InterruptError):
         return RequestCancelled("cancelled")
     if isinstance(error, apsw.NotADBError):
-        return ForeignDatabase(
-            f"{path} is not a gnod index; move it away or choose another index with --index"
-        )
+        return ForeignDatabase(f"{path} is not a gnod index; move it away or choose another index with --index")
     if isinstance(error, apsw.CorruptError):
         return DatabaseCorrupt(f"the index {path} is damaged; stop gnod, move the file away and index again")
     if isinstance(error, apsw.FullError):
-        return StorageFailed(
-            f"no space left on the disk that holds {path}; nothing was lost: free some and try again"
-        )
+        return StorageFailed(f"no space left on the disk that holds {path}; nothing was lost: free some and try again")
     if isinstance(error, apsw.ReadOnlyError):
-        return StorageFailed(
-            f"the index {path} cannot be written: check the permissions of it and its folder"
-        )
+        return StorageFailed(f"the index {path} cannot be written: check the permissions of it and its folder")
     if isinstance(error, apsw.CantOpenError):
         return StorageFailed(f"the index {path} cannot be opened: check that its folder exists and is yours")
     if isinstance(error, apsw.IOError):

@@ -97,9 +97,7 @@ def put(connection: Connection, collection_id: int, path: str, new: Prepared, *,
     )
     document_id = _upsert(connection, collection_id, path, row)
     connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
-    connection.executemany(
-        "INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags)
-    )
+    connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
     if before and before[2]:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
     connection.execute(
@@ -148,16 +146,12 @@ def stats(connection: Connection, collection_id: int) -> dict[str, KnownFile]:
         "SELECT path, size, mtime_ns, inode, source_hash FROM documents WHERE collection_id = ? AND active",
         (collection_id,),
     )
-    return {
-        path: KnownFile(FileStat(size, mtime, inode), digest) for path, size, mtime, inode, digest in rows
-    }
+    return {path: KnownFile(FileStat(size, mtime, inode), digest) for path, size, mtime, inode, digest in rows}
 
 
 def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> Document | None:
     """Return the document of that path; with `active=False` also one that was removed."""
-    found = _select(
-        connection, "WHERE c.name = ? AND d.path = ? AND d.active >= ?", (collection, path, int(active))
-    )
+    found = _select(connection, "WHERE c.name = ? AND d.path = ? AND d.active >= ?", (collection, path, int(active)))
     return next(found, None)
 
 
@@ -177,14 +171,10 @@ def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
     return {d.id: d for d in _select(connection, f"WHERE d.id IN ({marks})", tuple(ids))}
 
 
-def under(
-    connection: Connection, collection: str | None, prefix: str, limit: int, offset: int
-) -> list[Document]:
+def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:
     """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
     where, values = _scope(collection, prefix)
-    return list(
-        _select(connection, f"{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?", (*values, limit, offset))
-    )
+    return list(_select(connection, f"{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?", (*values, limit, offset)))
 
 
 def count_under(connection: Connection, collection: str | None, prefix: str) -> int:
@@ -194,9 +184,7 @@ def count_under(connection: Connection, collection: str | None, prefix: str) -> 
 
 def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
     """Yield (id, collection, path) of every active document in order."""
-    yield from connection.execute(
-        f"SELECT d.id, c.name, d.path {_FROM} WHERE d.active ORDER BY c.name, d.path"
-    )
+    yield from connection.execute(f"SELECT d.id, c.name, d.path {_FROM} WHERE d.active ORDER BY c.name, d.path")
 
 
 def markdown(connection: Connection, mirror_hash: str) -> str:
@@ -223,9 +211,7 @@ def languages(connection: Connection) -> dict[str, int]:
 
 def distinct_languages(connection: Connection) -> list[str | None]:
     """Return the languages of the active documents, from an index alone; None where one is not known."""
-    return [
-        language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")
-    ]
+    return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
 
 
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Document]:

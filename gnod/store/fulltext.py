@@ -58,7 +58,10 @@ def search(
     scored = _scored(connection, terms)
     if not scored:
         return []
-    one = f"SELECT rowid AS id, -bm25(documents_fts, {_columns()}) * ? AS score FROM documents_fts WHERE documents_fts MATCH ?"
+    one = (
+        f"SELECT rowid AS id, -bm25(documents_fts, {_columns()}) * ? AS score FROM documents_fts"
+        " WHERE documents_fts MATCH ?"
+    )
     values: list[object] = [value for phrase, factor in scored for value in (factor, phrase)]
     where, more = _conditions(filters, required, excluded)
     rows = connection.execute(
@@ -113,11 +116,7 @@ def _scored(connection: Connection, terms: Sequence[Term]) -> list[_Scored]:
 
 
 def _document_frequency(connection: Connection, expression: str) -> int:
-    return int(
-        connection.execute(
-            "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)
-        ).get
-    )
+    return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
 
 
 def _fts5_idf(total: int, n: int) -> float:

@@ -27,9 +27,7 @@ def purge(connection: Connection) -> tuple[int, int]:
     something went wrong). Returns how many of each."""
     connection.execute("DELETE FROM documents WHERE NOT active")
     documents = connection.changes()
-    connection.execute(
-        "DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)"
-    )
+    connection.execute("DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)")
     contents = connection.changes()
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('optimize')")
     return documents, contents

@@ -133,9 +133,7 @@ def schema_version(connection: apsw.Connection) -> int:
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:
     """Tell whether the terms in the index were made by this version of the analyser."""
-    rows = connection.execute(
-        "SELECT key, value FROM schema_meta WHERE key LIKE 'tokenizer%' ORDER BY key"
-    ).fetchall()
+    rows = connection.execute("SELECT key, value FROM schema_meta WHERE key LIKE 'tokenizer%' ORDER BY key").fetchall()
     return rows == [("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))]
 
 
@@ -145,9 +143,7 @@ def record_tokenizer(connection: apsw.Connection) -> None:
 
 
 def _record(connection: apsw.Connection, number: int) -> None:
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
-    )
+    connection.execute("CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
     connection.execute("INSERT OR REPLACE INTO schema_meta VALUES ('schema_version', ?)", (str(number),))
     if number == 1:
         record_tokenizer(connection)

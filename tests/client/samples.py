@@ -42,9 +42,7 @@ def hit(rank: int = 1, **changes: object) -> Hit:
 
 
 def found(*hits: Hit, query: str = "deploy", freshness: Freshness = CURRENT) -> SearchResult:
-    return SearchResult(
-        query=query, mode="lexical", hits=list(hits), total=len(hits), took_ms=3.2, freshness=freshness
-    )
+    return SearchResult(query=query, mode="lexical", hits=list(hits), total=len(hits), took_ms=3.2, freshness=freshness)
 
 
 def entry(path: str = "deploy/blue.md") -> DocumentEntry:
@@ -75,16 +73,12 @@ def document(text: str, **changes: object) -> DocumentText:
 
 
 def collection(name: str = "notes", path: str = "/home/u/notes") -> CollectionInfo:
-    return CollectionInfo(
-        name=name, path=path, pattern="**/*", include=[], exclude=[], gitignore=True, documents=3
-    )
+    return CollectionInfo(name=name, path=path, pattern="**/*", include=[], exclude=[], gitignore=True, documents=3)
 
 
 # Whatever JSON can carry; and often what a terminal would obey.
 DANGEROUS = "\x00\x07\x08\t\n\r\x1b\x7f\x80\x85\x9b\u061c\u2028\u2029\u202e\u2066\u200d\u0301日本語é"
-hostile_text = st.text(
-    alphabet=st.one_of(st.sampled_from(DANGEROUS), st.characters(codec="utf-8")), max_size=80
-)
+hostile_text = st.text(alphabet=st.one_of(st.sampled_from(DANGEROUS), st.characters(codec="utf-8")), max_size=80)
 
 
 @st.composite

@@ -42,9 +42,7 @@ def by_typer(words: list[str]) -> Parsed | int | None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["search", "get", "ls", "collection add", "daemon logs", ""]), st.data())
-def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(
-    command: str, data: st.DataObject
-) -> None:
+def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str, data: st.DataObject) -> None:
     words = [*command.split(), *data.draw(st.lists(st.sampled_from(WORDS), max_size=6))]
     fast = fastparse.parse(words)
     if fast is not None:
@@ -75,17 +73,13 @@ def test_everyday_command_lines_take_the_fast_path(line: str) -> None:
     assert fast == by_typer(line.split())
 
 
-@pytest.mark.parametrize(
-    "line", ["search", "search x --help", "search x -n 0", "search x -n", "nope", "", "daemon"]
-)
+@pytest.mark.parametrize("line", ["search", "search x --help", "search x -n 0", "search x -n", "nope", "", "daemon"])
 def test_the_unusual_is_left_to_typer(line: str) -> None:
     assert fastparse.parse(line.split()) is None
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_every_command_explains_its_options(
-    name: str, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     outcome = gnoctl(*name.split(), "--help")
     assert outcome.status == 0

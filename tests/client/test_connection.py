@@ -89,9 +89,7 @@ def test_fields_of_a_newer_daemon_are_ignored(daemon: FakeDaemon) -> None:
         (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n', GnoError),
     ],
 )
-def test_a_daemon_that_misbehaves_gives_a_clean_error(
-    sent: bytes, error: type[GnoError], daemon: FakeDaemon
-) -> None:
+def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, error: type[GnoError], daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = sent
     with connect(daemon.places) as connection, pytest.raises(error) as caught:
         connection.call("search.lexical", SEARCH, SearchResult)
@@ -107,10 +105,11 @@ def test_a_silent_daemon_times_out_where_that_is_asked_for(daemon: FakeDaemon) -
 def test_nobody_listens(places: Places) -> None:
     with pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
         connect(places)
-    places.socket.parent.mkdir()
-    places.socket.touch()  # left behind: ECONNREFUSED
+    work = resolve("work")
+    work.socket.parent.mkdir()
+    work.socket.touch()  # left behind: ECONNREFUSED
     with pytest.raises(DaemonNotRunning, match=re.escape("`gnoctl --index work daemon start`")):
-        connect(places._replace(index="work"))
+        connect(work)
 
 
 def test_a_socket_path_that_is_too_long(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

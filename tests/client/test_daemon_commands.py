@@ -56,9 +56,7 @@ def test_started_announced_and_stopped(
     assert gnoctl("daemon", "stop").status == 3
 
 
-def test_two_that_start_at_once_both_get_a_connection(
-    launch: Launch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_that_start_at_once_both_get_a_connection(launch: Launch, capsys: pytest.CaptureFixture[str]) -> None:
     pids: list[int] = []
 
     def one() -> None:
@@ -103,9 +101,7 @@ def test_only_the_end_of_this_start_is_quoted(launch: Launch) -> None:
 def test_not_running_is_status_3(words: tuple[str, ...], gnoctl: Gnoctl) -> None:
     outcome = gnoctl(*words)
     assert outcome.status == 3
-    assert outcome.err == (
-        "gnoctl: gnod is not running for index 'default'; start it with `gnoctl daemon start`\n"
-    )
+    assert outcome.err == ("gnoctl: gnod is not running for index 'default'; start it with `gnoctl daemon start`\n")
     failed = json.loads(gnoctl(*words, "--json").out)["error"]
     assert failed["code"] == "NOT_RUNNING"
     assert failed["details"]["kind"] == DaemonNotRunning.kind
@@ -129,14 +125,10 @@ def test_the_log_is_made_readable(places: Places, gnoctl: Gnoctl) -> None:
     assert shown[0].endswith("warning root.gone path=/x/59␛")
     assert shown[1] == "no JSON"
     assert len(gnoctl("daemon", "logs").out.splitlines()) == 50
-    assert (
-        json.loads(gnoctl("daemon", "logs", "--json", "-n", "2").out.splitlines()[0])["path"] == "/x/59\x1b"
-    )
+    assert json.loads(gnoctl("daemon", "logs", "--json", "-n", "2").out.splitlines()[0])["path"] == "/x/59\x1b"
 
 
-def test_following_the_log_survives_a_rotation(
-    places: Places, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_following_the_log_survives_a_rotation(places: Places, spawn: Callable[..., subprocess.Popen[str]]) -> None:
     places.log_file.parent.mkdir(parents=True)
     places.log_file.write_text("one\n")
     process = spawn("daemon", "logs", "-f")

@@ -26,9 +26,7 @@ SYNCED = r.IndexSyncResult(
 def test_search_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.lexical"] = samples.found(samples.hit())
     words = "search blue green -c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ "
-    gnoctl(
-        *words.split(), "--since", "7d", "--until", "2026-01-01", "--min-score", "0.5", "--full", "--explain"
-    )
+    gnoctl(*words.split(), "--since", "7d", "--until", "2026-01-01", "--min-score", "0.5", "--full", "--explain")
     assert daemon.asked(p.SearchLexicalParams) == p.SearchLexicalParams(
         query="blue green",
         limit=5,
@@ -64,9 +62,7 @@ def test_current_answers_have_no_note(daemon: FakeDaemon, gnoctl: Gnoctl) -> Non
 
 
 def test_nothing_found_is_success_with_a_hint(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.lexical"] = samples.found(
-        query="x y", freshness=r.Freshness(current=False, pending=3)
-    )
+    daemon.answers["search.lexical"] = samples.found(query="x y", freshness=r.Freshness(current=False, pending=3))
     assert gnoctl("search", "x", "y") == (0, "", "No results for x y\n3 files are still being indexed\n")
     daemon.answers["search.lexical"] = samples.found(query="x y")
     daemon.answers["collection.list"] = r.CollectionListResult(collections=[])
@@ -246,9 +242,9 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         database_bytes=12_345_678,
         documents=3,
         chunks=9,
-        languages={"de": 1, "en": 2},
+        languages={"": 1, "en": 2},
         collections=[collection],
-        freshness=r.Freshness(current=False, failed=1, unwatched=["notes"]),
+        freshness=r.Freshness(current=False, failed=1, unwatched=["notes", "work"]),
         syncing=False,
         config_file="/c/index.yml",
         errors=[error],
@@ -256,10 +252,10 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     shown = gnoctl("status", "--errors").out
     for part in (
         "Index default: 3 documents, 9 chunks, 12.3 MB",
-        "languages: en 2, de 1",
+        "languages: en 2, unknown 1",
         "notes: inotify limit reached",
         "1 could not be read",
-        "changes are not watched in notes",
+        "changes are not watched in work:",
         "notes/a␛.pdf",
         "timeout while convert: took longer than 60 s",
     ):

@@ -20,9 +20,7 @@ from tests.client.samples import few, found, hit, hostile_hits, hostile_text
 
 
 def test_files() -> None:
-    assert list(records.file_lines([hit_record(hit(rank=3))])) == [
-        "#a1b2c3d4,0.3333,gno://notes/deploy/blue.md\n"
-    ]
+    assert list(records.file_lines([hit_record(hit(rank=3))])) == ["#a1b2c3d4,0.3333,gno://notes/deploy/blue.md\n"]
 
 
 @few

@@ -23,9 +23,7 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize(
-    "words", [["search", "deploy"], ["search", "deploy", "--json"], ["get", "#a1b2c3d4"]]
-)
+@pytest.mark.parametrize("words", [["search", "deploy"], ["search", "deploy", "--json"], ["get", "#a1b2c3d4"]])
 def test_a_hot_command_imports_nothing_heavy(words: list[str], daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = found(hit())
     daemon.answers["document.get"] = document("text\n")
@@ -82,9 +80,7 @@ def test_on_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
 
 
 def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, spawn: Spawn) -> None:
-    steps = [
-        ProgressValue(stage="convert", done=done, total=9, label="[red]a\x1b.md") for done in range(1, 10)
-    ]
+    steps = [ProgressValue(stage="convert", done=done, total=9, label="[red]a\x1b.md") for done in range(1, 10)]
     daemon.progress["index.sync"] = steps
     daemon.progress_pause_s = 0.06
     daemon.answers["index.sync"] = IndexSyncResult(

@@ -40,19 +40,15 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
     ] = field(default_factory=list)
     exclude: Annotated[
         list[str],
-        option(
-            "--exclude", metavar="GLOB", help="Leave these out, instead of the usual .git, node_modules, …"
-        ),
+        option("--exclude", metavar="GLOB", help="Leave these out, instead of the usual .git, node_modules, …"),
     ] = field(default_factory=list)
-    language: Annotated[
-        str | None, option("--language", metavar="CODE", help="The language of all its documents.")
-    ] = None
+    language: Annotated[str | None, option("--language", metavar="CODE", help="The language of all its documents.")] = (
+        None
+    )
     update: Annotated[
         str | None, option("--update", metavar="COMMAND", help="What `gnoctl update` runs in it first.")
     ] = None
-    no_gitignore: Annotated[bool, option("--no-gitignore", help="Index what .gitignore leaves out, too.")] = (
-        False
-    )
+    no_gitignore: Annotated[bool, option("--no-gitignore", help="Index what .gitignore leaves out, too.")] = False
     no_index: Annotated[bool, option("--no-index", help="Do not wait until it is indexed.")] = False
 
 

@@ -22,9 +22,7 @@ class RemoveOptions(JsonOptions, frozen=True, kw_only=True):
 
 def remove(options: RemoveOptions) -> None:
     with options.connect() as daemon:
-        result = daemon.call(
-            "collection.remove", CollectionRemoveParams(name=options.name), CollectionRemoveResult
-        )
+        result = daemon.call("collection.remove", CollectionRemoveParams(name=options.name), CollectionRemoveResult)
     if options.json:
         print_json(result)
     else:

@@ -23,9 +23,7 @@ Examples:
 
 
 class AddOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Annotated[
-        str, argument("SCOPE", help="/ for everything, collection:, or gno://collection/prefix.")
-    ]
+    scope: Annotated[str, argument("SCOPE", help="/ for everything, collection:, or gno://collection/prefix.")]
     words: Annotated[list[str], argument("TEXT", help="What it is about.")]
 
 

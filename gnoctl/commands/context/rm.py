@@ -17,9 +17,7 @@ HELP = """Remove the contexts of a scope, or the one with that text."""
 
 class RmOptions(JsonOptions, frozen=True, kw_only=True):
     scope: Annotated[str, argument("SCOPE", help="As it was added.")]
-    words: Annotated[list[str], argument("TEXT", help="Only the one that says this.")] = field(
-        default_factory=list
-    )
+    words: Annotated[list[str], argument("TEXT", help="Only the one that says this.")] = field(default_factory=list)
 
 
 def rm(options: RmOptions) -> None:

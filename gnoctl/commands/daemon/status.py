@@ -49,9 +49,7 @@ def render(result: DaemonStatusResult, terminal: Terminal) -> Iterator[str]:
         yield f"  {name:<7} {text.line(value)}"
     if result.workers:
         yield ""
-        rows = [
-            [str(each.pid), each.state, size(each.resident_bytes), str(each.jobs)] for each in result.workers
-        ]
+        rows = [[str(each.pid), each.state, size(each.resident_bytes), str(each.jobs)] for each in result.workers]
         yield from columns(["worker", "state", "memory", "jobs"], rows, terminal)
 
 

@@ -37,13 +37,9 @@ def check_unpacked(data: bytes) -> list[zipfile.ZipInfo]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
     except _UNREADABLE_MEMBER as error:
-        raise ConversionFailed(
-            "corrupt", "The file is damaged: its table of contents cannot be read."
-        ) from error
+        raise ConversionFailed("corrupt", "The file is damaged: its table of contents cannot be read.") from error
     if sum(member.file_size for member in members) > _UNPACKED_LIMIT or any(map(_is_bomb, members)):
-        raise ConversionFailed(
-            "too_large", f"The file unpacks to more than {_UNPACKED_LIMIT // 1_000_000} MB."
-        )
+        raise ConversionFailed("too_large", f"The file unpacks to more than {_UNPACKED_LIMIT // 1_000_000} MB.")
     if members and all(member.flag_bits & 1 for member in members if not member.is_dir()):
         raise ConversionFailed("encrypted", "The file is protected by a password.")
     return members

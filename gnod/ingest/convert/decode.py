@@ -78,8 +78,10 @@ def _wide(data: bytes) -> str | None:
     if len(sample) < 4 or not sample.count(0):
         return None
     lanes = [sample[lane::4].count(0) * 4 / len(sample) for lane in range(4)]
-    if min(lanes[1:]) > 0.9 or min(lanes[:3]) > 0.9:
-        encoding = "utf-32-le" if lanes[0] < lanes[3] else "utf-32-be"
+    if min(lanes[2:]) > 0.9:
+        encoding = "utf-32-le"
+    elif min(lanes[:2]) > 0.9:
+        encoding = "utf-32-be"
     elif min(lanes[1], lanes[3]) > 0.3 and max(lanes[0], lanes[2]) < 0.05:
         encoding = "utf-16-le"
     elif min(lanes[0], lanes[2]) > 0.3 and max(lanes[1], lanes[3]) < 0.05:

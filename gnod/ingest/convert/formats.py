@@ -37,9 +37,7 @@ def _code(pairs: str) -> dict[str, TextFormat]:
 
 TEXT: dict[str, TextFormat] = {
     **_each("md markdown mdown mkd mkdn mdwn mdx qmd rmd", "text", "text/markdown", "markdown/1"),
-    **_each(
-        "txt text asc log nfo readme changes po pot srt sub wiki mediawiki textile", "text", "text/plain"
-    ),
+    **_each("txt text asc log nfo readme changes po pot srt sub wiki mediawiki textile", "text", "text/plain"),
     **_each("rst rest", "text", "text/x-rst"),
     **_each("adoc asciidoc", "text", "text/asciidoc"),
     **_each("org", "text", "text/org"),
@@ -51,9 +49,7 @@ TEXT: dict[str, TextFormat] = {
     **_each("json jsonl ndjson geojson json5 jsonc webmanifest har", "text", "application/json"),
     **_each("yaml yml", "text", "application/yaml"),
     **_each("toml", "text", "application/toml"),
-    **_each(
-        "xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom fodt fods fodp", "xml", "text/xml"
-    ),
+    **_each("xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom fodt fods fodp", "xml", "text/xml"),
     **_each("html htm xhtml shtml", "html", "text/html"),
     **_each("csv", "table", "text/csv"),
     **_each("tsv tab", "table", "text/tab-separated-values"),

@@ -33,7 +33,7 @@ def legacy_encoding(sample: bytes) -> str:
         if _kana_share(sample, japanese) > 0.2:
             return japanese
     high = len(sample) - len(sample.translate(None, bytes(range(128, 256))))
-    if sum(len(run) for run in _RUN.findall(sample)) * 5 >= high:
+    if sum(len(run) for run in _RUN.findall(sample)) * 2 >= high:
         return _statistical(sample, _OTHER) or WESTERN
     if len(_MISFIT.findall(sample)) * 20 > high:
         return _statistical(sample, _CENTRAL) or _CENTRAL[0]

@@ -48,8 +48,7 @@ def _split(data: bytes) -> list[bytes]:
     starts = [
         found
         for found in _ENVELOPE.finditer(data)
-        if found.start() == 0
-        or data[max(0, found.start() - 4) : found.start()].endswith((b"\n\n", b"\n\r\n"))
+        if found.start() == 0 or data[max(0, found.start() - 4) : found.start()].endswith((b"\n\n", b"\n\r\n"))
     ]
     ends = [found.start() for found in starts[1:]] + [len(data)]
     return [data[found.end() : end] for found, end in zip(starts, ends, strict=True)] or [data]

@@ -20,9 +20,7 @@ XLSX_MIME = _OPEN_XML + "spreadsheetml.sheet"
 _PROPERTIES_LIMIT = 64 * 1024
 _PROPERTY = re.compile(r"<(dc:title|dc:creator|dcterms:created)\b[^>]*>([^<]+)<")
 _PIECE = re.compile(r"<(?:[wax]:)?t(?:\s[^>]*)?>([^<]*)<|(</[wa]:p>|</(?:x:)?si>|<[wa]:br\b|<w:tab\b)")
-_PLACEHOLDER_TITLE = re.compile(
-    r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I
-)
+_PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
 
 
 class Properties(NamedTuple):
@@ -31,9 +29,7 @@ class Properties(NamedTuple):
 
 
 def read_docx(source: Source) -> Converted:
-    return _read_open_xml(
-        source, "DocxConverter", DOCX_MIME, re.compile(r"word/(document|footnotes|header\d*)\.xml")
-    )
+    return _read_open_xml(source, "DocxConverter", DOCX_MIME, re.compile(r"word/(document|footnotes|header\d*)\.xml"))
 
 
 def read_pptx(source: Source) -> Converted:
@@ -43,9 +39,7 @@ def read_pptx(source: Source) -> Converted:
 def read_epub(source: Source) -> Converted:
     check_unpacked(source.data)
     book = through_markitdown("EpubConverter", source.data, extension="epub")
-    return Converted(
-        markdown=book.markdown, mime="application/epub+zip", converter=book.converter, title=book.title
-    )
+    return Converted(markdown=book.markdown, mime="application/epub+zip", converter=book.converter, title=book.title)
 
 
 def read_msg(source: Source) -> Converted:
@@ -111,9 +105,7 @@ def bare_text(data: bytes, members: re.Pattern[str]) -> str:
 def _runs(xml: str) -> str:
     pieces: list[str] = []
     for piece in _PIECE.finditer(xml):
-        pieces.append(
-            html.unescape(piece[1]) if piece[1] is not None else "\n" if "tab" not in piece[2] else "\t"
-        )
+        pieces.append(html.unescape(piece[1]) if piece[1] is not None else "\n" if "tab" not in piece[2] else "\t")
     return "".join(pieces)
 
 

@@ -22,7 +22,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, object] = {}
 
 
-class ConversionFailed(Exception):  # noqa: N818 - named as in gnod.errors
+class ConversionFailed(Exception):
     """A file that gives no text. `kind` is one of `gnod.ingest.jobs.Failure`'s; `message` is one sentence for
     the person whose file it is."""
 

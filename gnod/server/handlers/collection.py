@@ -71,9 +71,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
 
 
 def _counts(connection: Connection) -> dict[str, int]:
-    return {
-        c.name: documents.count_under(connection, c.name, "") for c in collections.all_collections(connection)
-    }
+    return {c.name: documents.count_under(connection, c.name, "") for c in collections.all_collections(connection)}
 
 
 def _new_collection(params: CollectionAddParams) -> CollectionConfig:

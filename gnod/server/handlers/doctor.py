@@ -125,9 +125,7 @@ def _folders(served: Index) -> list[Check]:
                 name=f"collection {collection.name}",
                 status="warning" if problem else "ok",
                 message=problem or collection.path,
-                remedy=f"mount or create it, or: gnoctl collection remove {collection.name}"
-                if problem
-                else None,
+                remedy=f"mount or create it, or: gnoctl collection remove {collection.name}" if problem else None,
             )
         )
     return checks
@@ -136,9 +134,7 @@ def _folders(served: Index) -> list[Check]:
 async def _workers(served: Index) -> Check:
     """Send a real job through a worker."""
     try:
-        outcome = await asyncio.wait_for(
-            served.pool.run(TextJob(text="# ok\n", relative_path="doctor.md")), 30
-        )
+        outcome = await asyncio.wait_for(served.pool.run(TextJob(text="# ok\n", relative_path="doctor.md")), 30)
         problem = outcome.message if isinstance(outcome, Failure) else None
     except (GnoError, TimeoutError) as error:
         problem = str(error) or "no answer within 30 s"

@@ -76,9 +76,7 @@ def _text(
     )
 
 
-def _multi_get(
-    connection: Connection, params: DocumentMultiGetParams, config: Config
-) -> DocumentMultiGetResult:
+def _multi_get(connection: Connection, params: DocumentMultiGetParams, config: Config) -> DocumentMultiGetResult:
     found: dict[int, Document] = {}
     skipped = []
     for ref in params.refs:
@@ -89,9 +87,7 @@ def _multi_get(
             skipped.append(SkippedReference(ref=ref, reason=error.message))
     chosen = list(found.values())[: params.limit]
     skipped += [
-        SkippedReference(
-            ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents"
-        )
+        SkippedReference(ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents")
         for d in list(found.values())[params.limit :]
     ]
     texts = [_cut(_text(connection, document, config, 1, None), params.max_bytes) for document in chosen]

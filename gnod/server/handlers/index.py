@@ -135,8 +135,7 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
 
     def work(connection: Connection) -> IndexStatusResult:
         statuses = [
-            _collection_status(connection, c, walked)
-            for c, walked in zip(config.collections, walks, strict=True)
+            _collection_status(connection, c, walked) for c, walked in zip(config.collections, walks, strict=True)
         ]
         totals = maintenance.totals(connection)
         failed = failures.all_failures(connection) if with_errors else []
@@ -177,12 +176,8 @@ def _collection_status(
     failed = failures.of_collection(connection, collection_id)
     faults = [f for f in failed.values() if f.kind not in SKIP_KINDS]
     is_available = isinstance(walked, Listing)
-    plan = (
-        compare(walked, known, failed, time.time()) if isinstance(walked, Listing) else Plan([], [], [], 0, 0)
-    )
-    last_sync = next(
-        (c.last_sync for c in collections.all_collections(connection) if c.id == collection_id), None
-    )
+    plan = compare(walked, known, failed, time.time()) if isinstance(walked, Listing) else Plan([], [], [], 0, [])
+    last_sync = next((c.last_sync for c in collections.all_collections(connection) if c.id == collection_id), None)
     return CollectionStatus(
         name=collection.name,
         path=collection.path,

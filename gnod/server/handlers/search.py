@@ -26,6 +26,8 @@ def handlers(served: Index) -> Mapping[str, Handler]:
     async def search_lexical(params: SearchLexicalParams, _: Call) -> SearchResult:
         served.configuration.check_known(params.collections)
         filters = _filters(params)
+        if params.fresh:
+            await served.make_fresh(params.collections)
         config = served.configuration.current
 
         def work(connection: Connection) -> SearchResult:
@@ -43,12 +45,12 @@ def _search_lexical(
     found = lexical.search(connection, params.query, filters, limit=params.limit, min_score=params.min_score)
     ranked_ms = _milliseconds_since(started)
     by_id = documents.by_ids(connection, [r.document_id for r in found.ranked])
-    terms = found.expression.marked_terms()
+    sought = found.expression.sought()
     hits = []
     for rank, ranked in enumerate(found.ranked, 1):
         document = by_id[ranked.document_id]
         text = documents.markdown(connection, document.mirror_hash)
-        passage = best_passage(text, terms, found.analyzers)
+        passage = best_passage(text, sought, found.analyzers)
         hits.append(
             Hit(
                 rank=rank,
@@ -62,6 +64,7 @@ def _search_lexical(
                 line=passage.line,
                 end_line=passage.end_line,
                 snippet=passage.snippet,
+                snippet_line=passage.snippet_line,
                 marks=passage.marks,
                 language=document.language,
                 mime=document.mime,
@@ -69,9 +72,7 @@ def _search_lexical(
                 tags=documents.tags_of(connection, document.id),
                 context=contexts_for(config, document.collection, document.path),
                 text=text if params.full else None,
-                explain={"bm25": ranked.bm25, "every_word": float(ranked.has_every_word)}
-                if params.explain
-                else None,
+                explain={"bm25": ranked.bm25, "every_word": float(ranked.has_every_word)} if params.explain else None,
             )
         )
     explain = _explain(found, ranked_ms, _milliseconds_since(started)) if params.explain else None
@@ -105,9 +106,7 @@ def _filters(params: SearchParams) -> Filters:
         collections=tuple(params.collections),
         tags_all=_tags(params.tags_all),
         tags_any=_tags(params.tags_any),
-        languages=tuple(
-            v.lower().translate(_LANGUAGE_SEPARATORS).partition("-")[0] for v in params.languages
-        ),
+        languages=tuple(v.lower().translate(_LANGUAGE_SEPARATORS).partition("-")[0] for v in params.languages),
         types=tuple(value.lower() for value in params.types),
         path_prefix=params.path_prefix.lstrip("/") if params.path_prefix else None,
         author=params.author.lower() if params.author else None,

@@ -33,9 +33,7 @@ def why(
     )
 
 
-def _places(
-    connection: Connection, path: str, configured: Mapping[str, CollectionConfig]
-) -> list[tuple[str, str]]:
+def _places(connection: Connection, path: str, configured: Mapping[str, CollectionConfig]) -> list[tuple[str, str]]:
     if path.startswith("/"):
         return references.places_of(connection, os.path.normpath(path))
     if path.startswith(SCHEME):
@@ -57,9 +55,7 @@ def _on_disk(configured: Mapping[str, CollectionConfig], places: list[tuple[str,
     return f"{configured[name].path.rstrip('/')}/{relative}"
 
 
-def _view(
-    connection: Connection, collection: CollectionConfig, path: str, ignore_files: IgnoreFiles
-) -> WhyCollection:
+def _view(connection: Connection, collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> WhyCollection:
     full = f"{collection.path.rstrip('/')}/{path}"
     document = documents.by_path(connection, collection.name, path, active=False)
     failed = failures.of_collection(connection, id_of(connection, collection.name)).get(path)

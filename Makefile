@@ -1,0 +1,60 @@
+# `make` lists the targets. Everything happens in .venv; nothing outside of this folder is needed or changed.
+# Made for GNU make 3.81 and newer (macOS ships 3.81).
+
+PYTHON ?= python3
+# `make demo DIR=~/notes` indexes a folder of your own; without it the sample that ships here.
+DIR ?=
+# More words for pytest: `make test ARGS="-k socket -x"`.
+ARGS ?=
+
+BIN := .venv/bin
+
+export DIR
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast lint format docs bench clean distclean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.run ## Index a folder and search it, on throw-away directories [DIR=~/notes]
+	@$(BIN)/python scripts/demo.py "$$DIR"
+
+test: .venv/.test ## The whole suite [ARGS="-k name"]
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-fast: .venv/.test ## The tests of a developer's loop, under a minute
+	@$(BIN)/python -m pytest -m "not slow and not corpora" $(ARGS)
+
+lint: .venv/.test ## Style, types, layers, and whether the generated docs are current
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/python -m mypy scripts
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/generate_docs.py --check
+
+format: .venv/.test ## Put the code into its form
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+docs: .venv/.run ## Write the pages of docs/ that are made from the code
+	$(BIN)/python scripts/generate_docs.py
+
+bench: .venv/.run ## Measure search on a folder in BEIR layout: DIR=/path/to/scifact
+	@test -n "$$DIR" || { echo "say which: make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }
+	@$(BIN)/gnoctl bench "$$DIR" $(ARGS)
+
+clean: ## Remove caches and build results
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove .venv as well
+	rm -rf .venv
+
+# The stamps are touched by the script, when everything is in place.
+.venv/.run: pyproject.toml
+	@$(PYTHON) scripts/make_venv.py
+
+.venv/.test: pyproject.toml
+	@$(PYTHON) scripts/make_venv.py --extra test

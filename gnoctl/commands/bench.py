@@ -1,0 +1,66 @@
+"""`gnoctl bench`: how well search finds things, on collections where the right answers are known."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import msgspec
+
+from gnoctl.options import SHARED, Command, JsonOptions, argument, option, specs
+
+HELP = """Measure search on test collections in BEIR layout.
+
+Each DIR holds corpus.jsonl, queries.jsonl and qrels.tsv. It is indexed for the occasion, without the daemon
+and apart from your own index, and every judged query is asked in every mode. Queries without an answer score 0.
+
+Examples:
+
+  gnoctl bench collections/scifact
+
+  gnoctl bench collections/* --save before.json
+
+  gnoctl bench collections/* --compare before.json
+"""
+
+
+class BenchOptions(JsonOptions, frozen=True, kw_only=True):
+    folders: Annotated[list[str], argument("DIR", help="The test collections.")]
+    mode: Annotated[
+        list[str], option("--mode", help="How to search; repeatable (default: every mode).", complete="lexical")
+    ] = msgspec.field(default_factory=list)
+    limit: Annotated[
+        Annotated[int, msgspec.Meta(ge=1)] | None, option("--limit", help="Ask the first so many queries only.")
+    ] = None
+    save: Annotated[
+        str | None, option("--save", metavar="FILE", help="Write the figures, of every query too, as JSON.")
+    ] = None
+    compare: Annotated[
+        str | None, option("--compare", metavar="FILE", help="Show what changed since --save wrote FILE.")
+    ] = None
+    run: Annotated[str | None, option("--run", metavar="FILE", help="Write what was found as a TREC run file.")] = None
+
+
+def bench(options: BenchOptions) -> NoReturn:
+    """Become `gnod bench`: the measurement is the daemon's code, which this program does not import."""
+    # -P: a folder called gnod where the user stands is not to be imported.
+    command = [sys.executable, "-P", "-m", "gnod", "bench", *words(options)]
+    os.execv(sys.executable, command)
+
+
+def words(options: BenchOptions) -> list[str]:
+    """Return the command line that `gnod bench` reads."""
+    handed_on: list[str] = ["--quiet"] if options.quiet else []
+    for spec in specs(BenchOptions):
+        value = getattr(options, spec.name)
+        if spec.name in SHARED or not spec.flags or not value:
+            continue
+        if spec.kind is bool:
+            handed_on.append(spec.flags[-1])
+        else:
+            handed_on += [f"{spec.flags[-1]}={each}" for each in (value if spec.repeats else [value])]
+    return [*handed_on, "--", *options.folders]
+
+
+COMMAND = Command(BenchOptions, bench, HELP)

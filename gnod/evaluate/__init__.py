@@ -1,0 +1,1 @@
+"""Measure retrieval on test collections, through the same ingestion and pipeline that serve every search."""

@@ -1,0 +1,161 @@
+"""The command `gnod bench`, which `gnoctl bench` becomes. Needs no daemon, and touches no index but its own."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+import msgspec
+
+from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
+from gnod.evaluate import report, runs
+from gnod.evaluate.comparison import Comparison, compare
+from gnod.evaluate.dataset import Dataset, check_layout, read
+from gnod.evaluate.evaluation import Run, Summary, evaluate
+from gnod.evaluate.progress import Progress
+from gnod.evaluate.retrievers import MODES
+
+PROGRAM = "gnoctl bench"
+EXIT_INTERRUPTED = 130
+
+
+class Answer(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
+    """What `--json` prints: the figures without those of every query."""
+
+    comparisons: list[Comparison] = msgspec.field(default_factory=list)
+
+
+def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
+    """Run the command and return its exit status."""
+    # Whoever ends it, the throw-away index goes with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    as_json = "--json" in words
+    try:
+        options = _parser().parse_args(words)
+        _Bench(options, out, err).run()
+        return 0
+    except GnoError as error:
+        return _report(error, out if as_json else err, as_json=as_json)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{PROGRAM} --help`")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=PROGRAM,
+        allow_abbrev=False,
+        description="Measure search on test collections in BEIR layout: corpus.jsonl, queries.jsonl and qrels.tsv.",
+    )
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a test collection")
+    parser.add_argument(
+        "--mode", action="append", choices=tuple(MODES), help="how to search, repeatable (default: all that there are)"
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="ask the first N queries only")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures, of every query too, as JSON")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="show what changed since --save wrote FILE")
+    parser.add_argument("--run", type=Path, metavar="FILE", help="write what was found as a TREC run file")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be >= 1")
+    return number
+
+
+class _Bench:
+    """One run of the command."""
+
+    def __init__(self, options: argparse.Namespace, out: TextIO, err: TextIO) -> None:
+        self._folders: list[Path] = options.folders
+        self._modes: list[str] = list(dict.fromkeys(options.mode or MODES))
+        self._options = options
+        self._out = out
+        self._err = err
+        self._queries: dict[str, dict[str, str]] = {}  # by collection, for the comparison
+
+    def run(self) -> None:
+        """Raises GnoError. What can be refused is refused before the work begins."""
+        before = runs.load(self._options.compare) if self._options.compare else None
+        self._check()
+        saved = runs.summarise([self._finish(run) for folder in self._folders for run in self._measure(folder)])
+        if self._options.save:
+            runs.save(saved, self._options.save)
+        compared = compare(saved.runs, before.runs) if before else []
+        if before and len(compared) < len(saved.runs):
+            self._note(f"{self._options.compare} does not have every run of this one")
+        if self._options.json:
+            self._print_json(saved, compared)
+        else:
+            self._print(saved, compared)
+
+    def _check(self) -> None:
+        for folder in self._folders:
+            check_layout(folder)
+        names = [folder.resolve().name for folder in self._folders]
+        if taken := {name for name in names if names.count(name) > 1}:
+            raise UsageError(f"two folders are called {min(taken)!r}; collections go by the name of their folder")
+        if self._options.run and len(self._folders) * len(self._modes) > 1:
+            raise UsageError("--run writes one run: give one DIR, and one --mode")
+        for file in (self._options.save, self._options.run):
+            if file and not file.absolute().parent.is_dir():
+                raise UsageError(f"{file} cannot be written: there is no folder {file.absolute().parent}")
+
+    def _measure(self, folder: Path) -> list[Run]:
+        dataset: Dataset = read(folder)
+        self._queries[dataset.name] = dataset.queries
+        progress = Progress(self._err, quiet=self._options.quiet)
+        try:
+            return list(evaluate(dataset, self._modes, progress, max_queries=self._options.limit))
+        finally:
+            progress.clear()
+
+    def _finish(self, run: Run) -> Summary:
+        if file := self._options.run:
+            encoded = runs.write_trec(run.rankings, file, tag=f"gnod-{run.summary.mode}")
+            if encoded:
+                self._note(f"{file}: {encoded:,} ids hold spaces or '%' and are percent-encoded")
+        return run.summary
+
+    def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
+        for line in report.table(saved):
+            self._out.write(line + "\n")
+        for each in compared:
+            for line in ["", *report.comparison(each, self._queries[each.collection])]:
+                self._out.write(line + "\n")
+
+    def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
+        short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
+        answer = Answer(**{**msgspec.structs.asdict(saved), "runs": short}, comparisons=compared)
+        _write_json(answer, self._out)
+
+    def _note(self, message: str) -> None:
+        if not self._options.quiet:
+            self._err.write(message + "\n")
+
+
+def _report(error: GnoError, stream: TextIO, *, as_json: bool) -> int:
+    """Tell of an error as gnoctl does."""
+    if as_json:
+        family = "VALIDATION" if error.exit_status == EXIT_VALIDATION else "RUNTIME"
+        details = {**error.details, "kind": error.kind, "code": error.code}
+        _write_json({"error": {"code": family, "message": error.message, "details": details}}, stream)
+    else:
+        stream.write(f"gnoctl: {error.message}\n")
+    return error.exit_status
+
+
+def _write_json(value: object, stream: TextIO) -> None:
+    encoded = msgspec.json.encode(value)
+    stream.write((msgspec.json.format(encoded, indent=2) if stream.isatty() else encoded).decode() + "\n")

@@ -1,0 +1,119 @@
+"""Build an index that is thrown away afterwards, with the ingestion that also indexes folders.
+
+A document of a test collection is a text in memory, not a file; from there on everything is as in a sync.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from gnod.config.model import IngestConfig
+from gnod.evaluate.dataset import Dataset, Document
+from gnod.ingest.jobs import Failure, Outcome, Prepared, TextJob
+from gnod.ingest.pool import WorkerPool
+from gnod.store import collections, documents
+from gnod.store.database import Connection, Database
+
+COLLECTION = "bench"
+BATCH_DOCUMENTS = 100
+_MAX_WORKERS = 4
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many are done, and of how many."""
+
+
+class Index(NamedTuple):
+    """`ids` maps the store's document ids to the collection's. `failed` says why a document is not in it."""
+
+    database: Database
+    ids: dict[int, str]
+    failed: dict[str, str]
+    took_s: float
+
+
+@contextmanager
+def throw_away(dataset: Dataset, progress: Progress) -> Iterator[Index]:
+    """Index the whole collection; the index goes with the context. Raises WorkerFailed."""
+    with TemporaryDirectory(prefix="gnod-bench-", ignore_cleanup_errors=True) as folder:
+        database = Database(Path(folder) / "index.sqlite", readers=1)
+        try:
+            started = time.monotonic()
+            failed = asyncio.run(_fill(database, dataset, progress))
+            took_s = time.monotonic() - started
+            ids = database.read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
+            yield Index(database, ids.result(), failed, took_s)
+        finally:
+            database.close()
+
+
+async def _fill(database: Database, dataset: Dataset, progress: Progress) -> dict[str, str]:
+    """Index every document. Returns those that failed, with the reason."""
+    limits = IngestConfig()
+    pool = WorkerPool(
+        size=min(os.cpu_count() or 1, _MAX_WORKERS), timeout_s=limits.timeout_s, memory_mb=limits.memory_mb
+    )
+    try:
+        collection_id = await asyncio.wrap_future(database.write(partial(_add_collection, str(dataset.path))))
+        return await _index(database, pool, collection_id, dataset, progress)
+    finally:
+        await pool.close()
+
+
+async def _index(
+    database: Database, pool: WorkerPool, collection_id: int, dataset: Dataset, progress: Progress
+) -> dict[str, str]:
+    failed: dict[str, str] = {}
+    done, total = 0, len(dataset.documents)
+    # In order of docid: what the store breaks ties by must not depend on which worker was faster.
+    waiting = iter(sorted(dataset.documents))
+    under_way: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
+    try:
+        while done < total:
+            for document in islice(waiting, 2 * BATCH_DOCUMENTS - len(under_way)):
+                under_way.append((document.id, asyncio.create_task(pool.run(_job(document)))))
+            outcomes: list[tuple[str, Outcome]] = []
+            while under_way and len(outcomes) < BATCH_DOCUMENTS:
+                document_id, task = under_way[0]
+                outcomes.append((document_id, await task))
+                under_way.popleft()
+            failed |= await asyncio.wrap_future(database.write(partial(_store, collection_id, outcomes)))
+            done += len(outcomes)
+            progress(f"indexing {dataset.name}", done, total)
+        return failed
+    finally:
+        for _, task in under_way:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in under_way), return_exceptions=True)
+
+
+def _job(document: Document) -> TextJob:
+    """A text that is empty becomes what a note with nothing but a title would be."""
+    text = document.text if document.text.strip() else f"# {document.title}" if document.title else ""
+    return TextJob(text=text, relative_path=document.id, title=document.title or None)
+
+
+def _add_collection(path: str, connection: Connection) -> int:
+    collections.mirror(connection, [collections.Folder(COLLECTION, path, None)], [])
+    return collections.id_of(connection, COLLECTION)
+
+
+def _store(collection_id: int, outcomes: list[tuple[str, Outcome]], connection: Connection) -> dict[str, str]:
+    now = time.time()
+    failed: dict[str, str] = {}
+    for document_id, outcome in outcomes:
+        match outcome:
+            case Prepared():
+                documents.put(connection, collection_id, document_id, outcome, now=now)
+            case Failure():
+                failed[document_id] = f"{outcome.kind}: {outcome.message}"
+    return failed

@@ -1,0 +1,83 @@
+"""Figures for people: tables of plain text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gnod.evaluate.comparison import Comparison
+from gnod.evaluate.evaluation import PERCENTILES, Summary
+from gnod.evaluate.measures import MEASURES, PER_QUERY
+from gnod.evaluate.runs import Saved
+
+MEAN = "mean"
+_HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]
+_LEFT = 2  # columns of text; the others are numbers
+_GAP = "  "
+_MAX_TEXT = 90
+_MAX_FAILED = 5
+
+
+def table(saved: Saved) -> Iterator[str]:
+    """Yield a line for each run, then the means where there are several collections, then what is to be known."""
+    rows = [_row(run) for run in saved.runs]
+    for mode, means in saved.mean.items():
+        if sum(run.mode == mode for run in saved.runs) > 1:
+            figures = [f"{means[name]:.4f}" for name in MEASURES]
+            rows.append([MEAN, mode, *figures, *[""] * (len(_HEADERS) - _LEFT - len(figures))])
+    yield from _columns(_HEADERS, rows)
+    for run in saved.runs:
+        yield from _notes(run)
+
+
+def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:
+    """Yield what changed since the saved run. `queries`: the collection's, by id."""
+    yield f"{_plain(compared.collection)}, {compared.mode}, against the saved run:"
+    for warning in compared.warnings:
+        yield f"  warning: {warning}"
+    yield "  " + _GAP.join(f"{name} {change:+.4f}" for name, change in compared.change.items())
+    yield f"  {PER_QUERY}: {compared.better:,} queries better, {compared.worse:,} worse"
+    for query in compared.changed:
+        text = _plain(queries.get(query.id, ""))
+        yield f"  {query.change:+.4f}  {query.before:.4f} → {query.after:.4f}  {_plain(query.id)}  {text}"
+
+
+def _row(run: Summary) -> list[str]:
+    return [
+        _plain(run.collection),
+        run.mode,
+        *(f"{run.measures[name]:.4f}" for name in MEASURES),
+        f"{run.queries:,}",
+        f"{run.documents:,}",
+        f"{run.indexing_s:.1f}",
+        *(f"{run.latency_ms[f'p{at}']:.1f}" for at in PERCENTILES),
+    ]
+
+
+def _notes(run: Summary) -> Iterator[str]:
+    name = f"{_plain(run.collection)}, {run.mode}"
+    if run.unjudged_queries:
+        yield f"{name}: {run.unjudged_queries:,} queries have no judgement and were left out"
+    if run.rewritten_queries:
+        yield f"{name}: {run.rewritten_queries:,} queries were asked without their quotation marks"
+    if run.refused_queries:
+        yield f"{name}: {run.refused_queries:,} queries are not valid and score 0"
+    if run.failed_documents:
+        yield f"{name}: {len(run.failed_documents):,} documents could not be indexed"
+        for document_id, reason in list(run.failed_documents.items())[:_MAX_FAILED]:
+            yield f"  {_plain(document_id)}: {_plain(reason)}"
+
+
+def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    for row in [headers, *rows]:
+        cells = [
+            cell.ljust(width) if at < _LEFT else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield _GAP.join(cells).rstrip()
+
+
+def _plain(text: str) -> str:
+    """Return text of a file's on one line, without what a terminal would obey."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return shown if len(shown) <= _MAX_TEXT else shown[: _MAX_TEXT - 1] + "…"

@@ -1,0 +1,149 @@
+"""Show gnod at work on throw-away directories: start it, index a folder, ask it things, leave nothing behind.
+
+demo.py             the sample that ships with the repository
+demo.py FOLDER      your own; queries are made from the titles that are found in it
+"""
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "samples"
+GNOCTL = Path(sys.executable).parent / "gnoctl"
+
+SAMPLE_QUERIES = (
+    ("a question, as you would ask it", "how do I deploy to production"),
+    ("C++ is not C, and not C#", "C++"),
+    ("the name of a file, and who mentions it", "config.yaml"),
+    ("one potato finds many potatoes: stemming, in the language of the document", "Kartoffel"),
+    ("a word that no space sets apart", "紅葉"),
+    ("a part of an identifier: the function is retry_with_backoff", "backoff"),
+    ("a word in a PDF, and a word in a table of Excel", "anemometer"),
+)
+HITS = "2"
+TITLES = 2000
+FOUND_QUERIES = 4
+
+# Scripts that are written without spaces: two characters make a word.
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+_WORD = re.compile(r"[^\W\d_]{5,}")
+
+
+def main() -> int:
+    folder = Path(sys.argv[1]).expanduser() if len(sys.argv) > 1 and sys.argv[1] else SAMPLES
+    shown = os.path.relpath(folder) if folder == SAMPLES else str(folder)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    started = time.monotonic()
+    with _throw_away() as (place, environment):
+        gnoctl = _Gnoctl(environment)
+        print(f"The index, the config file and the socket are in {place}; all of it is removed at the end.")
+        gnoctl.show("daemon", "start")
+        status = gnoctl.show("init", shown)
+        if status:
+            return status
+        queries = list(SAMPLE_QUERIES if folder == SAMPLES else _queries_from_titles(gnoctl))
+        for remark, query in queries:
+            gnoctl.show("search", query, "-n", HITS, remark=remark)
+        if not queries:
+            print("\nNothing was indexed, so there is nothing to search for: `gnoctl why FILE` tells the reason.")
+        gnoctl.show("status", remark="what is in the index, and whether it equals the disk")
+    print(f"\nThe daemon is stopped and {place} is gone, {time.monotonic() - started:.0f} s after the start.")
+    print(_next_steps(shown if folder != SAMPLES else "~/notes"))
+    return 0
+
+
+@contextlib.contextmanager
+def _throw_away() -> Iterator[tuple[Path, dict[str, str]]]:
+    """Give the environment of an index that ends with the block, its daemon too, whatever happens inside."""
+    # Under /tmp whatever TMPDIR says: the path of a socket must be short.
+    place = Path(tempfile.mkdtemp(prefix="gnod-demo.", dir="/tmp"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GNO_")}
+    environment |= {
+        "GNO_CONFIG_DIR": str(place / "config"),
+        "GNO_DATA_DIR": str(place / "data"),
+        "GNO_CACHE_DIR": str(place / "cache"),
+        "GNO_SOCKET": str(place / "gnod.sock"),
+    }
+    try:
+        yield place, environment
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        _stop(environment)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _stop(environment: dict[str, str]) -> None:
+    command = [str(GNOCTL), "--no-start", "daemon"]
+    running = subprocess.run([*command, "status", "--json"], env=environment, capture_output=True, check=False)
+    stopped = subprocess.run([*command, "stop"], env=environment, capture_output=True, check=False)
+    if running.returncode == 0 and stopped.returncode != 0:
+        with contextlib.suppress(ProcessLookupError, KeyError, ValueError):
+            os.kill(json.loads(running.stdout)["pid"], signal.SIGKILL)
+
+
+class _Gnoctl:
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+        self._styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+    def show(self, *words: str, remark: str = "") -> int:
+        """Print the command as it would be typed, and run it; its output goes where ours goes."""
+        comment = f"  # {remark}" if remark else ""
+        line = f"$ gnoctl {shlex.join(words)}"
+        print(f"\n\x1b[1;32m{line}\x1b[0;2m{comment}\x1b[0m" if self._styled else f"\n{line}{comment}", flush=True)
+        return subprocess.run([str(GNOCTL), *words], env=self._environment, check=False).returncode
+
+    def titles(self) -> list[str]:
+        command = [str(GNOCTL), "ls", "--json", "-n", str(TITLES)]
+        listed = subprocess.run(command, env=self._environment, stdout=subprocess.PIPE, check=True)
+        return [document["title"] for document in json.loads(listed.stdout)["documents"]]
+
+
+def _queries_from_titles(gnoctl: _Gnoctl) -> Iterator[tuple[str, str]]:
+    """Yield a title of several words, and single words of others, from all over the list."""
+    titles = list(dict.fromkeys(gnoctl.titles()))
+    long_ones = [title for title in titles if len(_WORD.findall(title)) >= 3 and len(title) <= 60 and '"' not in title]
+    if long_ones:
+        yield "a title that is in there", long_ones[len(long_ones) // 2]
+    words = list(dict.fromkeys(word for title in titles if (word := _longest_word(title))))
+    step = max(1, len(words) // FOUND_QUERIES)
+    for word in words[::step][:FOUND_QUERIES]:
+        yield "a word of a title", word
+
+
+def _longest_word(title: str) -> str:
+    unspaced = _UNSPACED.findall(title)
+    return unspaced[0][:2] if unspaced else max(_WORD.findall(title), key=len, default="").lower()
+
+
+def _next_steps(folder: str) -> str:
+    return f"""
+For real use (the index then lives in the places that README.md lists):
+
+  source .venv/bin/activate     # or `pipx install .`, to have gnoctl everywhere
+  gnoctl init {folder}
+  gnoctl search 'what you remember of it'
+  gnoctl --help"""
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

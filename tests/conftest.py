@@ -1,0 +1,62 @@
+"""Shared by all tests: the header, the real corpora, and an index made of texts."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+import gnod
+from tests.small_index import SmallIndex
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutines."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+def pytest_report_header() -> str:
+    return f"gnod {gnod.__version__}, SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"
+
+
+@pytest.fixture
+def corpora() -> Path:
+    return _shared("corpora")
+
+
+@pytest.fixture
+def collections() -> Path:
+    return _shared("collections")
+
+
+@pytest.fixture
+def small_index(tmp_path: Path) -> Iterator[SmallIndex]:
+    index = SmallIndex(tmp_path / "index.sqlite")
+    yield index
+    index.close()
+
+
+@pytest.fixture
+def short_tmp() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's name (pytest's own are too long)."""
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def _shared(name: str) -> Path:
+    folder = SHARED / name
+    if not folder.is_dir():
+        pytest.skip(f"real files are not here: {folder} does not exist")
+    return folder

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.ingest.canonical import canonicalise, digest
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("hello", "hello\n"),
+        ("\ufeffa\r\nb\rc", "a\nb\nc\n"),
+        ("a  \t\nb", "a\nb\n"),
+        ("a\n\n\n \n\nb\n\n\n", "a\n\nb\n"),
+        ("\n\n\na", "\na\n"),
+        ("a\x00\x1b[31mb\tc\x85", "a[31mb\tc\n"),
+        ("e\u0301", "é\n"),
+        ("a\x01\u0301", "á\n"),
+        ("", "\n"),
+        (" \n\t\n", "\n"),
+        ("x\ud800y", "x?y\n"),
+    ],
+)
+def test_rules(text: str, canonical: str) -> None:
+    assert canonicalise(text) == canonical
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=200))
+def test_canonicalising_twice_is_canonicalising_once(text: str) -> None:
+    once = canonicalise(text)
+    assert canonicalise(once) == once
+    assert once.endswith("\n")
+    assert not once.endswith("\n\n")
+    assert "\n\n\n" not in once
+
+
+def test_digest_is_the_documented_one() -> None:
+    assert digest("hello\n").startswith("5891b5b5")
+    assert digest("hello\n").endswith("be03")

@@ -1,0 +1,101 @@
+"""Cutting documents into passages."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.ingest.canonical import canonicalise
+from gnod.ingest.chunking import MAX_CHARACTERS, Passage, cut
+from gnod.ingest.outline import markup_of, outline, title_heading
+
+WORDS = st.sampled_from(
+    ["word ", "sentence ends. ", "\n\n", "\n", "# Heading\n\n", "## Sub\n", "```\ncode\n", "```\n", "日本語。", "x" * 700]
+)
+
+
+def passages(text: str) -> list[Passage]:
+    return cut(text, outline(text))
+
+
+@given(st.lists(WORDS, max_size=120).map("".join))
+def test_passages_cover_the_text_within_the_limit(text: str) -> None:
+    text = canonicalise(text)
+    covered = 0
+    for p in passages(text):
+        assert 0 < p.end - p.start <= MAX_CHARACTERS
+        assert text[p.start : p.end].strip()
+        assert not text[covered : p.start].strip()
+        assert p.start_line == text.count("\n", 0, p.start) + 1
+        assert p.end_line == text.count("\n", 0, p.end - 1) + 1
+        covered = max(covered, p.end)
+    assert not text[covered:].strip()
+
+
+def test_a_short_document_is_one_passage() -> None:
+    assert passages("# A\n\ntext\n") == [Passage(0, 9, 1, 3, "A")]
+
+
+def test_an_empty_document_has_none() -> None:
+    assert passages("\n") == []
+
+
+def test_a_heading_is_a_better_cut_than_a_paragraph() -> None:
+    text = "para one. " * 200 + "\n\n# Next\n\n" + "para two. " * 200 + "\n"
+    assert text[passages(text)[1].start :].startswith("# Next")
+
+
+def test_a_fence_that_fits_is_not_cut() -> None:
+    fence = "```python\n" + "line = 1\n" * 200 + "```\n"
+    text = "prose. " * 300 + "\n\n" + fence + "\nmore prose. " * 100 + "\n"
+    start = text.index("```python")
+    end = text.index("```\n", start + 10)
+    assert any(p.start <= start and end <= p.end for p in passages(text))
+
+
+def test_passages_overlap_by_at_most_fifteen_percent() -> None:
+    text = "One sentence follows another here. " * 400 + "\n"
+    found = passages(text)
+    overlaps = [a.end - b.start for a, b in zip(found, found[1:], strict=False)]
+    assert all(0 < overlap <= 480 for overlap in overlaps)
+
+
+def test_heading_path_and_lines() -> None:
+    text = "# Top\n\n" + "intro. " * 500 + "\n\n## Sub\n\n" + "detail. " * 500 + "\n\n# Other\n\nend\n"
+    assert {p.heading for p in passages(text)} == {"Top", "Top > Sub", "Other"} or passages(text)[-1].heading.startswith("Top")
+    assert passages(text)[-1].end_line == text.count("\n")
+
+
+def test_headings_in_fences_and_after_an_open_fence_do_not_count() -> None:
+    text = "# Real\n\n```\n# code\n```\n\n## Also real\n\n```python\n# never closed\n"
+    assert [h.text for h in outline(text).headings] == ["Real", "Also real"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "text", "title"),
+    [
+        ("markdown", "## Two\n\n# One\n", "One"),
+        ("markdown", "Title\n=====\n\ntext\n", "Title"),
+        ("asciidoc", "= Doc title\n\n== Section\n", "Doc title"),
+        ("rst", "Title\n=====\n\nPart\n----\n", "Title"),
+        ("org", "* First\n** Second\n", "First"),
+        ("plain", "# only a comment\n", None),
+    ],
+)
+def test_titles_of_several_markups(markup: str, text: str, title: str | None) -> None:
+    assert title_heading(outline(text, markup).headings) == title
+
+
+def test_markup_of() -> None:
+    assert markup_of("text/x-python", "code/1") == "plain"
+    assert markup_of("application/pdf", "markitdown/0.1.8") == "markdown"
+
+
+@pytest.mark.parametrize("text", ["x" * 3_000_000, "a\n" * 500_000, "# h\n" * 20_000, "```\n" * 50_000, "[" * 50_000])
+def test_odd_documents_cost_little(text: str) -> None:
+    started = time.process_time()
+    passages(canonicalise(text))
+    assert time.process_time() - started < 10

@@ -1,0 +1,297 @@
+"""Formats that need no library: texts, code, data, tables, notebooks, mail, archives; and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+import zipfile
+
+import pytest
+
+from gnod.ingest.convert import ConversionFailed, Converted, convert
+from gnod.ingest.jobs import SKIP_KINDS
+
+LIMIT = 50_000_000
+
+
+def converted(data: bytes | str, name: str, limit: int = LIMIT) -> Converted:
+    return convert(data.encode() if isinstance(data, str) else data, name, max_characters=limit)
+
+
+def failure(data: bytes | str, name: str, limit: int = LIMIT) -> ConversionFailed:
+    with pytest.raises(ConversionFailed) as caught:
+        converted(data, name, limit)
+    return caught.value
+
+
+def zipped(members: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "mime", "converter"),
+    [
+        ("a.md", "text/markdown", "markdown/1"),
+        ("UPPER.MD", "text/markdown", "markdown/1"),
+        ("folder.d/a.txt", "text/plain", "text/1"),
+        ("a.rst", "text/x-rst", "text/1"),
+        ("a.adoc", "text/asciidoc", "text/1"),
+        ("a.org", "text/org", "text/1"),
+        ("a.py", "text/x-python", "code/1"),
+        ("Makefile", "text/x-makefile", "code/1"),
+        ("a.json", "application/json", "text/1"),
+        ("a.yaml", "application/yaml", "text/1"),
+        ("a.toml", "application/toml", "text/1"),
+        ("a.xml", "text/xml", "text/1"),
+        ("README", "text/plain", "text/1"),
+        ("a.unheard-of", "text/plain", "text/1"),
+        (".hidden", "text/plain", "text/1"),
+    ],
+)
+def test_texts_are_kept_as_they_are(name: str, mime: str, converter: str) -> None:
+    text = "# Title\r\n\r\n  indented | `code`\tend  \n![x](data:image/png;base64,AAAA)"
+    assert converted(text, name) == Converted(markdown=text, mime=mime, converter=converter)
+
+
+@pytest.mark.parametrize("data", ["", "\ufeff", " \n\t\r\n" * 50])
+def test_nothing_to_read_is_empty(data: str) -> None:
+    assert failure(data, "a.md").kind == "empty"
+
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "a.png", "unsupported"),
+        (b"zqx83", "text-as.png", "unsupported"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "a.txt", "binary"),
+        (b"%PDF-1.4\n\0\xff\xfe", "a.md", "binary"),
+        (bytes(range(256)) * 100, "random.md", "binary"),
+        (b"{\\rtf1 hello}", "a.rtf", "unsupported"),
+        (b"{\\rtf1 hello}", "a.doc", "unsupported"),
+        (b"{\\rtf1 hello}", "a.txt", "unsupported"),
+        (b"\xff\x57\x50\x43\0\0\0\0" * 9, "wordperfect.doc", "unsupported"),
+        (OLE + "WordDocument".encode("utf-16-le"), "a.doc", "unsupported"),
+        (OLE + "EncryptedPackage".encode("utf-16-le"), "a.docx", "encrypted"),
+        (b"This is not a PDF.", "a.pdf", "corrupt"),
+        (b"<html><body>x</body></html>", "a.docx", "corrupt"),
+        (b"PK\x03\x04 cut", "a.docx", "corrupt"),
+        (b"PK\x03\x04 cut", "a.zip", "corrupt"),
+        (b"PK\x03\x04 cut", "a.odt", "unsupported"),
+        (b"\x7fELF\x02\x01\x01\0", "program", "unsupported"),
+        (zipped({}), "empty.docx", "corrupt"),
+        (zipped({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "unsupported"),
+    ],
+)  # fmt: skip
+def test_what_has_no_text_says_why(data: bytes, name: str, kind: str) -> None:
+    refused = failure(data, name)
+    assert refused.kind == kind
+    assert refused.message.endswith(".")
+    assert "\n" not in refused.message
+    assert "Traceback" not in refused.message
+
+
+def test_there_is_no_converter_names_the_extension() -> None:
+    assert failure(OLE, "old.doc").message == ("There is no converter for a .doc file.")
+
+
+def test_a_note_may_begin_like_a_binary_format() -> None:
+    assert converted("%PDF-1.7 is how a PDF begins", "note.md").markdown.startswith("%PDF")
+    assert converted("GIF89a is a format", "note.txt").mime == "text/plain"
+
+
+def test_a_text_under_an_old_office_name_is_text() -> None:
+    assert converted("name\tvalue\n1\t2\n", "export.xls").markdown == "name\tvalue\n1\t2\n"
+
+
+def test_too_long() -> None:
+    assert failure("word " * 100, "a.md", limit=499).kind == "too_long"
+    assert len(converted("word " * 100, "a.md", limit=500).markdown) == 500
+    assert failure("a,b\n" * 1000, "a.csv", limit=5000).kind == "too_long"
+
+
+# --- tables
+
+
+def test_csv_becomes_a_table() -> None:
+    text = '名前,年齢\n"a, b",1\n"two\nlines",x|y\n\nshort\n'
+    assert converted(text.encode("cp932"), "a.csv").markdown == (
+        "| 名前 | 年齢 |\n| --- | --- |\n| a, b | 1 |\n| two lines | x\\|y |\n| short |"
+    )
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", "a;b\n1,5;2\n"), ("a.tsv", "a\tb\n1,5\t2\n")])
+def test_other_separators(name: str, text: str) -> None:
+    assert converted(text, name).markdown == "| a | b |\n| --- | --- |\n| 1,5 | 2 |"
+
+
+def test_a_ragged_table_is_not_filled_up() -> None:
+    wide = ",".join(["v"] * 10_000) + "\n" + "1,2\n" * 10_000
+    assert len(converted(wide, "a.csv").markdown) < 400_000
+    assert "zqx74" in converted('a,b\n1\n"unclosed,quote\nzqx74,2,3\n', "a.csv").markdown
+
+
+# --- traps
+
+
+def test_entities_are_not_expanded_and_files_not_read() -> None:
+    bomb = '<!DOCTYPE l [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>\n<l>&b; zqx76</l>'
+    assert converted(bomb, "a.xml").markdown == bomb
+    outside = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss><channel>&x; zqx77</channel></rss>'
+    assert converted(outside, "a.xml").markdown == outside
+
+
+@pytest.mark.parametrize("name", ["deep.json", "deep.ipynb"])
+def test_deep_json_is_text(name: str) -> None:
+    assert len(converted("[" * 100_000 + "]" * 100_000, name).markdown) == 200_000
+
+
+def test_large_texts_are_quick() -> None:
+    started = time.perf_counter()
+    assert converted("The quick index walks. " * 520_000 + "zqx41", "a.txt").markdown.endswith("zqx41")
+    assert converted("x" * 5_000_000 + " zqx42", "a.txt").markdown.endswith("zqx42")
+    assert time.perf_counter() - started < 3
+
+
+def test_lone_surrogates_do_not_get_out() -> None:
+    notebook = {"cells": [{"cell_type": "markdown", "source": "broken \ud800 half"}]}
+    assert converted(json.dumps(notebook), "a.ipynb").markdown == "broken \ufffd half"
+
+
+# --- notebooks
+
+
+def test_notebook() -> None:
+    notebook = {
+        "nbformat": 4,
+        "metadata": {"kernelspec": {"language": "python"}, "title": "A title"},
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Head\n", "text"]},
+            {
+                "cell_type": "code",
+                "source": "print('```')",
+                "outputs": [
+                    {"output_type": "stream", "text": ["shown\n"]},
+                    {"output_type": "execute_result", "data": {"text/plain": "42", "image/png": "iVBOR"}},
+                    {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["x"]},
+                ],
+            },
+            {"cell_type": "code", "source": "", "outputs": []},
+        ],
+    }
+    result = converted(json.dumps(notebook), "a.ipynb")
+    assert result.title == "A title"
+    assert result.converter == "ipynb/1"
+    assert result.markdown == ("# Head\ntext\n\n````python\nprint('```')\n````\n\n```\nshown\n42\nValueError: no\n```")
+
+
+def test_json_that_is_no_notebook_stays_as_it_is() -> None:
+    assert converted('{"cells": 3}', "a.ipynb").markdown == '{"cells": 3}'
+    assert converted("not json", "a.ipynb").markdown == "not json"
+
+
+# --- mail
+
+MESSAGE = (
+    b"From: =?utf-8?q?J=C3=BCrgen?= <j@example.com>\r\nTo: a@example.com\r\nSubject: =?iso-8859-1?Q?Gr=FC=DFe?=\r\n"
+    b"Date: Tue, 09 Jun 2009 23:58:45 -0400\r\nMIME-Version: 1.0\r\n"
+)
+
+
+def test_mail() -> None:
+    result = converted(
+        MESSAGE + b"Content-Type: text/plain; charset=iso-8859-1\r\n\r\nSch\xf6ne Gr\xfc\xdfe\r\n", "a.eml"
+    )
+    assert result.title == "Grüße"
+    assert result.metadata == {"author": "Jürgen <j@example.com>", "date": "2009-06-09T23:58:45-04:00"}
+    assert result.markdown.startswith("# Grüße\n\n**From:** Jürgen <j@example.com>\n**To:** a@example.com\n")
+    assert result.markdown.endswith("Schöne Grüße")
+
+
+def test_mail_with_only_a_page_and_an_attachment() -> None:
+    result = converted(
+        MESSAGE + b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/html\r\n\r\n'
+        b"<p>page &amp; <b>text</b></p><script>no</script>\r\n--x\r\n"
+        b'Content-Type: application/pdf\r\nContent-Disposition: attachment; filename="bill.pdf"\r\n'
+        b"\r\n%PDF\r\n--x--\r\n",
+        "mail-without-extension",
+    )
+    assert "page & text" in result.markdown
+    assert "**Attachments:** bill.pdf" in result.markdown
+    assert "no" not in result.markdown.split()
+
+
+def test_mailbox() -> None:
+    one = b"From a@b Tue Jun  9 23:58:45 2009\nSubject: one\nFrom: a@b\n\nFrom here on, body 1\n\n"
+    two = b"From c@d Wed Jun 10 23:58:45 2009\nSubject: two\nFrom: c@d\n\nbody 2\n"
+    result = converted(one + two, "a.mbox")
+    assert result.title is None
+    assert result.markdown.startswith("# one\n\n**From:** a@b\n\nFrom here on, body 1\n\n# two")
+
+
+# --- archives
+
+
+def test_zip_of_texts() -> None:
+    data = zipped({"../../evil.txt": "zqx85", "b/c.csv": "x,y", "p.png": b"\x89PNG\r\n\x1a\n", "empty.md": ""})
+    assert converted(data, "a.zip").markdown == (
+        "## File: ../../evil.txt\n\nzqx85\n\n## File: b/c.csv\n\n| x | y |\n| --- | --- |"
+    )
+
+
+def test_zips_in_zips_end() -> None:
+    data = zipped({"leaf.txt": "zqx"})
+    for level in range(2):
+        data = zipped({f"{level}.zip": data, "note.md": f"level {level}"})
+    assert "zqx" in converted(data, "a.zip").markdown
+    deeper = zipped({"deeper.zip": data, "top.md": "top"})
+    assert "zqx" not in converted(deeper, "a.zip").markdown
+    assert "level 0" in converted(deeper, "a.zip").markdown
+
+
+def test_zip_bombs_are_not_unpacked() -> None:
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("word/document.xml", "w") as member,
+    ):
+        for _ in range(60):
+            member.write(b"\0" * 1_000_000)
+    started = time.perf_counter()
+    for name in ("a.zip", "a.docx"):
+        assert failure(buffer.getvalue(), name).kind == "too_large"
+    assert time.perf_counter() - started < 1
+
+
+def test_an_encrypted_zip_says_so() -> None:
+    data = bytearray(zipped({"a.txt": "secret" * 100}))
+    directory = data.find(b"PK\x01\x02")
+    data[6] |= 1
+    data[directory + 8] |= 1
+    assert failure(bytes(data), "a.zip").kind == "encrypted"
+
+
+def test_skips_are_told_from_faults() -> None:
+    assert failure("", "a.md").kind in SKIP_KINDS
+    assert failure(b"x", "a.pdf").kind not in SKIP_KINDS
+
+
+def test_texts_load_no_heavy_library() -> None:
+    program = (
+        "import sys\nfrom gnod.ingest.convert import convert\n"
+        "for name in ('a.md', 'a.csv', 'a.ipynb', 'a.xml', 'a.py'):\n"
+        "    convert(b'{\"cells\": [1]}', name, max_characters=100)\n"
+        "heavy = ('markitdown', 'pandas', 'bs4', 'charset_normalizer', 'lxml')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.ingest import frontmatter
+
+
+def test_values_are_plain_data() -> None:
+    text = "---\ntitle: A\ntags: [x, Y]\ndate: 2026-01-02\nn: 3\n---\n# Body\n"
+    metadata, start = frontmatter.parse(text)
+    assert metadata == {"title": "A", "tags": ["x", "Y"], "date": "2026-01-02", "n": 3}
+    assert text[start:] == "# Body\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ntitle: \"unclosed\ntags: [a, b\n---\n\n# Body\n",
+        "---\ntitle: never closed\n\n# Body\n",
+        "---\n- a list\n---\n# Body\n",
+        '---\nid: !!python/object/apply:os.system ["echo"]\n---\n# Body\n',
+        "no frontmatter\n---\na: 1\n---\n",
+        "----\na: 1\n----\n",
+    ],
+)
+def test_what_is_no_frontmatter_is_text(text: str) -> None:
+    assert frontmatter.parse(text) == ({}, 0)
+
+
+def test_an_alias_bomb_is_refused_at_once() -> None:
+    rows = ["a: &a [x,x,x,x,x,x,x,x,x]"] + [f"{b}: &{b} [{','.join(['*' + a] * 9)}]" for a, b in zip("abcdefg", "bcdefgh")]
+    started = time.process_time()
+    assert frontmatter.parse("---\n" + "\n".join(rows) + "\n---\n# Body\n") == ({}, 0)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("value", "tags"),
+    [("#Auth, postgres", ["auth", "postgres"]), (["A", "a", 7, None, {"x": 1}], ["a", "7"]), ({"a": 1}, []), (None, [])],
+)
+def test_tags(value: object, tags: list[str]) -> None:
+    assert frontmatter.tags({"tags": value}) == tags
+
+
+@given(st.text(max_size=200))
+def test_any_block_is_read_or_left(block: str) -> None:
+    frontmatter.parse(f"---\n{block}\n---\nbody\n")

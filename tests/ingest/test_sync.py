@@ -1,0 +1,183 @@
+"""From a real folder through real workers into a real database, and again after changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.ingest.ignore import IgnoreFiles
+from gnod.ingest.plan import compare
+from gnod.ingest.pool import WorkerPool
+from gnod.ingest.sync import Sync, SyncReport
+from gnod.ingest.walk import Listing
+from gnod.store.collections import Folder, mirror
+from gnod.store.documents import KnownFile
+from gnod.store.failures import FailedFile
+from gnod.store.records import FileStat
+from tests.small_index import SmallIndex
+
+LIMITS = IngestConfig(max_file_mb=1)
+
+
+@asynccontextmanager
+async def syncing(index: SmallIndex, root: Path) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
+    collection = CollectionConfig(name="notes", path=str(root))
+    index.database.write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
+    pool = WorkerPool(size=2, timeout_s=30, memory_mb=2048)
+    ignore_files = IgnoreFiles()
+
+    async def sync() -> SyncReport:
+        run = Sync(
+            collection,
+            database=index.database,
+            pool=pool,
+            limits=LIMITS,
+            ignore_files=ignore_files,
+            progress=lambda *_: None,
+        )
+        return await run.run()
+
+    try:
+        yield sync
+    finally:
+        await pool.close()
+
+
+def write(root: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        path = root / name.replace("__", "/").replace("_md", ".md").replace("_pdf", ".pdf")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def counts(report: SyncReport) -> tuple[int, int, int, int, int]:
+    return report.added, report.updated, report.unchanged, report.removed, report.failed
+
+
+async def test_a_folder_through_its_life(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    write(root, a_md="# Zebra\n", b_md="# Lion\n", d__c_md="# Tiger\n")
+    async with syncing(small_index, root) as sync:
+        assert counts(await sync()) == (3, 0, 0, 0, 0)
+        assert counts(await sync()) == (0, 0, 3, 0, 0)
+
+        write(root, a_md="# Giraffe\n")
+        os.utime(root / "b.md", (1, 1))  # touched, not changed
+        shutil.move(root / "d/c.md", root / "moved.md")
+        assert counts(await sync()) == (1, 1, 1, 1, 0)
+        assert small_index.search("zebra") == []
+        assert small_index.search("giraffe") == ["a.md"]
+        assert small_index.search("tiger") == ["moved.md"]
+
+        shutil.rmtree(root)
+        gone = await sync()
+        assert not gone.available
+        assert "does not exist" in (gone.reason or "")
+        assert small_index.search("lion") == ["b.md"]  # an unmounted drive deletes nothing
+
+        write(root, b_md="# Lion\n")
+        assert (await sync()).removed == 2
+        assert small_index.rows("SELECT count(*) FROM content") == [(1,)]
+
+
+async def test_incremental_equals_fresh(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    incremental = SmallIndex(tmp_path / "one.sqlite")
+    write(root, a_md="# One\n\nzebra\n", b_md="# Two\n\nzebra\n", c_md="same\n", d_md="same\n")
+    async with syncing(incremental, root) as sync:
+        await sync()
+        write(root, a_md="# One\n\nlion\n", e_md="# Five\n\nzebra\n")
+        (root / "b.md").unlink()
+        (root / "c.md").unlink()
+        await sync()
+    fresh = SmallIndex(tmp_path / "two.sqlite")
+    async with syncing(fresh, root) as sync:
+        await sync()
+    for sql in (
+        "SELECT path, docid, mirror_hash, title, language FROM documents WHERE active ORDER BY path",
+        "SELECT * FROM chunks ORDER BY mirror_hash, seq",
+        "SELECT mirror_hash, markdown FROM content ORDER BY mirror_hash",
+    ):
+        assert incremental.rows(sql) == fresh.rows(sql)
+    for query in ("zebra", "lion", "same", "one", "five"):
+        assert incremental.search(query) == fresh.search(query)
+    incremental.close()
+    fresh.close()
+
+
+async def test_a_bad_file_is_recorded_and_every_other_is_indexed(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    write(root, good_md="# Zebra\n", bad_pdf="%PDF-1.4 but nothing more")
+    (root / "big.md").write_bytes(b"x" * 2_000_000)
+    (root / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    async with syncing(small_index, root) as sync:
+        report = await sync()
+        assert (report.added, report.failed, report.skipped) == (1, 1, 2)
+        rows = small_index.rows("SELECT path, kind, times FROM (SELECT path, kind, count AS times FROM ingest_errors)")
+        assert {(path, kind) for path, kind, _ in rows} >= {("big.md", "too_large")}
+        again = await sync()  # not tried again while it looks the same, and still counted
+        assert (again.added, again.failed, again.skipped, again.unchanged) == (0, 1, 2, 1)
+
+        write(root, bad_pdf="# now text\n")
+        (root / "bad.pdf").rename(root / "bad.md")
+        assert (await sync()).failed == 0
+        assert small_index.rows("SELECT count(*) FROM ingest_errors WHERE path LIKE 'bad%'") == [(0,)]
+
+
+async def test_a_document_whose_file_became_bad_is_no_longer_found(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    write(root, a_md="# Zebra\n")
+    async with syncing(small_index, root) as sync:
+        await sync()
+        (root / "a.md").write_bytes(bytes(range(256)) * 20)
+        await sync()
+        assert small_index.search("zebra") == []
+
+
+async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    write(root, **{f"n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(150)})
+    async with syncing(small_index, root) as sync:
+        task = asyncio.ensure_future(sync())
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        report = await sync()
+        assert report.added + report.unchanged == 150
+    assert len(small_index.search("zebra", limit=200)) == 150
+
+
+STAT = FileStat(1, 1, 1)
+
+
+def failed(kind: str, *, last_at: float = 0.0, times: int = 1) -> FailedFile:
+    return FailedFile("c", "a", "convert", kind, "", 0.0, last_at, times, STAT)
+
+
+@pytest.mark.parametrize(
+    ("failure", "now", "is_read"),
+    [
+        (failed("corrupt"), 1e9, False),
+        (failed("unreadable"), 0.0, True),
+        (failed("timeout"), 60.0, False),
+        (failed("timeout"), 1e9, True),
+        (failed("timeout", times=5), 1e9, False),
+    ],
+)
+def test_which_failures_are_tried_again(failure: FailedFile, now: float, is_read: bool) -> None:
+    plan = compare(Listing({"a": STAT}, 0, {}, {}), {}, {"a": failure}, now)
+    assert (plan.read == ["a"]) is is_read
+
+
+def test_nothing_is_removed_below_a_folder_that_cannot_be_listed() -> None:
+    known = {path: KnownFile(STAT, "h") for path in ("x/a", "x/b/c", "y/a")}
+    assert compare(Listing({}, 0, {"x": "denied"}, {}), known, {}, 0.0).remove == ["y/a"]
+    assert compare(Listing({}, 0, {"": "denied"}, {}), known, {}, 0.0).remove == []

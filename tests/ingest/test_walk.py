@@ -1,0 +1,152 @@
+"""Listing folders: what is in, what is out, and why."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gnod.config.model import CollectionConfig
+from gnod.errors import RootUnavailable
+from gnod.ingest.ignore import IgnoreFiles
+from gnod.ingest.walk import Listing, walk, why_not_listed
+
+
+def write(root: Path, *paths: str, text: str = "x") -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+def collection(root: Path, **options: object) -> CollectionConfig:
+    return CollectionConfig(name="c", path=str(root), **options)  # type: ignore[arg-type]
+
+
+def listed(root: Path, **options: object) -> Listing:
+    return walk(collection(root, **options), IgnoreFiles())
+
+
+def test_default_excludes_at_any_depth(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "d/b.md", ".git/config", "d/node_modules/x.js", "build/y.md", "Thumbs.db", ".hidden/z.md")
+    assert set(listed(tmp_path).files) == {"a.md", "d/b.md", ".hidden/z.md"}
+
+
+def test_excludes_look_at_the_path_below_the_root_only(tmp_path: Path) -> None:
+    root = tmp_path / "build" / "notes"
+    write(root, "a.md")
+    assert set(listed(root).files) == {"a.md"}
+
+
+def test_gitignore_and_gnoignore_nested_and_negated(tmp_path: Path) -> None:
+    write(tmp_path, "keep.log", "a.log", "sub/b.log", "sub/c.tmp", "sub/deep/c.tmp", "private/p.md")
+    (tmp_path / ".gitignore").write_text("*.log\n!keep.log\n")
+    (tmp_path / "sub/.gitignore").write_text("*.tmp\n!b.log\n")
+    (tmp_path / ".gnoignore").write_text("private/\n")
+    assert set(listed(tmp_path).files) == {".gitignore", ".gnoignore", "keep.log", "sub/.gitignore", "sub/b.log"}
+    assert "private/p.md" in listed(tmp_path, gitignore=False).files
+
+
+def test_an_ignore_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "b.md")
+    ignores = IgnoreFiles()
+    (tmp_path / ".gitignore").write_text("a.md\n")
+    assert "a.md" not in walk(collection(tmp_path), ignores).files
+    (tmp_path / ".gitignore").write_text("b.md # longer\nb.md\n")
+    assert "a.md" in walk(collection(tmp_path), ignores).files
+
+
+def test_pattern_and_extensions(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "b.TXT", "d/c.md", "d/e.pdf")
+    assert set(listed(tmp_path, pattern="**/*.{md,pdf}").files) == {"a.md", "d/c.md", "d/e.pdf"}
+    assert set(listed(tmp_path, pattern="*.md").files) == {"a.md"}
+    assert set(listed(tmp_path, include=(".txt",)).files) == {"b.TXT"}
+
+
+def test_links_pipes_and_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root"
+    write(tmp_path, "outside/secret.md", "root/real/a.md")
+    (root / "out.md").symlink_to(tmp_path / "outside/secret.md")
+    (root / "inside.md").symlink_to(root / "real/a.md")
+    (root / "folder").symlink_to(tmp_path / "outside")
+    (root / "loop").symlink_to(root)
+    (root / "dangling.md").symlink_to(root / "nowhere")
+    os.mkfifo(root / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as s:
+        monkeypatch.chdir(root)
+        s.bind("sock.md")
+        assert set(listed(root).files) == {"real/a.md", "inside.md"}
+
+
+def test_a_name_that_is_no_text_is_reported(tmp_path: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("x")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    assert listed(tmp_path).undecodable == {"caf\\xe9.md": "caf\udce9.md"}
+
+
+def test_very_deep_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "deep"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    try:
+        for _ in range(1100):
+            Path("dddd").mkdir()
+            os.chdir("dddd")
+        Path("deep.md").write_text("x")
+        # The path is longer than the system opens at once: that is reported, and the walk ends.
+        listing = listed(root)
+        assert listing.unreadable
+        assert not listing.files
+    finally:
+        os.chdir(tmp_path)
+        subprocess.run(["rm", "-rf", str(root)], check=True)  # Python's own rmtree recurses too deeply
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_without_permission_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "closed/b.md")
+    (tmp_path / "closed").chmod(0)
+    listing = listed(tmp_path)
+    (tmp_path / "closed").chmod(0o700)
+    assert set(listing.files) == {"a.md"}
+    assert set(listing.unreadable) == {"closed"}
+
+
+def test_a_missing_root_is_unavailable_and_a_file_too(tmp_path: Path) -> None:
+    write(tmp_path, "file")
+    for root in (tmp_path / "nowhere", tmp_path / "file"):
+        with pytest.raises(RootUnavailable, match="does not exist|not a folder"):
+            listed(root)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("a.md", None),
+        ("node_modules/x.js", "the folder node_modules is left out: the collection excludes it"),
+        ("b.log", ".gitignore ignores it"),
+        ("sub/d.tmp", "sub/.gitignore ignores it"),
+        ("out.md", "it is a symbolic link out of the collection's folder"),
+        ("sub", "it is a folder"),
+    ],
+)
+def test_why_not_listed(tmp_path: Path, path: str, reason: str | None) -> None:
+    root = tmp_path / "root"
+    write(root, "a.md", "node_modules/x.js", "b.log", "sub/d.tmp")
+    write(tmp_path, "outside.md")
+    (root / "out.md").symlink_to(tmp_path / "outside.md")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "sub/.gitignore").write_text("*.tmp\n")
+    assert why_not_listed(collection(root), path, IgnoreFiles()) == reason
+
+
+def test_why_and_walk_agree(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "dist/b.md", "c.log", "d/e.log", "d/f.md")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    files = listed(tmp_path).files
+    for path in ("a.md", "dist/b.md", "c.log", "d/e.log", "d/f.md", ".gitignore"):
+        assert (why_not_listed(collection(tmp_path), path, IgnoreFiles()) is None) == (path in files)

@@ -1,0 +1,176 @@
+"""Opening, refusing, migrating, reading while writing."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gnod.errors import DatabaseCorrupt, ForeignDatabase, NewerDatabase, RequestCancelled, StorageFailed
+from gnod.store import migrations
+from gnod.store.database import APPLICATION_ID, Connection, Database
+
+
+def test_a_new_database_is_ours_and_private(tmp_path: Path) -> None:
+    Database(tmp_path / "sub" / "i.sqlite").close()
+    path = tmp_path / "sub" / "i.sqlite"
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_strangers_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (x)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(ForeignDatabase, match="another program"):
+        Database(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["i.sqlite"]
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to be one\n" * 100, b"x"])
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "i.sqlite"
+    path.write_bytes(content)
+    with pytest.raises((ForeignDatabase, DatabaseCorrupt)):
+        Database(path)
+    assert path.read_bytes() == content
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    Database(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE schema_meta SET value = '999' WHERE key = 'schema_version'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(NewerDatabase, match="newer gnod"):
+        Database(path)
+
+
+def test_a_damaged_database_is_named_so(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    Database(path).close()
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(DatabaseCorrupt, match="damaged"):
+        Database(path)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFailed):
+        Database(tmp_path / "file" / "i.sqlite")
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    Database(path).close()
+    before = schema(path)
+    Database(path).close()
+    assert schema(path) == before
+
+
+def test_a_failed_migration_leaves_the_old_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "i.sqlite"
+    Database(path).close()
+    before = schema(path)
+
+    def m002_breaks(connection: Connection) -> None:
+        connection.execute("CREATE TABLE half (x)")
+        raise apsw.FullError("disk full")
+
+    # The list of migrations is data: a later version has one more.
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m002_breaks])
+    monkeypatch.setattr(migrations, "SCHEMA_VERSION", migrations.SCHEMA_VERSION + 1)
+    with pytest.raises(StorageFailed, match="no space left"):
+        Database(path)
+    assert schema(path) == before
+
+
+def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
+    database = Database(tmp_path / "i.sqlite")
+
+    def fails(connection: Connection) -> None:
+        connection.execute("INSERT INTO contexts VALUES ('/', 'a')")
+        raise ValueError("half way")
+
+    with pytest.raises(ValueError, match="half way"):
+        database.write(fails).result()
+    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 0
+    database.close()
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    database = Database(tmp_path / "i.sqlite")
+    database.maintain(lambda c: c.execute("PRAGMA max_page_count = 60").get).result()
+    with pytest.raises(StorageFailed, match="no space left"):
+        database.write(lambda c: c.execute("INSERT INTO content VALUES ('h', ?)", ("x" * 10_000_000,)).get).result()
+    database.write(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
+    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
+    database.close()
+
+
+def test_readers_do_not_wait_for_the_writer(tmp_path: Path) -> None:
+    database = Database(tmp_path / "i.sqlite")
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: Connection) -> None:
+        connection.execute("INSERT INTO contexts VALUES ('/', 'a')")
+        inside.set()
+        assert go_on.wait(10)
+
+    write = database.write(slow)
+    assert inside.wait(10)
+    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result(timeout=5) == 0
+    go_on.set()
+    write.result()
+    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
+    database.close()
+
+
+def test_readers_cannot_write(tmp_path: Path) -> None:
+    database = Database(tmp_path / "i.sqlite")
+    with pytest.raises(StorageFailed):
+        database.read(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
+    database.close()
+
+
+def test_a_long_read_can_be_interrupted(tmp_path: Path) -> None:
+    database = Database(tmp_path / "i.sqlite", readers=1)
+    started = threading.Event()
+
+    def endless(connection: Connection) -> object:
+        started.set()
+        return connection.execute(
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+        ).get
+
+    future = database.read(endless)
+    waiting = database.read(lambda c: c.execute("SELECT 1").get)
+    assert started.wait(10)
+    database.interrupt(waiting)
+    assert waiting.cancelled()
+    while not future.done():
+        database.interrupt(future)
+    with pytest.raises(RequestCancelled):
+        future.result()
+    assert database.read(lambda c: c.execute("SELECT 1").get).result() == 1
+    database.close()
+
+
+def schema(path: Path) -> list[tuple[str, str]]:
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    connection.close()
+    return rows
