@@ -52,7 +52,7 @@ def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[st
     if hit.text is not None:
         shown, marks, first = text.block(hit.text), [], 1
     else:
-        shown, marks, first = text.block(hit.snippet), hit.marks, hit.line
+        shown, marks, first = text.block(hit.snippet), hit.marks, hit.snippet_line
     shown = shown.replace("\t", " ")
     start = 0
     for number, line in enumerate(shown.split("\n"), first):

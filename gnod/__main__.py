@@ -59,8 +59,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _bench(words: Sequence[str]) -> int:
     """Measure, in this process. A measurement is no daemon, so its exit status says how it went."""
+    import signal
+
     from gnod.evaluate import command
 
+    # Whoever ends it, the throw-away index goes with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
     try:

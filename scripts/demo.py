@@ -21,6 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 GNOCTL = Path(sys.executable).parent / "gnoctl"
@@ -89,12 +91,21 @@ def _throw_away() -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def _stop(environment: dict[str, str]) -> None:
-    command = [str(GNOCTL), "--no-start", "daemon"]
-    running = subprocess.run([*command, "status", "--json"], env=environment, capture_output=True, check=False)
-    stopped = subprocess.run([*command, "stop"], env=environment, capture_output=True, check=False)
-    if running.returncode == 0 and stopped.returncode != 0:
-        with contextlib.suppress(ProcessLookupError, KeyError, ValueError):
-            os.kill(json.loads(running.stdout)["pid"], signal.SIGKILL)
+    subprocess.run([str(GNOCTL), "--no-start", "daemon", "stop"], env=environment, capture_output=True, check=False)
+    # A daemon that is only just starting does not listen yet: Ctrl-C in the first second.
+    left = [process for process in psutil.process_iter() if _belongs(process, environment)]
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+    for process in psutil.wait_procs(left, timeout=5)[1]:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+def _belongs(process: psutil.Process, environment: dict[str, str]) -> bool:
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.pid != os.getpid() and process.environ().get("GNO_DATA_DIR") == environment["GNO_DATA_DIR"]
+    return False
 
 
 class _Gnoctl:

@@ -1,10 +1,8 @@
 """Make `.venv` and install the project into it. Called by the Makefile; needs nothing but the standard library.
 
-It must run far enough on an old Python to say that it is too old, so: no syntax newer than 3.8.
+It must run far enough on an old Python to say that it is too old, so: no syntax newer than 3.6.
 """
 # ruff: noqa: T201
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -54,11 +52,11 @@ def main() -> None:
     if not _venv_works():
         _make_venv()
     LOG.write_text("", encoding="utf-8")
-    _pip("install", "--upgrade", "pip", what="pip")
     announced = _llama_must_be_built()
     if announced:
         _check_compiler()
         print(BUILDING, flush=True)
+    _pip("install", "--upgrade", "pip", what="pip")
     target = f".[{extra}]" if extra else "."
     _pip("install", "--editable", target, what="gnod and what it needs", announced=announced)
     print(f"installed in {_clock(time.monotonic() - started)}", flush=True)
@@ -69,9 +67,14 @@ def main() -> None:
 def _check_python() -> None:
     if sys.version_info >= OLDEST:
         return
-    found = next((name for name in NEWER if shutil.which(name)), None)
+    found = next((name for name in NEWER if _runs(name)), None)
     hint = f"`make PYTHON={found} …` uses the one that is here" if found else "install one, then `make PYTHON=… …`"
     _stop("gnod needs Python 3.11 or newer, and {} is {}.{}: {}".format(sys.executable, *sys.version_info[:2], hint))
+
+
+def _runs(name: str) -> bool:
+    """Say whether that Python is here; pyenv has a shim on the PATH for each that it could have."""
+    return bool(shutil.which(name)) and subprocess.call([name, "-c", ""], stderr=subprocess.DEVNULL) == 0
 
 
 def _check_compiler() -> None:
@@ -84,7 +87,7 @@ def _check_compiler() -> None:
         package = "`apt install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora), `pacman -S gcc` (Arch)"
     _stop(
         f"llama-cpp-python has to be compiled, and there is no C++ compiler. Install one: {package}.\n"
-        f"Or take a prebuilt wheel: PIP_EXTRA_INDEX_URL={PREBUILT} make …"
+        f"Or take a prebuilt wheel: PIP_PREFER_BINARY=1 PIP_EXTRA_INDEX_URL={PREBUILT} make …"
     )
 
 
@@ -168,7 +171,7 @@ def _pip(*arguments: str, what: str, announced: bool = True) -> None:
         _stop(f"{what} could not be installed; all that pip said is in {LOG.relative_to(ROOT)}", status)
 
 
-def _follow(child: subprocess.Popen[str]) -> queue.Queue[str | None]:
+def _follow(child: "subprocess.Popen[str]") -> "queue.Queue[str | None]":
     """Read the child's output in a thread, so that the clock goes on while it says nothing."""
     lines: queue.Queue[str | None] = queue.Queue()
 
@@ -182,7 +185,7 @@ def _follow(child: subprocess.Popen[str]) -> queue.Queue[str | None]:
     return lines
 
 
-def _end(child: subprocess.Popen[str]) -> None:
+def _end(child: "subprocess.Popen[str]") -> None:
     """Wait for a child that Ctrl-C has reached as well; insist after a moment."""
     try:
         child.wait(timeout=3)

@@ -45,9 +45,7 @@ class SmallIndex:
         self.database.write(work).result()
 
     def remove(self, *paths: str, collection: str = "notes") -> None:
-        self.database.write(
-            lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)
-        ).result()
+        self.database.write(lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)).result()
 
     def search(self, query: str, filters: Filters | None = None, limit: int = 20) -> list[str]:
         """Return the paths found, best first."""

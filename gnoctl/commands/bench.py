@@ -6,9 +6,9 @@ import os
 import sys
 from typing import Annotated, NoReturn
 
-import msgspec
+from msgspec import Meta, field
 
-from gnoctl.options import SHARED, Command, JsonOptions, argument, option, specs
+from gnoctl.options import SHARED, Command, Options, argument, option, specs
 
 HELP = """Measure search on test collections in BEIR layout.
 
@@ -25,13 +25,13 @@ Examples:
 """
 
 
-class BenchOptions(JsonOptions, frozen=True, kw_only=True):
+class BenchOptions(Options, frozen=True, kw_only=True):
     folders: Annotated[list[str], argument("DIR", help="The test collections.")]
     mode: Annotated[
         list[str], option("--mode", help="How to search; repeatable (default: every mode).", complete="lexical")
-    ] = msgspec.field(default_factory=list)
+    ] = field(default_factory=list)
     limit: Annotated[
-        Annotated[int, msgspec.Meta(ge=1)] | None, option("--limit", help="Ask the first so many queries only.")
+        Annotated[int, Meta(ge=1)] | None, option("--limit", help="Ask the first so many queries only.")
     ] = None
     save: Annotated[
         str | None, option("--save", metavar="FILE", help="Write the figures, of every query too, as JSON.")
@@ -39,6 +39,7 @@ class BenchOptions(JsonOptions, frozen=True, kw_only=True):
     compare: Annotated[
         str | None, option("--compare", metavar="FILE", help="Show what changed since --save wrote FILE.")
     ] = None
+    json: Annotated[bool, option("--json", help="Print the figures as JSON.")] = False
     run: Annotated[str | None, option("--run", metavar="FILE", help="Write what was found as a TREC run file.")] = None
 
 

@@ -78,6 +78,7 @@ class SearchOptions(FormatOptions, frozen=True, kw_only=True):
     until: Annotated[str | None, option("--until", metavar="DATE", help="Only until that day.")] = None
     full: Annotated[bool, option("--full", help="Whole documents instead of snippets.")] = False
     line_numbers: Annotated[bool, option("--line-numbers", help="Number the lines shown.")] = False
+    fresh: Annotated[bool, option("--fresh", help="Take in what changed on disk first.")] = False
     explain: Annotated[bool, option("--explain", help="Say how the ranking came about.")] = False
 
 
@@ -120,6 +121,7 @@ def _params(options: SearchOptions, default_limit: int) -> SearchLexicalParams:
         since=options.since,
         until=options.until,
         full=options.full,
+        fresh=options.fresh,
         explain=options.explain,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -30,8 +29,6 @@ class Answer(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
 
 def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
     """Run the command and return its exit status."""
-    # Whoever ends it, the throw-away index goes with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     as_json = "--json" in words
     try:
         options = _parser().parse_args(words)

@@ -41,13 +41,9 @@ def prepare(
     head = frontmatter.parse(markdown)
     structure = outline(markdown, markup_of(converted.mime, converted.converter), head.body_start)
     metadata = {**converted.metadata, **head.metadata}
-    title = _one_line(
-        title
-        or frontmatter.text(metadata, "title")
-        or _plain_heading(title_heading(structure.headings))
-        or converted.title
-        or PurePosixPath(relative_path).stem
-    )
+    # What the text says of itself; documents with one mirror share their chunks, whatever their files are called.
+    own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
+    title = _one_line(title or own_title or converted.title or PurePosixPath(relative_path).stem)
     language = _language(language, metadata, converted, markdown[head.body_start :])
     passages = cut(markdown, structure)
     return Prepared(
@@ -68,7 +64,7 @@ def prepare(
                 p.start_line,
                 p.end_line,
                 p.heading,
-                _embed_hash(title, p.heading, markdown[p.start : p.end]),
+                _embed_hash(own_title or "", p.heading, markdown[p.start : p.end]),
             )
             for p in passages
         ],

@@ -103,9 +103,12 @@ class WorkerProcess:
             self.timer = None
 
     def kill(self) -> None:
+        """End the process, whatever it is doing; harmless when it has ended."""
         self.stop_timer()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        # Not Popen's kill: it polls first, and so takes the exit status away from asyncio's watcher.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     async def ended(self) -> str:
         """Wait for the end of the process and return how it came, in words."""

@@ -23,6 +23,7 @@ _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
 _MAX_SPELLING_CHARACTERS = 128
 _MAX_GAP = 3
+_MAX_FRONTMATTER_CHARACTERS = 8192
 _MAX_IN_WORD = 4
 
 _SENTENCE_START = re.compile(r"(?:[.!?…。！？][\s\"')\]]+|[。！？]|\n)")
@@ -196,14 +197,14 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
     for last, mark in enumerate(marks):
         inside[mark.sought] += 1
         # Shrink to what fits, and then to what is needed.
-        while first < last and (
-            marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].sought] > 1
-        ):
+        while first < last and (marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].sought] > 1):
             inside[marks[first].sought] -= 1
             first += 1
         score = round(sum(weights[word] for word, n in inside.items() if n), 9)
         value = (score, marks[first].start - mark.end)
-        if value[0] > best_value[0] or (value[0] == best_value[0] and value[1] > best_value[1] + WINDOW_CHARACTERS // 4):
+        if value[0] > best_value[0] or (
+            value[0] == best_value[0] and value[1] > best_value[1] + WINDOW_CHARACTERS // 4
+        ):
             best, best_value = marks[first : last + 1], value
     return best
 
@@ -211,9 +212,11 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
 def _snippet_range(text: str, start: int, end: int) -> tuple[int, int]:
     """Widen to SNIPPET_CHARACTERS: from the start of a sentence or line, to the end of a word."""
     room = max(SNIPPET_CHARACTERS - (end - start), 0)
-    low = max(start - room // 2, 0)
+    head = _FRONTMATTER.match(text, 0, _MAX_FRONTMATTER_CHARACTERS)
+    floor = head.end() if head and head.end() <= start else 0
+    low = max(start - room // 2, floor)
     starts = [m.end() for m in _SENTENCE_START.finditer(text, low, start)]
-    begin = starts[0] if starts else (low if low == 0 else _next_word(text, low, start))
+    begin = low if low == floor else starts[0] if starts else _next_word(text, low, start)
     stop = min(begin + max(SNIPPET_CHARACTERS, end - begin), len(text))
     if stop < len(text):
         space = max(text.rfind(" ", end, stop), text.rfind("\n", end, stop))
@@ -229,7 +232,7 @@ def _next_word(text: str, low: int, high: int) -> int:
 
 
 def _opening(text: str) -> Passage:
-    head = _FRONTMATTER.match(text, 0, 8192)
+    head = _FRONTMATTER.match(text, 0, _MAX_FRONTMATTER_CHARACTERS)
     match = _FIRST_TEXT.search(text, head.end() if head else 0) or _FIRST_TEXT.search(text)
     start = match.start() if match else 0
     _, end = _snippet_range(text, start, start + 1) if text.strip() else (0, 0)

@@ -45,7 +45,7 @@ class Hit(Result, frozen=True, kw_only=True):
     line: int
     end_line: int
     snippet: str
-    snippet_line: int
+    snippet_line: int = 1
     marks: list[tuple[int, int]] = []
     language: str | None = None
     mime: str

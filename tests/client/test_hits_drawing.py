@@ -39,7 +39,7 @@ def test_a_terminal_gets_marks_and_a_right_edge() -> None:
 
 def test_marks_stay_right_in_wrapped_and_numbered_lines() -> None:
     snippet = "eins zwei drei vier fünf sechs sieben acht\n\nneun zehn"
-    long = hit(snippet=snippet, marks=[(10, 14), (43 + 1, 43 + 5)], line=7)
+    long = hit(snippet=snippet, marks=[(10, 14), (43 + 1, 43 + 5)], line=7, snippet_line=7)
     shown = list(render_hit(long, Terminal(colour=True, width=30), line_numbers=True))[2:]
     assert [SGR.sub("", line) for line in shown] == [
         "      7  eins zwei drei vier",

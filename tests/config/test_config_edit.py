@@ -248,9 +248,7 @@ def test_an_invalid_file_is_left_alone(path: Path) -> None:
         (CollectionConfig(name="z", path="/z", include=("a/b",)), ConfigInvalid),
     ],
 )
-def test_no_edit_makes_an_invalid_file(
-    path: Path, collection: CollectionConfig, error: type[Exception]
-) -> None:
+def test_no_edit_makes_an_invalid_file(path: Path, collection: CollectionConfig, error: type[Exception]) -> None:
     with pytest.raises(error):
         edited(path, COMMENTED, lambda path: edit.add_collection(path, collection))
     assert path.read_text() == COMMENTED
@@ -285,9 +283,7 @@ def test_contexts_are_added_once(path: Path) -> None:
 
 
 def test_contexts_are_removed_by_scope_or_by_text(path: Path) -> None:
-    path.write_text(
-        "contexts: # hints\n  - {scope: /, text: a}\n  - {scope: /, text: b}\n  - {scope: /, text: c}\n"
-    )
+    path.write_text("contexts: # hints\n  - {scope: /, text: a}\n  - {scope: /, text: b}\n  - {scope: /, text: c}\n")
     assert edit.remove_context(path, "/", " b ") == [ContextConfig(scope="/", text="b")]
     with pytest.raises(ContextNotFound, match="has no context 'b'; scopes with a context: /"):
         edit.remove_context(path, "/", "b")
@@ -298,8 +294,6 @@ def test_contexts_are_removed_by_scope_or_by_text(path: Path) -> None:
 
 
 def test_gno_s_bare_scopes_follow_a_rename(path: Path) -> None:
-    text = (
-        "collections:\n  - name: notes\n    path: /n\ncontexts:\n  - scopeKey: notes: # mine\n    text: x\n"
-    )
+    text = "collections:\n  - name: notes\n    path: /n\ncontexts:\n  - scopeKey: notes: # mine\n    text: x\n"
     renamed = edited(path, text, lambda path: edit.rename_collection(path, "notes", "job"))
     assert '  - scopeKey: "job:" # mine\n' in renamed

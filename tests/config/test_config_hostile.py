@@ -17,9 +17,7 @@ from gnod.errors import ConfigInvalid
 
 PATH = Path("/nowhere/index.yml")
 
-LAUGHS = 'a0: &a0 ["lol"]\n' + "".join(
-    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 20)}]\n" for i in range(1, 30)
-)
+LAUGHS = 'a0: &a0 ["lol"]\n' + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 20)}]\n" for i in range(1, 30))
 
 WORDS = [
     *("version", "collections", "contexts", "ingest", "watch", "daemon", "models", "name", "path", "scope"),
@@ -111,8 +109,7 @@ def test_any_text_gives_a_config_or_its_faults(text: str) -> None:
         "a0: &a0 {k: v}\n"
         + "".join(f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 20)}]}}\n" for i in range(1, 30))
         + "models: *a29\n",
-        "x: &x [" + "md, " * 1000 + "]\nc: &c {name: a, path: /a, include: *x}\n"
-        "collections: [" + "*c, " * 1000 + "]\n",
+        "x: &x [" + "md, " * 1000 + "]\nc: &c {name: a, path: /a, include: *x}\ncollections: [" + "*c, " * 1000 + "]\n",
         "collections: [" + "{}, " * 3000 + "]\n",
         "".join(f"key{i}: 1\n" for i in range(3000)),
         "[" * 20_000,

@@ -45,12 +45,8 @@ def layouts(draw: st.DrawFn) -> str:
             continue
         gap = draw(st.sampled_from([" ", "   "]))
         inner = " " * (column + 1 + len(gap))
-        value = draw(
-            st.sampled_from(["/p", "'/p'", '"/p"', "|-\n     " + inner + "/p", "/p\n " + inner + "q"])
-        )
-        last = draw(
-            st.sampled_from(["", f"{inner}language:\n", f"{inner}exclude:\n{inner}- a\n{inner}- b\n"])
-        )
+        value = draw(st.sampled_from(["/p", "'/p'", '"/p"', "|-\n     " + inner + "/p", "/p\n " + inner + "q"]))
+        last = draw(st.sampled_from(["", f"{inner}language:\n", f"{inner}exclude:\n{inner}- a\n{inner}- b\n"]))
         text += f"-{gap}name: c{index}{tail()}\n{inner}path: {value}\n{last}"
     return text + lines(0) + draw(st.sampled_from(["", "watch: {}\n# <end>\n", "...\n"]))
 

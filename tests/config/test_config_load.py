@@ -88,9 +88,7 @@ def test_a_missing_file_means_the_defaults(path: Path) -> None:
     assert load(path) == LoadedConfig(config=Config())
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\n", "# only a comment\n", "---\n", "{}", "collections:\ncontexts: ~\n"]
-)
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "{}", "collections:\ncontexts: ~\n"])
 def test_an_empty_file_means_the_defaults(path: Path, text: str) -> None:
     assert loaded(path, text) == LoadedConfig(config=Config())
 

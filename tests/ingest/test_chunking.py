@@ -13,7 +13,18 @@ from gnod.ingest.chunking import MAX_CHARACTERS, Passage, cut
 from gnod.ingest.outline import markup_of, outline, title_heading
 
 WORDS = st.sampled_from(
-    ["word ", "sentence ends. ", "\n\n", "\n", "# Heading\n\n", "## Sub\n", "```\ncode\n", "```\n", "日本語。", "x" * 700]
+    [
+        "word ",
+        "sentence ends. ",
+        "\n\n",
+        "\n",
+        "# Heading\n\n",
+        "## Sub\n",
+        "```\ncode\n",
+        "```\n",
+        "日本語。",
+        "x" * 700,
+    ]
 )
 
 
@@ -65,7 +76,9 @@ def test_passages_overlap_by_at_most_fifteen_percent() -> None:
 
 def test_heading_path_and_lines() -> None:
     text = "# Top\n\n" + "intro. " * 500 + "\n\n## Sub\n\n" + "detail. " * 500 + "\n\n# Other\n\nend\n"
-    assert {p.heading for p in passages(text)} == {"Top", "Top > Sub", "Other"} or passages(text)[-1].heading.startswith("Top")
+    assert {p.heading for p in passages(text)} == {"Top", "Top > Sub", "Other"} or passages(text)[
+        -1
+    ].heading.startswith("Top")
     assert passages(text)[-1].end_line == text.count("\n")
 
 

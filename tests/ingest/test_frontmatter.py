@@ -19,7 +19,7 @@ def test_values_are_plain_data() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "---\ntitle: \"unclosed\ntags: [a, b\n---\n\n# Body\n",
+        '---\ntitle: "unclosed\ntags: [a, b\n---\n\n# Body\n',
         "---\ntitle: never closed\n\n# Body\n",
         "---\n- a list\n---\n# Body\n",
         '---\nid: !!python/object/apply:os.system ["echo"]\n---\n# Body\n',
@@ -32,7 +32,9 @@ def test_what_is_no_frontmatter_is_text(text: str) -> None:
 
 
 def test_an_alias_bomb_is_refused_at_once() -> None:
-    rows = ["a: &a [x,x,x,x,x,x,x,x,x]"] + [f"{b}: &{b} [{','.join(['*' + a] * 9)}]" for a, b in zip("abcdefg", "bcdefgh")]
+    rows = ["a: &a [x,x,x,x,x,x,x,x,x]"] + [
+        f"{b}: &{b} [{','.join(['*' + a] * 9)}]" for a, b in zip("abcdefg", "bcdefgh")
+    ]
     started = time.process_time()
     assert frontmatter.parse("---\n" + "\n".join(rows) + "\n---\n# Body\n") == ({}, 0)
     assert time.process_time() - started < 1
@@ -40,7 +42,12 @@ def test_an_alias_bomb_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("value", "tags"),
-    [("#Auth, postgres", ["auth", "postgres"]), (["A", "a", 7, None, {"x": 1}], ["a", "7"]), ({"a": 1}, []), (None, [])],
+    [
+        ("#Auth, postgres", ["auth", "postgres"]),
+        (["A", "a", 7, None, {"x": 1}], ["a", "7"]),
+        ({"a": 1}, []),
+        (None, []),
+    ],
 )
 def test_tags(value: object, tags: list[str]) -> None:
     assert frontmatter.tags({"tags": value}) == tags

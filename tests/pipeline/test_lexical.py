@@ -87,7 +87,9 @@ def test_title_beats_path_beats_body(small_index: SmallIndex) -> None:
 
 
 def test_documents_with_every_word_come_ahead_where_scores_are_close(small_index: SmallIndex) -> None:
-    small_index.add({**FILLER, "both.md": "red green plain words", "one.md": "red red plain words", "two.md": "green green plain"})
+    small_index.add(
+        {**FILLER, "both.md": "red green plain words", "one.md": "red red plain words", "two.md": "green green plain"}
+    )
     assert small_index.search("red green")[0] == "both.md"
 
 
@@ -119,7 +121,8 @@ def test_words_are_stemmed_in_every_language_of_the_index(small_index: SmallInde
 
 
 @pytest.mark.parametrize(
-    ("query", "found"), [("冷凍", True), ("凍", True), ("保守記録", True), ('"冷凍設備の保守"', True), ("録", True), ("検索", False)]
+    ("query", "found"),
+    [("冷凍", True), ("凍", True), ("保守記録", True), ('"冷凍設備の保守"', True), ("録", True), ("検索", False)],
 )
 def test_scripts_without_spaces(small_index: SmallIndex, query: str, found: bool) -> None:
     small_index.add({"ja.md": "冷凍設備の保守記録"})

@@ -24,7 +24,11 @@ def marked(text: str, query: str) -> list[str]:
 
 
 def test_marks_are_words_with_that_stem() -> None:
-    assert marked("We deploy. A deployment was deployed; deposit it.\n", "deploying") == ["deploy", "deployment", "deployed"]
+    assert marked("We deploy. A deployment was deployed; deposit it.\n", "deploying") == [
+        "deploy",
+        "deployment",
+        "deployed",
+    ]
 
 
 def test_marks_keep_their_place_beside_diacritics_and_wide_letters() -> None:

@@ -92,9 +92,7 @@ FAULTS: list[tuple[str, bytes, type[GnoError]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"), [case[1:] for case in FAULTS], ids=[case[0] for case in FAULTS]
-)
+@pytest.mark.parametrize(("data", "expected"), [case[1:] for case in FAULTS], ids=[case[0] for case in FAULTS])
 def test_faults(data: bytes, expected: type[GnoError]) -> None:
     framer = Framer(LIMIT)
     with pytest.raises(expected):

@@ -96,9 +96,7 @@ def test_a_terminal_gets_words(tmp_path: Path) -> None:
     assert terminal.getvalue()[9:] == "warning thing.failed count=3\n"
 
 
-def test_a_log_that_cannot_be_written_is_reported_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_cannot_be_written_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "logs").write_text("a file where the folder should be")
     configure(tmp_path / "logs" / "gnod.log")
     for _ in range(3):

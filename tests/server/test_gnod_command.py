@@ -18,9 +18,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--log-level", "loud"], ["surplus"]])
-def test_bad_usage_has_the_status_of_bad_input(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_usage_has_the_status_of_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == EXIT_VALIDATION

@@ -64,9 +64,7 @@ def test_a_stale_pid_locks_nothing() -> None:
     with short_folder() as folder:
         places = places_in(folder)
         places.lock_file.parent.mkdir(parents=True)
-        places.lock_file.write_text(
-            json.dumps({"pid": os.getpid(), "started_at": "2026-01-01T00:00:00+00:00"})
-        )
+        places.lock_file.write_text(json.dumps({"pid": os.getpid(), "started_at": "2026-01-01T00:00:00+00:00"}))
         assert not is_locked(places)
 
 

@@ -1,0 +1,66 @@
+"""The pages made from the code are current, and what README.md tells people to type exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gnoctl import app, fastparse
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
+
+# [text](target), in prose and in tables.
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def typed(program: str) -> list[list[str]]:
+    """Return the words after `program` of each command that README.md shows at a prompt."""
+    lines = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
+    commands = [shlex.split(line, comments=True) for line in lines]
+    return [words[1:] for words in commands if words[0] == program]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_generated_pages_are_current() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "generate_docs.py"), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("words", typed("gnoctl"), ids=shlex.join)
+def test_a_gnoctl_command_of_the_readme_exists(words: list[str]) -> None:
+    if "--help" in words:
+        assert fastparse.command_name(words)
+    else:
+        assert isinstance(fastparse.parse(words) or app.parse(words), tuple)
+
+
+@pytest.mark.parametrize("target", sorted({words[0] for words in typed("make") if words}))
+def test_a_make_target_of_the_readme_exists(target: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = _CODE.sub("", page.read_text(encoding="utf-8").replace("[`", "[").replace("`]", "]"))
+    for link in _LINK.findall(prose):
+        if "://" in link:
+            continue
+        target, _, anchor = link.partition("#")
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists(), link
+        assert not anchor or anchor in anchors(found), link

@@ -1,0 +1,125 @@
+"""Real processes: `gnoctl` as a user runs it, and the daemon that it starts, in throw-away folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Machine:
+    """A user's machine with nothing on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.notes = folder / "notes"
+        self.notes.mkdir()
+        self.socket = folder / "s.sock"
+        self.config = folder / "config" / "index.yml"
+        self.database = folder / "data" / "index-default.sqlite"
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("GNO", "XDG", "COVERAGE"))},
+            "GNO_CONFIG_DIR": str(folder / "config"),
+            "GNO_DATA_DIR": str(folder / "data"),
+            "GNO_CACHE_DIR": str(folder / "cache"),
+            "GNO_SOCKET": str(self.socket),
+            "HOME": str(folder),
+            "NO_COLOR": "1",
+        }
+
+    def write(self, **texts: str) -> None:
+        for name, text in texts.items():
+            path = self.notes / name.replace("__", "/").replace("_md", ".md")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "gnoctl", *arguments],
+            env=self.environment | environment,
+            cwd=cwd or self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def ok(self, *arguments: str, **environment: str) -> str:
+        """Run gnoctl, expect success, return what it printed."""
+        done = self.run(*arguments, **environment)
+        assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        return json.loads(self.ok(*arguments[:end], "--json", *arguments[end:]))
+
+    def paths(self, *arguments: str) -> list[str]:
+        """Run a search and return the paths found."""
+        return [hit["path"] for hit in self.json("search", *arguments)["hits"]]
+
+    def pid(self) -> int:
+        return int(self.json("daemon", "status")["pid"])
+
+    def kill(self) -> None:
+        """End the daemon as a crash would, and wait until it is gone."""
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not alive(pid))
+
+    def connect(self) -> socket.socket:
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(20)
+        client.connect(str(self.socket))
+        return client
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def wait_until(condition: Any, timeout_s: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def machine(short_tmp: Path) -> Iterator[Machine]:
+    machine = Machine(short_tmp)
+    yield machine
+    machine.run("daemon", "stop")
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """One machine with a few notes and a running daemon, for tests that change nothing."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        machine = Machine(Path(folder))
+        machine.write(
+            deploy_md="---\ntags: [ops]\n---\n# Deployment\n\nTo deploy to production, run node.js v1.2.3.\n\nSecond.\n",
+            d__cpp_md="# Languages\n\nC++ and C# and snake_case.\n",
+            umlaut_md="# Städte\n\nMünchen hat viele Häuser.\n",
+        )
+        (machine.notes / "empty.md").write_text("")
+        (machine.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
+        machine.ok("init", str(machine.notes), "--name", "notes")
+        yield machine
+        machine.run("daemon", "stop")

@@ -1,0 +1,123 @@
+"""Bad input: one clear sentence, the right exit status, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.conftest import Machine
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["search", 'say "hello'], "quotation mark is not closed"),
+        (["search", "--", "-only"], "negations only"),
+        (["search", ""], "no words to search for"),
+        (["search", "zebra", "--nonsense"], "no such option: --nonsense"),
+        (["search", "zebra", "-c", "nowhere"], "no collection 'nowhere'"),
+        (["search", "zebra", "--since", "soon"], "is not a date"),
+        (["get", "notes/nowhere.md"], "no document"),
+        (["get", "/etc/passwd"], "none of the collections"),
+        (["collection", "add", "/nowhere/at/all"], "does not exist"),
+        (["collection", "add", "{notes}", "--name", "Bad Name"], "not valid"),
+        (["collection", "add", "{notes}", "--name", "notes"], "notes"),
+        (["collection", "remove", "nowhere"], "no collection 'nowhere'"),
+        (["collection", "rename", "notes", "Bad Name"], "not valid"),
+        (["context", "add", "nonsense scope", "text"], "scope"),
+        (["index", "nowhere"], "no collection 'nowhere'"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_validation_errors(busy: Machine, arguments: list[str], sentence: str) -> None:
+    arguments = [argument.replace("{notes}", str(busy.notes)) for argument in arguments]
+    done = busy.run(*arguments)
+    assert done.returncode == 1, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert busy.paths("deploy") == ["deploy.md"]
+
+
+def test_with_json_errors_are_json(busy: Machine) -> None:
+    done = busy.run("search", '"', "--json")
+    error = json.loads(done.stdout)["error"]
+    assert done.returncode == 1
+    assert (error["code"], error["details"]["kind"]) == ("VALIDATION", "query_syntax")
+
+
+def test_a_socket_path_that_is_too_long(machine: Machine) -> None:
+    done = machine.run("search", "x", GNO_SOCKET=str(machine.folder / ("x" * 120) / "s.sock"))
+    assert done.returncode == 1
+    assert "Set GNO_SOCKET to a shorter path" in done.stderr
+
+
+def test_a_config_with_errors_names_them_all(machine: Machine) -> None:
+    machine.config.parent.mkdir()
+    machine.config.write_text(
+        "collections:\n  - name: Bad Name\n    path: 3\ncontext: []\ningest:\n  timeout_s: soon\n"
+    )
+    done = machine.run("search", "x")
+    assert done.returncode == 1
+    for fault in ("index.yml:2", "index.yml:3", "index.yml:6"):
+        assert fault in done.stderr
+    assert "Bad Name" in machine.config.read_text()
+
+
+def test_a_database_that_is_not_ours(machine: Machine) -> None:
+    machine.database.parent.mkdir()
+    connection = sqlite3.connect(machine.database)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.commit()
+    connection.close()
+    before = machine.database.read_bytes()
+    done = machine.run("search", "x")
+    assert done.returncode == 1
+    assert "database of another program" in done.stderr
+    assert machine.database.read_bytes() == before
+
+
+def test_a_database_of_a_newer_version(machine: Machine) -> None:
+    machine.ok("init")
+    machine.ok("daemon", "stop")
+    connection = sqlite3.connect(machine.database)
+    connection.execute("UPDATE schema_meta SET value = '999' WHERE key = 'schema_version'")
+    connection.commit()
+    connection.close()
+    done = machine.run("status")
+    assert done.returncode == 1
+    assert "newer gnod" in done.stderr
+
+
+def test_a_second_daemon_is_refused_and_the_first_goes_on(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    pid = machine.pid()
+    second = subprocess.run(
+        [sys.executable, "-m", "gnod"], env=machine.environment, capture_output=True, text=True, timeout=30
+    )
+    assert second.returncode == 2
+    assert f"another gnod (pid {pid}) already serves index 'default'" in second.stderr
+    assert machine.paths("zebra") == ["a.md"]
+    assert machine.pid() == pid
+
+
+def test_no_start(machine: Machine) -> None:
+    done = machine.run("search", "x", "--no-start")
+    assert done.returncode == 3
+    assert "gnoctl daemon start" in done.stderr
+    assert machine.run("daemon", "status").returncode == 3
+
+
+def test_folders_that_cannot_be_written(machine: Machine) -> None:
+    Path(machine.folder / "data").write_text("a file where the folder should be")
+    done = machine.run("status")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert str(machine.folder / "data") in done.stderr

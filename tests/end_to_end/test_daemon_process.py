@@ -1,0 +1,162 @@
+"""The daemon as a process: its life, its socket, what it opens and what it survives."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, alive, wait_until
+
+pytestmark = pytest.mark.slow
+
+
+def test_start_stop_restart_status(machine: Machine) -> None:
+    assert machine.run("daemon", "status").returncode == 3
+    machine.ok("daemon", "start")
+    first = machine.pid()
+    machine.ok("daemon", "start")
+    assert machine.pid() == first
+    machine.ok("daemon", "restart")
+    second = machine.pid()
+    assert second != first
+    wait_until(lambda: not alive(first))
+    machine.ok("daemon", "stop")
+    wait_until(lambda: not alive(second))
+    assert not machine.socket.exists()
+    assert machine.run("daemon", "stop").returncode == 3
+
+
+def test_the_foreground_says_where_it_serves_and_ends_with_a_signal(machine: Machine) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "gnod"], env=machine.environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert f"at {machine.socket} (pid {process.pid})" in process.stdout.readline()
+        assert machine.pid() == process.pid
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    assert not machine.socket.exists()
+
+
+def test_after_a_crash_nothing_is_lost(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    machine.kill()
+    assert machine.socket.exists()  # left behind, and in nobody's way
+    assert machine.paths("zebra") == ["a.md"]
+
+
+def test_what_changed_while_it_was_down_is_indexed_at_the_start(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    machine.ok("daemon", "stop")
+    machine.write(b_md="# Lion\n")
+    (machine.notes / "a.md").unlink()
+    machine.ok("daemon", "start")
+    wait_until(lambda: machine.paths("lion") == ["b.md"])
+    assert machine.paths("zebra") == []
+
+
+def test_lines_and_headers_on_one_socket(busy: Machine) -> None:
+    request = b'{"jsonrpc":"2.0","id":"7","method":"search.lexical","params":{"query":"deploy"}}'
+    with busy.connect() as lines:
+        lines.sendall(request + b"\n")
+        answer = json.loads(lines.makefile("rb").readline())
+        assert answer["id"] == "7"
+        assert answer["result"]["hits"][0]["path"] == "deploy.md"
+    with busy.connect() as headers:
+        headers.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(request), request))
+        stream = headers.makefile("rb")
+        length = int(stream.readline().split(b":")[1])
+        stream.readline()
+        assert json.loads(stream.read(length))["result"]["total"] == answer["result"]["total"]
+
+
+def test_nothing_that_a_client_sends_stops_it(busy: Machine) -> None:
+    pid = busy.pid()
+    for junk in (
+        b"\x00\xff\xfe",
+        b"{" * 100_000 + b"\n",
+        b"[" * 200_000 + b"\n",
+        b"Content-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ):
+        with busy.connect() as client:
+            client.sendall(junk)
+            client.settimeout(5)
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                assert b"Traceback" not in client.recv(65536)
+    assert busy.pid() == pid
+    assert busy.paths("deploy") == ["deploy.md"]
+
+
+def test_every_method_is_described_and_handled(busy: Machine) -> None:
+    with busy.connect() as client:
+        stream = client.makefile("rb")
+        client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}\n')
+        described = {m["name"] for m in json.loads(stream.readline())["result"]["methods"]}
+        for name in described - {"daemon.shutdown", "rpc.discover"}:
+            client.sendall(
+                json.dumps({"jsonrpc": "2.0", "id": 2, "method": name, "params": {"nonsense": 1}}).encode() + b"\n"
+            )
+            answer = json.loads(stream.readline())
+            assert answer["error"]["code"] == -32602, (name, answer)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_a_sync_of_an_unchanged_folder_opens_no_file(machine: Machine) -> None:
+    machine.write(**{f"n{i}_md": f"# Note {i}\n" for i in range(50)})
+    (machine.notes / ".gitignore").write_text("*.tmp\n")
+    machine.ok("init", str(machine.notes))
+    before = {p: p.stat().st_atime_ns for p in machine.notes.iterdir()}
+    for path in before:
+        os.utime(path, ns=(1, path.stat().st_mtime_ns))  # relatime would hide a read
+    report = machine.json("index")["collections"][0]
+    assert (report["unchanged"], report["added"], report["updated"]) == (51, 0, 0)
+    assert all(p.stat().st_atime_ns == 1 for p in before)
+
+
+def test_a_worker_that_is_killed_costs_at_most_its_file(machine: Machine) -> None:
+    machine.write(**{f"n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(300)})
+    machine.ok("daemon", "start")
+    with machine.connect() as client:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "collection.add", "params": {"path": str(machine.notes)}}
+        client.sendall(json.dumps(call).encode() + b"\n")
+        client.makefile("rb").readline()
+    wait_until(lambda: machine.json("daemon", "status")["workers"])
+    for worker in machine.json("daemon", "status")["workers"]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker["pid"], signal.SIGKILL)
+    machine.ok("index")
+    (status,) = machine.json("status")["collections"]
+    assert status["indexed"] + status["failed"] == 300
+    assert status["failed"] <= 2
+    assert set(status["failed_by_kind"]) <= {"crashed"}
+
+
+def test_searches_are_answered_while_a_large_folder_is_indexed(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    machine.write(**{f"big{i}_md": ("lion tiger words and more words. " * 3000) for i in range(60)})
+    indexing = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", "index"],
+        env=machine.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    took = []
+    while indexing.poll() is None:
+        started = time.monotonic()
+        assert machine.paths("zebra") == ["a.md"]
+        took.append(time.monotonic() - started)
+    assert indexing.returncode == 0
+    assert took
+    assert sorted(took)[len(took) // 2] < 3

@@ -1,0 +1,141 @@
+"""The whole measurement, through the real workers, store and pipeline; in processes of its own where it is a command."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gnoctl.commands.bench import BenchOptions
+from gnoctl.commands.bench import words as words_of
+from gnod.evaluate import command, runs
+from gnod.evaluate.dataset import read
+from gnod.evaluate.evaluation import evaluate
+from tests.evaluate import tiny
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "collections"
+
+
+def _no_progress(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _bench(*arguments: str | Path, program: str = "gnod") -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", program, "bench", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
+    [run] = evaluate(read(tiny.write(tmp_path / "tiny")), ["lexical"], _no_progress)
+    summary = run.summary
+    assert {query: [found for found, _ in ranking] for query, ranking in run.rankings.items()} == {
+        "graded": ["otters", "river"],
+        "half": ["tea kettle"],
+        "nothing": [],
+        "refused": [],
+        "rewritten": ["desk"],
+    }
+    assert tiny.rounded(summary.measures) == tiny.MEASURES
+    assert tiny.rounded(summary.per_query) == tiny.PER_QUERY
+    assert (summary.documents, summary.queries, summary.unjudged_queries) == (5, 5, 1)
+    assert (summary.rewritten_queries, summary.refused_queries) == (1, 1)
+    assert summary.failed_documents == {}
+    assert 0 < summary.latency_ms["p50"] <= summary.latency_ms["p95"] <= summary.latency_ms["p99"]
+
+
+def test_save_compare_and_run(tmp_path: Path) -> None:
+    folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
+    first = _bench(folder, "--save", saved, "--limit", "2", program="gnoctl")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.splitlines()[0].split()[:6] == ["collection", "mode", "nDCG@10", "RR@10", "R@100", "MAP"]
+    assert first.stdout.splitlines()[1].split()[:6] == ["tiny", "lexical", "0.7364", "1.0000", "0.7500", "0.7500"]
+    assert tiny.rounded(runs.load(saved).runs[0].per_query) == {"graded": 0.8597, "half": 0.6131}
+
+    second = _bench(folder, "--compare", saved, "--run", run, "--json")
+    assert second.returncode == 0
+    assert second.stderr == f"{run}: 1 ids hold spaces or '%' and are percent-encoded\n"
+    answer = json.loads(second.stdout)
+    [summary], [compared] = answer["runs"], answer["comparisons"]
+    assert tiny.rounded(summary["measures"]) == tiny.rounded(answer["mean"]["lexical"]) == tiny.MEASURES
+    assert "per_query" not in summary
+    assert compared["warnings"] == ["5 queries were asked, 2 in the saved run"]
+    assert compared["changed"] == []
+    found = runs.parse_trec(run.read_text())
+    assert [document for document, _ in found["half"]] == ["tea kettle"]
+    assert list(found) == ["graded", "half", "rewritten"]
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    folder, empty = tiny.write(tmp_path / "tiny"), tmp_path / "empty"
+    empty.mkdir()
+    absent = tmp_path / "none" / "x.json"
+    for arguments, message in [
+        ([empty], f"{empty / 'corpus.jsonl'} is missing"),
+        ([folder, "--mode", "psychic"], "argument --mode: invalid choice: 'psychic'"),
+        ([folder, "--limit", "0"], "argument --limit: must be >= 1"),
+        ([folder, "--lim", "5"], "unrecognized arguments: --lim 5; see `gnoctl bench --help`"),
+        ([folder, folder], "two folders are called 'tiny'"),
+        ([folder, "--compare", absent], f"{absent}: it cannot be read"),
+        ([folder, "--save", absent], f"{absent} cannot be written: there is no folder"),
+        ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
+        ([folder, tiny.write(tmp_path / "b"), "--run", tmp_path / "run"], "--run writes one run: give one DIR"),
+    ]:
+        out, err = io.StringIO(), io.StringIO()
+        assert command.main([str(each) for each in arguments], out, err) == 1
+        assert err.getvalue().startswith(f"gnoctl: {message}")
+        assert (err.getvalue().count("\n"), out.getvalue()) == (1, "")
+
+
+def test_an_error_for_programs(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    assert command.main([str(tmp_path / "nowhere"), "--json"], out, err) == 1
+    assert json.loads(out.getvalue())["error"]["details"]["kind"] == "folder_not_found"
+    assert err.getvalue() == ""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, tmp_path: Path) -> None:
+    folder, temporary = tiny.write(tmp_path / "large"), tmp_path / "tmp"
+    temporary.mkdir()
+    with (folder / "corpus.jsonl").open("a") as corpus:
+        for number in range(20_000):
+            corpus.write(json.dumps({"_id": f"n{number}", "title": "", "text": f"number {number} " * 50}) + "\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnod", "bench", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    deadline = time.monotonic() + 20
+    while not list(temporary.glob("gnod-bench-*/index.sqlite-wal")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert list(temporary.iterdir()) == []
+
+
+def test_gnoctl_hands_every_option_on() -> None:
+    options = BenchOptions(
+        folders=["-a", "b"], mode=["lexical"], limit=3, save="s", compare="-c", run="r", json=True, quiet=True
+    )
+    given = words_of(options)
+    assert given[:1] == ["--quiet"]
+    assert given[-3:] == ["--", "-a", "b"]
+    assert set(given[1:-3]) == {"--mode=lexical", "--limit=3", "--save=s", "--compare=-c", "--run=r", "--json"}
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", ["gno-cjk", "qmd-eval"])
+def test_collections_that_are_near_the_ceiling(name: str) -> None:
+    if not (SHARED / name).is_dir():
+        pytest.skip(f"{SHARED / name} is not there")
+    [run] = evaluate(read(SHARED / name), ["lexical"], _no_progress)
+    assert run.summary.measures["nDCG@10"] >= 0.95

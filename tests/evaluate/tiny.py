@@ -1,0 +1,63 @@
+"""A test collection of five documents whose figures are worked out by hand.
+
+Documents come back for the word they hold, and `otters` before `river`, which says it once and in no title.
+nDCG has linear gains: grade / log2(rank + 1).
+
+| query     | asked     | found         | judged                     | nDCG@10                   | RR@10 | R@100 | AP  |
+|-----------|-----------|---------------|----------------------------|---------------------------|-------|-------|-----|
+| graded    | otter     | otters, river | otters 1, river 2, lamp -1 | 2.26186 / 2.63093 = .8597 | 1     | 1     | 1   |
+| half      | kettle    | kettle        | kettle 1, desk 1           | 1 / 1.63093 = .6131       | 1     | 1/2   | 1/2 |
+| nothing   | zebra     | –             | desk 1                     | 0                         | 0     | 0     | 0   |
+| refused   | -desk     | (no query)    | desk 1                     | 0                         | 0     | 0     | 0   |
+| rewritten | 5" desk   | desk          | desk 1                     | 1                         | 1     | 1     | 1   |
+| unjudged  | lamp      |               |                            |                           |       |       |     |
+
+Means over the five judged ones: 2.47287/5, 3/5, 2.5/5, 2.5/5.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+CORPUS = [
+    {"_id": "river", "title": "", "text": "The river, with an otter in it.", "metadata": {}},
+    {"_id": "otters", "title": "Otter", "text": "An otter and another otter."},
+    {"_id": "desk", "title": "Desk", "text": "A wooden desk."},
+    {"_id": "lamp", "title": "Lamp", "text": "A lamp."},
+    {"_id": "tea kettle", "title": "Kettle", "text": ""},
+]
+QUERIES = [
+    {"_id": "graded", "text": "otter"},
+    {"_id": "half", "text": "kettle"},
+    {"_id": "nothing", "text": "zebra"},
+    {"_id": "refused", "text": "-desk"},
+    {"_id": "rewritten", "text": '5" desk'},
+    {"_id": "unjudged", "text": "lamp"},
+]
+QRELS = [
+    ("graded", "otters", 1),
+    ("graded", "river", 2),
+    ("graded", "lamp", -1),
+    ("half", "tea kettle", 1),
+    ("half", "desk", 1),
+    ("nothing", "desk", 1),
+    ("refused", "desk", 1),
+    ("rewritten", "desk", 1),
+]
+PER_QUERY = {"graded": 0.8597, "half": 0.6131, "nothing": 0.0, "refused": 0.0, "rewritten": 1.0}
+MEASURES = {"nDCG@10": 0.4946, "RR@10": 0.6, "R@100": 0.5, "MAP": 0.5}
+
+
+def write(folder: Path, *, qrels: str = "qrels.tsv") -> Path:
+    """Write the collection as a folder in BEIR layout."""
+    (folder / qrels).parent.mkdir(parents=True, exist_ok=True)
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in CORPUS))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in QUERIES))
+    rows = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in QRELS)
+    (folder / qrels).write_text("query-id\tcorpus-id\tscore\n" + rows)
+    return folder
+
+
+def rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}
