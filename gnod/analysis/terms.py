@@ -203,6 +203,8 @@ def visible(text: str) -> str:
 
 def _pieces(word: str) -> list[str]:
     """Cut camelCase humps and trailing numbers apart."""
+    if word.isdigit() or (word.isalpha() and (word[1:].islower() or word.isupper())):
+        return [word]  # most words
     if _PLURAL_ACRONYM.match(word):
         return [word[:-1]]  # PDFs, APIs: no stemmer knows them
     if _CAMEL.search(word):

@@ -53,9 +53,9 @@ class Machine:
             stdin=subprocess.DEVNULL,
         )
 
-    def ok(self, *arguments: str, **environment: str) -> str:
+    def ok(self, *arguments: str) -> str:
         """Run gnoctl, expect success, return what it printed."""
-        done = self.run(*arguments, **environment)
+        done = self.run(*arguments)
         assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
@@ -114,7 +114,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
         machine = Machine(Path(folder))
         machine.write(
-            deploy_md="---\ntags: [ops]\n---\n# Deployment\n\nTo deploy to production, run node.js v1.2.3.\n\nSecond.\n",
+            deploy_md="---\ntags: [ops]\n---\n# Deployment\n\nTo deploy to production, run node.js v1.2.3.\n",
             d__cpp_md="# Languages\n\nC++ and C# and snake_case.\n",
             umlaut_md="# Städte\n\nMünchen hat viele Häuser.\n",
         )

@@ -119,7 +119,7 @@ def test_a_folder_without_permission_is_reported(tmp_path: Path) -> None:
 def test_a_missing_root_is_unavailable_and_a_file_too(tmp_path: Path) -> None:
     write(tmp_path, "file")
     for root in (tmp_path / "nowhere", tmp_path / "file"):
-        with pytest.raises(RootUnavailable, match="does not exist|not a folder"):
+        with pytest.raises(RootUnavailable, match=r"does not exist|not a folder"):
             listed(root)
 
 

@@ -65,7 +65,7 @@ def test_a_whole_question_finds_the_page_about_it(small_index: SmallIndex) -> No
     small_index.add(
         {
             **FILLER,
-            "deployment.md": "# Deployment\n\nTo bring a release to production, run the deploy script and watch the graphs.\n",
+            "deployment.md": "# Deployment\n\nTo bring a release to production, run the deploy script.\n",
             "howto.md": "# How do I do what I do\n\nHow I do it, and what to do, and how to do that.\n",
             "production.md": "# Oil\n\nThe production of oil fell.\n",
         }

@@ -42,7 +42,7 @@ def test_every_kind_of_reference(small_index: SmallIndex) -> None:
 
 def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None:
     small_index.add({"guide/setup.md": "one"})
-    with pytest.raises(DocumentNotFound, match="did you mean notes/guide/setup.md"):
+    with pytest.raises(DocumentNotFound, match=r"did you mean notes/guide/setup\.md"):
         resolve(small_index, "notes/setup.md")
     with pytest.raises(DocumentNotFound, match="gnoctl ls"):
         resolve(small_index, "#00000000")

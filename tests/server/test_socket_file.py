@@ -5,6 +5,7 @@ import socket
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gnod.errors import IndexLocked, SocketPathTooLong, StorageFailed, UsageError
@@ -47,8 +48,8 @@ def test_the_socket_and_its_folder_are_the_users_alone() -> None:
 
 def test_a_folder_of_ours_is_closed_to_others_and_one_of_the_users_is_left_alone() -> None:
     with short_folder() as folder:
-        ours = places_in(folder)._replace(socket=folder / "cache" / "x.sock")
-        theirs = places_in(folder)._replace(socket=folder / "shared" / "x.sock")
+        ours = msgspec.structs.replace(places_in(folder), socket=folder / "cache" / "x.sock")
+        theirs = msgspec.structs.replace(places_in(folder), socket=folder / "shared" / "x.sock")
         for places in (ours, theirs):
             places.socket.parent.mkdir()
             places.socket.parent.chmod(0o755)
@@ -96,7 +97,7 @@ def test_a_file_that_is_no_socket_stays() -> None:
 
 def test_a_path_that_is_too_long_is_refused_before_anything_is_made() -> None:
     with short_folder() as folder:
-        places = places_in(folder)._replace(socket=folder / ("x" * 100) / "default.sock")
+        places = msgspec.structs.replace(places_in(folder), socket=folder / ("x" * 100) / "default.sock")
         refused(places, SocketPathTooLong)
         assert list(folder.iterdir()) == []
 
