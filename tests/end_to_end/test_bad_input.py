@@ -60,9 +60,8 @@ def test_a_socket_path_that_is_too_long(machine: Machine) -> None:
 
 def test_a_config_with_errors_names_them_all(machine: Machine) -> None:
     machine.config.parent.mkdir()
-    machine.config.write_text(
-        "collections:\n  - name: Bad Name\n    path: 3\ncontext: []\ningest:\n  timeout_s: soon\n"
-    )
+    faulty = "collections:\n  - name: Bad Name\n    path: 3\ncontext: []\ningest:\n  timeout_s: soon\n"
+    machine.config.write_text(faulty)
     done = machine.run("search", "x")
     assert done.returncode == 1
     for fault in ("index.yml:2", "index.yml:3", "index.yml:6"):
