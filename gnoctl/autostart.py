@@ -23,14 +23,18 @@ SLOWEST_POLL_S = 0.05
 MAX_STARTUP_LOG_BYTES = 256 * 1024
 
 
-def start(places: Places, *, quiet: bool = False, command: Sequence[str] | None = None) -> Connection:
+def start(
+    places: Places, *, quiet: bool = False, on_demand: bool = False, command: Sequence[str] | None = None
+) -> Connection:
     """Return a connection to the daemon that was started, or to another that was faster.
 
-    `command` is what is run instead of `python -m gnod`. Raises what the daemon said when it ends at once.
+    `on_demand`: nobody asked for a daemon, so one whose config says `autostart: false` refuses. `command` is what is
+    run instead of `python -m gnod`. Raises what the daemon said when it ends at once.
     """
     log = _startup_log(places)
     offset = log.stat().st_size
-    child = _spawn(command or [sys.executable, "-P", "-m", "gnod", "--index", places.index], places, log)
+    default = [sys.executable, "-P", "-m", "gnod", "--index", places.index, *(["--on-demand"] if on_demand else [])]
+    child = _spawn(command or default, places, log)
     connection = _wait(places, child, log, offset)
     status = connection.call("daemon.status", NoParams(), DaemonStatusResult)
     if status.pid == child.pid:

@@ -142,7 +142,7 @@ def connect_or_start(places: Places, *, may_start: bool, quiet: bool) -> Connect
             raise
     from gnoctl.autostart import start  # subprocess: only when it is needed
 
-    return start(places, quiet=quiet)
+    return start(places, quiet=quiet, on_demand=True)
 
 
 def _connect(sock: socket.socket, path: str) -> None:

@@ -6,10 +6,11 @@ from gnoctl.wording import count
 from gnod.protocol.results import Freshness
 
 
-def describe(freshness: Freshness) -> str | None:
+def describe(freshness: Freshness, *, nothing_found: bool = False) -> str | None:
     """Return what a search may have missed, or None when the index is current.
 
-    What is merely unwatched is left to `gnoctl status`: it may well be current.
+    Files that failed are told where they may be the reason that nothing was found: said at every search, nobody
+    would read it any more. What is merely unwatched is left to `gnoctl status`: it may well be current.
     """
     if freshness.current:
         return None
@@ -19,7 +20,7 @@ def describe(freshness: Freshness) -> str | None:
     if freshness.unavailable:
         names = ", ".join(freshness.unavailable)
         parts.append(f"the folder of {names} is not there (its documents are kept as they were)")
-    if freshness.failed:
+    if freshness.failed and nothing_found:
         parts.append(f"{freshness.failed:,} could not be read (`gnoctl status --errors`)")
     return "; ".join(parts) or None
 

@@ -55,7 +55,7 @@ class Progress:
     def _draw(self, value: ProgressValue) -> None:
         bar = self._bar or self._start()
         if value.stage not in self._tasks:
-            self._tasks[value.stage] = bar.add_task(text.line(value.stage), label="")
+            self._tasks[value.stage] = bar.add_task(text.line(value.stage), total=None, label="")
         label = text.clip_start(text.line(value.label or ""), 40)
         bar.update(self._tasks[value.stage], completed=value.done, total=value.total, label=label)
 

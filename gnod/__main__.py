@@ -13,6 +13,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 import gnod
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _bench(words[1:])
     options = _parser().parse_args(words)
     try:
-        return _serve(paths.resolve(options.index), options.log_level)
+        return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
     except GnoError as error:
         print(f"gnod: {error.message}", file=sys.stderr)
         return error.exit_status
@@ -52,7 +53,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="`gnod bench DIR…` measures search on test collections instead; see `gnod bench --help`.",
     )
     parser.add_argument("--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')")
-    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
+    parser.add_argument("--log-level", choices=LOG_LEVELS, help="default: daemon.log_level in index.yml, else info")
+    parser.add_argument(
+        "--on-demand", action="store_true", help="refuse to start where index.yml says `daemon: {autostart: false}`"
+    )
     parser.add_argument("--version", action="version", version=f"gnod {gnod.__version__}")
     return parser
 
@@ -77,7 +81,7 @@ def _bench(words: Sequence[str]) -> int:
         return 0
 
 
-def _serve(places: paths.Places, log_level: str) -> int:
+def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     # Here, so that --help and a mistyped option need none of it.
     import asyncio
     import logging
@@ -85,11 +89,13 @@ def _serve(places: paths.Places, log_level: str) -> int:
     from gnod.server import logs, services
     from gnod.server.lifecycle import serve
 
-    logs.configure(places.log_file, log_level, sys.stderr if sys.stderr.isatty() else None)
+    logs.configure(places.log_file, log_level or "info", sys.stderr if sys.stderr.isatty() else None)
     log = logging.getLogger("gnod")
 
+    start = partial(services.start, log_level=log_level, on_demand=on_demand)
+
     async def run() -> None:
-        if not await serve(places, services.start, lambda: _announce(places)):
+        if not await serve(places, start, lambda: _announce(places)):
             # Forced: what still runs in a thread is not waited for, which the end of asyncio.run would do.
             logs.flush()
             os._exit(EXIT_RUNTIME)

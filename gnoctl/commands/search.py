@@ -93,7 +93,7 @@ def search(options: SearchOptions) -> None:
             from gnoctl.records import hit_record, print_records
 
             print_records(output, map(hit_record, result.hits))
-            if missed := freshness.describe(result.freshness):
+            if missed := freshness.describe(result.freshness, nothing_found=True):
                 note(missed, quiet=options.quiet)
         elif result.hits:
             for line in render(result, options.terminal, line_numbers=options.line_numbers):
@@ -129,7 +129,7 @@ def _params(options: SearchOptions, default_limit: int) -> SearchLexicalParams:
 def _nothing_found(result: SearchResult, daemon: Connection) -> None:
     """Say so, and why that may be."""
     note(f"No results for {result.query}")
-    if missed := freshness.describe(result.freshness):
+    if missed := freshness.describe(result.freshness, nothing_found=True):
         note(missed)
     elif not daemon.call("collection.list", NoParams(), CollectionListResult).collections:
         note("Nothing is indexed yet: add a folder with `gnoctl init FOLDER`")

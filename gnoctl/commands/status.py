@@ -88,7 +88,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
     if result.syncing:
         yield "indexing right now"
-    if missed := freshness.describe(result.freshness):
+    if missed := freshness.describe(result.freshness, nothing_found=True):
         yield terminal.paint(text.line(missed), YELLOW)
     elif not result.collections:
         yield "no folders yet: `gnoctl init FOLDER`"

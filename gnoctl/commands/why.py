@@ -40,9 +40,9 @@ def why(options: WhyOptions) -> None:
 
 def render(result: IndexWhyResult, terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(text.line(result.path), BOLD)
-    yield "  " + text.line(result.reason)
+    if not result.collections:
+        yield "  " + text.line(result.reason)
     for each in result.collections:
-        yield ""
         colour = GREEN if each.verdict == "indexed" else YELLOW
         yield f"  {text.line(each.collection)}: {terminal.paint(text.line(each.verdict), colour)}"
         for name, value in _facts(each):

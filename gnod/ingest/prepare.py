@@ -21,6 +21,8 @@ from gnod.ingest.outline import markup_of, outline, title_heading
 
 MAX_TITLE_CHARACTERS = 300
 
+_DATA_MIMES = {"text/csv", "text/tab-separated-values", "application/json", "application/yaml", "application/toml"}
+
 # Links and emphasis in a heading are not part of the title that people read.
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _DATA_URI = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]{64,}")
@@ -87,7 +89,12 @@ def _language(given: str | None, metadata: dict[str, object], converted: Convert
     stated = given or frontmatter.text(metadata, "language") or frontmatter.text(metadata, "lang")
     if stated and re.match(r"[A-Za-z]{2,3}(-|_|\Z)", stated):
         return stated.replace("_", "-").lower().partition("-")[0]
-    return None if converted.converter.startswith("code/") else languages.detect(body)
+    return languages.detect(body) if _is_prose(converted) else None
+
+
+def _is_prose(converted: Converted) -> bool:
+    """Source code and data hold names and numbers, in which any language can be read."""
+    return not converted.converter.startswith("code/") and converted.mime not in _DATA_MIMES
 
 
 def _plain_heading(heading: str | None) -> str | None:

@@ -34,7 +34,7 @@ def walk(collection: CollectionConfig, ignore_files: IgnoreFiles) -> Listing:
     root = collection.path
     reason = root_problem(root)
     if reason:
-        raise RootUnavailable(f"collection '{collection.name}': {reason}", {"collection": collection.name})
+        raise RootUnavailable(reason, {"collection": collection.name})
     walker = _Walker(collection, ignore_files)
     walker.run()
     return Listing(walker.files, walker.excluded, walker.unreadable, walker.undecodable)

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from watchfiles import awatch
-
 from gnod.config import load
 from gnod.config.model import CollectionConfig, Config
 from gnod.errors import CollectionNotFound, GnoError
@@ -20,9 +18,6 @@ from gnod.store import collections
 from gnod.store.database import Database
 
 T = TypeVar("T")
-
-# Events can be lost; looking at one file's stat now and then costs nothing.
-_LOOK_EVERY_MS = 5_000
 
 _log = logging.getLogger(__name__)
 
@@ -83,20 +78,6 @@ class Configuration:
         async with self._lock:
             if _stamp(self.path) != self._seen:
                 await self._reload()
-
-    async def watch(self) -> None:
-        """Reload whenever the file changes, until cancelled."""
-        folder = self.path.parent
-        while True:
-            try:
-                async for _ in awatch(
-                    folder, recursive=False, rust_timeout=_LOOK_EVERY_MS, yield_on_timeout=True, debounce=200
-                ):
-                    await self.reload()
-            except (OSError, RuntimeError) as error:
-                _log.warning("config.watch_failed", extra={"fields": {"error": str(error)}})
-                await asyncio.sleep(_LOOK_EVERY_MS / 1000)
-                await self.reload()
 
     async def _reload(self) -> None:
         self._seen = _stamp(self.path)

@@ -12,6 +12,7 @@ from gnod.protocol.results import Freshness
 from gnod.server.configuration import Configuration
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
+from gnod.server.watching import Watching
 from gnod.store import failures
 from gnod.store.database import Connection, Database
 
@@ -25,6 +26,7 @@ class Index(NamedTuple):
     database: Database
     pool: WorkerPool
     syncing: Syncing
+    watching: Watching
     request_shutdown: Callable[[], None]
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -39,6 +41,11 @@ class Index(NamedTuple):
     async def write(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.wrap_future(self.database.write(work))
 
+    def config_changed(self, changed: list[str]) -> None:
+        """Put a new config in force: sync what changed, watch what there is now."""
+        self.watching.config_changed()
+        self.syncing.request_all(changed)
+
     async def make_fresh(self, collections: list[str]) -> None:
         """Reconcile the collections (all when empty): what was written before this call is indexed after it."""
         names = collections or [c.name for c in self.configuration.current.collections]
@@ -51,8 +58,7 @@ class Index(NamedTuple):
         pending = self.syncing.pending()
         unavailable = [name for name in pending.unavailable if name in names]
         failed = failures.count(connection, names)
-        # Watching is a later issue; until then only a sync sees what changed, and we say so.
-        unwatched = names
+        unwatched = [name for name in names if not self.watching.state(name).is_watched]
         current = not (pending.files or unavailable or failed or unwatched)
         return Freshness(
             current=current,

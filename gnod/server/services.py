@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 
+from gnod.errors import DaemonNotRunning
 from gnod.ingest.pool import WorkerPool
 from gnod.paths import Places
 from gnod.server.configuration import Configuration
@@ -16,6 +17,7 @@ from gnod.server.handlers import all_handlers
 from gnod.server.index import Index
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
+from gnod.server.watching import Watching
 from gnod.store import documents, migrations
 from gnod.store.database import Connection, Database
 
@@ -27,9 +29,8 @@ _log = logging.getLogger(__name__)
 class Services:
     """What `lifecycle.serve` holds while the daemon runs."""
 
-    def __init__(self, index: Index, watching: asyncio.Task[None]) -> None:
+    def __init__(self, index: Index) -> None:
         self._index = index
-        self._watching = watching
         self.handlers: Mapping[str, Handler] = all_handlers(index)
 
     @property
@@ -40,23 +41,33 @@ class Services:
         await self._index.configuration.reload()
 
     async def close(self) -> None:
-        self._watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._watching
+        await self._index.watching.close()
         await self._index.syncing.close()
         await self._index.pool.close()
         await asyncio.to_thread(self._index.database.close)
 
 
-async def start(places: Places, stats: Stats, request_shutdown: Callable[[], None]) -> Services:
-    """Open the database, read the config, and sync every collection in the background.
+async def start(
+    places: Places,
+    stats: Stats,
+    request_shutdown: Callable[[], None],
+    *,
+    log_level: str | None = None,
+    on_demand: bool = False,
+) -> Services:
+    """Open the database, read the config, and watch and sync every collection in the background.
 
-    Raises ConfigInvalid, ForeignDatabase, NewerDatabase, DatabaseCorrupt, StorageFailed.
+    `log_level` overrules the config's. Raises ConfigInvalid, ForeignDatabase, NewerDatabase, DatabaseCorrupt,
+    StorageFailed, and DaemonNotRunning when it starts `on_demand` and the config does not want that.
     """
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
         configuration = Configuration(places.config_file, database)
+        settings = configuration.current.daemon
+        if on_demand and not settings.autostart:
+            raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
+        logging.getLogger("gnod").setLevel((log_level or settings.log_level).upper())
         await configuration.mirror()
         await asyncio.wrap_future(database.write(_rebuild_if_analysed_otherwise))
         limits = configuration.current.ingest
@@ -66,10 +77,10 @@ async def start(places: Places, stats: Stats, request_shutdown: Callable[[], Non
             memory_mb=limits.memory_mb,
         )
         syncing = Syncing(configuration, database, pool)
-        index = Index(places, stats, configuration, database, pool, syncing, request_shutdown)
-        services = Services(index, asyncio.create_task(configuration.watch(), name="watch config"))
-        configuration.on_change = syncing.request_all
-        syncing.request_all([collection.name for collection in configuration.current.collections])
+        watching = Watching(configuration, syncing)
+        index = Index(places, stats, configuration, database, pool, syncing, watching, request_shutdown)
+        configuration.on_change = index.config_changed
+        services = Services(index)
         undo.pop_all()
     return services
 

@@ -46,6 +46,16 @@ def test_the_foreground_says_where_it_serves_and_ends_with_a_signal(machine: Mac
     assert not machine.socket.exists()
 
 
+def test_a_config_may_forbid_starting_on_demand(machine: Machine) -> None:
+    machine.config.parent.mkdir()
+    machine.config.write_text("daemon:\n  autostart: false\n")
+    done = machine.run("search", "x")
+    assert done.returncode == 3
+    assert "turns autostart off" in done.stderr
+    machine.ok("daemon", "start")
+    assert machine.run("search", "x").returncode == 0
+
+
 def test_after_a_crash_nothing_is_lost(machine: Machine) -> None:
     machine.write(a_md="# Zebra\n")
     machine.ok("init", str(machine.notes))

@@ -127,6 +127,31 @@ def test_an_edit_is_found_when_asked_for_fresh(machine: Machine) -> None:
     assert machine.paths("zebra") == []
 
 
+def test_changes_on_disk_are_found_without_being_asked_for(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n", d__b_md="# Lion\n")
+    machine.ok("init", str(machine.notes))
+    wait_until(lambda: machine.json("status")["collections"][0]["watch"] == "events")
+    machine.write(a_md="# Giraffe\n", new__deep__c_md="# Tiger\n")
+    wait_until(lambda: machine.paths("giraffe") == ["a.md"] and machine.paths("tiger") == ["new/deep/c.md"])
+    (machine.notes / "d").rename(machine.notes / "e")
+    wait_until(lambda: machine.paths("lion") == ["e/b.md"])
+    (machine.notes / "a.md").unlink()
+    wait_until(lambda: machine.paths("giraffe") == [])
+
+
+def test_a_folder_that_goes_and_comes_back_is_watched_again(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    away = machine.folder / "away"
+    machine.notes.rename(away)
+    wait_until(lambda: machine.json("search", "zebra")["freshness"]["unwatched"] == ["notes"])
+    assert machine.paths("zebra") == ["a.md"]
+    (away / "b.md").write_text("# Lion\n")
+    away.rename(machine.notes)
+    wait_until(lambda: machine.paths("lion") == ["b.md"])
+    assert machine.json("search", "lion")["freshness"]["current"]
+
+
 def test_collections_come_and_go(machine: Machine) -> None:
     machine.write(a_md="# Zebra\n")
     other = machine.folder / "other place"

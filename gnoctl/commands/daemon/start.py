@@ -19,19 +19,19 @@ def start(options: JsonOptions) -> None:
     places = options.places
     try:
         connection = connect(places)
-        already = "already "
+        verb = "is already running"
     except DaemonNotRunning:
         from gnoctl.autostart import start as start_daemon
 
         # It is asked for: --no-start means the others. And the sentence below says what the note would.
         connection = start_daemon(places, quiet=True)
-        already = ""
+        verb = "started"
     with connection as daemon:
         status = daemon.call("daemon.status", NoParams(), DaemonStatusResult)
     if options.json:
         print_json(status)
     else:
-        print(f"gnod is {already}running (pid {status.pid}) for index '{status.index}'")
+        print(f"gnod {verb} (pid {status.pid}) for index '{status.index}'")
 
 
 COMMAND = Command(JsonOptions, start, HELP)

@@ -83,7 +83,9 @@ def _config(served: Index) -> Check:
         return Check(name="config", status="warning", message="; ".join(configuration.warnings))
     count = len(configuration.current.collections)
     remedy = None if count else "gnoctl collection add FOLDER"
-    return Check(name="config", status="ok", message=f"valid, {count} collections", remedy=remedy)
+    return Check(
+        name="config", status="ok", message=f"valid, {count} collection{'' if count == 1 else 's'}", remedy=remedy
+    )
 
 
 async def _database(served: Index) -> Check:

@@ -30,10 +30,9 @@ from gnod.server.dispatcher import Call, Handler
 from gnod.server.handlers.shapes import ingest_error, iso
 from gnod.server.handlers.why import why
 from gnod.server.index import Index
+from gnod.server.watching import WatchState
 from gnod.store import collections, documents, failures, maintenance
 from gnod.store.database import Connection
-
-UNWATCHED = "changes are seen when `gnoctl index` or a restart looks for them; watching is not built yet"
 
 
 def handlers(served: Index) -> Mapping[str, Handler]:
@@ -135,7 +134,8 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
 
     def work(connection: Connection) -> IndexStatusResult:
         statuses = [
-            _collection_status(connection, c, walked) for c, walked in zip(config.collections, walks, strict=True)
+            _collection_status(connection, c, walked, served.watching.state(c.name))
+            for c, walked in zip(config.collections, walks, strict=True)
         ]
         totals = maintenance.totals(connection)
         failed = failures.all_failures(connection) if with_errors else []
@@ -166,7 +166,7 @@ def _walk(served: Index, collection: CollectionConfig) -> Listing | RootUnavaila
 
 
 def _collection_status(
-    connection: Connection, collection: CollectionConfig, walked: Listing | RootUnavailable
+    connection: Connection, collection: CollectionConfig, walked: Listing | RootUnavailable, watch: WatchState
 ) -> CollectionStatus:
     try:
         collection_id = collections.id_of(connection, collection.name)
@@ -190,8 +190,8 @@ def _collection_status(
         failed_by_kind=dict(Counter(f.kind for f in faults)),
         skipped=len(failed) - len(faults),
         excluded=walked.excluded if isinstance(walked, Listing) else 0,
-        watch="off",
-        watch_reason=UNWATCHED,
+        watch="events" if watch.is_watched else "off",
+        watch_reason=watch.reason,
         last_sync=iso(last_sync) if last_sync else None,
     )
 
