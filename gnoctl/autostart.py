@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gnoctl.connection import Connection, connect
 from gnoctl.failures import note
-from gnod.errors import EXIT_VALIDATION, DaemonNotRunning, GnoError, Refused, TimedOut, Unavailable
+from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, DaemonNotRunning, GnoError, Refused, TimedOut, Unavailable
 from gnod.paths import Places
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import DaemonStatusResult
@@ -21,6 +21,9 @@ START_TIMEOUT_S = 15.0
 FIRST_POLL_S = 0.01
 SLOWEST_POLL_S = 0.05
 MAX_STARTUP_LOG_BYTES = 256 * 1024
+
+# The daemon says what it is in a sentence, and how grave in its exit status.
+_KINDS: dict[int, type[GnoError]] = {EXIT_VALIDATION: Refused, EXIT_NOT_RUNNING: DaemonNotRunning}
 
 
 def start(
@@ -121,6 +124,6 @@ def _failure(status: int, log: Path, offset: int) -> GnoError:
     # Before the sentence may stand warnings of libraries; it may go on over several lines (config errors).
     _, found, message = f"\n{said}".rpartition("\ngnod: ")
     if found:
-        return Refused(message) if status == EXIT_VALIDATION else Unavailable(message)
+        return _KINDS.get(status, Unavailable)(message)
     last = said.splitlines()[-1] if said else f"exit status {status}"
     return Unavailable(f"gnod could not start ({last}); details in {log}")

@@ -19,6 +19,7 @@ from gnod.analysis.terms import WORD_REST, Analyzer, is_unspaced
 
 WINDOW_CHARACTERS = 240
 SNIPPET_CHARACTERS = 280
+SNIPPET_LINES = 4
 _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
 _MAX_SPELLING_CHARACTERS = 128
@@ -27,6 +28,7 @@ _MAX_FRONTMATTER_CHARACTERS = 8192
 _MAX_IN_WORD = 4
 
 _SENTENCE_START = re.compile(r"(?:[.!?…。！？][\s\"')\]]+|[。！？]|\n)")
+_LINE_ENDS = re.compile(r"\n+")
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _FIRST_TEXT = re.compile(r"^(?!#|---|===|```|\s*$).+", re.MULTILINE)
 # Precomposed letters with diacritics and their base letter: folding them keeps every character at its place.
@@ -221,8 +223,18 @@ def _snippet_range(text: str, start: int, end: int) -> tuple[int, int]:
     if stop < len(text):
         space = max(text.rfind(" ", end, stop), text.rfind("\n", end, stop))
         stop = space if space > 0 else stop
+    return _few_lines(text, begin, start, end, stop)
+
+
+def _few_lines(text: str, begin: int, start: int, end: int, stop: int) -> tuple[int, int]:
+    """Narrow begin and stop to one line before the match and SNIPPET_LINES in all, but always keep the match."""
+    starts = [begin, *(m.end() for m in _LINE_ENDS.finditer(text, begin, start))]
+    begin = starts[-2:][0]
     while begin < start and text[begin].isspace():
         begin += 1
+    ends = [m.start() for m in _LINE_ENDS.finditer(text, begin, stop)]
+    if len(ends) >= SNIPPET_LINES:
+        stop = max(ends[SNIPPET_LINES - 1], end)
     return begin, max(begin + len(text[begin:stop].rstrip()), end)
 
 

@@ -1,4 +1,4 @@
-"""The whole measurement, through the real workers, store and pipeline; in processes of its own where it is a command."""
+"""The whole measurement, through the real workers, store and pipeline; as a command, in a process of its own."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     folder, empty = tiny.write(tmp_path / "tiny"), tmp_path / "empty"
     empty.mkdir()
     absent = tmp_path / "none" / "x.json"
-    for arguments, message in [
+    refusals: list[tuple[list[str | Path], str]] = [
         ([empty], f"{empty / 'corpus.jsonl'} is missing"),
         ([folder, "--mode", "psychic"], "argument --mode: invalid choice: 'psychic'"),
         ([folder, "--limit", "0"], "argument --limit: must be >= 1"),
@@ -86,7 +86,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ([folder, "--save", absent], f"{absent} cannot be written: there is no folder"),
         ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
         ([folder, tiny.write(tmp_path / "b"), "--run", tmp_path / "run"], "--run writes one run: give one DIR"),
-    ]:
+    ]
+    for arguments, message in refusals:
         out, err = io.StringIO(), io.StringIO()
         assert command.main([str(each) for each in arguments], out, err) == 1
         assert err.getvalue().startswith(f"gnoctl: {message}")

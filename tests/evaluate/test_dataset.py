@@ -88,7 +88,7 @@ def test_a_missing_file(name: str, tmp_path: Path) -> None:
 def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     folder = tiny.write(tmp_path)
     (folder / "corpus.jsonl").write_bytes(b'{"_id": "d", "text": "\xe4"}\n')
-    with pytest.raises(InvalidDataset, match="corpus.jsonl: not UTF-8"):
+    with pytest.raises(InvalidDataset, match=r"corpus\.jsonl: not UTF-8"):
         dataset.read(folder)
 
 
