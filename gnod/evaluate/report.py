@@ -34,7 +34,7 @@ def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str
     yield f"{_plain(compared.collection)}, {compared.mode}, against the saved run:"
     for warning in compared.warnings:
         yield f"  warning: {warning}"
-    yield "  " + _GAP.join(f"{name} {change:+.4f}" for name, change in compared.change.items())
+    yield "  " + _GAP.join(f"{name} {round(change, 4) + 0.0:+.4f}" for name, change in compared.change.items())
     yield f"  {PER_QUERY}: {compared.better:,} queries better, {compared.worse:,} worse"
     for query in compared.changed:
         text = _plain(queries.get(query.id, ""))

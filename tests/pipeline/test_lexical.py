@@ -99,6 +99,12 @@ def test_phrases_must_be_there(small_index: SmallIndex) -> None:
     assert small_index.search('"quick brown" fox elephant') == ["yes.md"]
 
 
+def test_in_a_sentence_quotation_marks_are_punctuation(small_index: SmallIndex) -> None:
+    small_index.add({"yes.md": "the type of a module matches its contexts", "no.md": "a module of words"})
+    question = 'I would like to check whether the type of a module really "matches contexts" where it is used'
+    assert small_index.search(question)[0] == "yes.md"
+
+
 def test_a_phrase_goes_over_identifiers(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "call snake_case now"})
     assert small_index.search('"call snake case now"') == ["a.md"]
