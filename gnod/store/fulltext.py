@@ -19,6 +19,8 @@ from gnod.store.filters import Filters
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
 WEIGHTS = (1.5, 3.0, 1.0)
 
+_SCORE = f"-bm25(documents_fts, {', '.join(map(str, WEIGHTS))}) * ?"
+
 _FTS5_MIN_IDF = 1e-6
 
 
@@ -58,19 +60,23 @@ def search(
     scored = _scored(connection, terms)
     if not scored:
         return []
-    one = (
-        f"SELECT rowid AS id, -bm25(documents_fts, {_columns()}) * ? AS score FROM documents_fts"
-        " WHERE documents_fts MATCH ?"
-    )
-    values: list[object] = [value for phrase, factor in scored for value in (factor, phrase)]
-    where, more = _conditions(filters, required, excluded)
-    rows = connection.execute(
-        f"WITH scores AS MATERIALIZED ({' UNION ALL '.join([one] * len(scored))}),"
-        " hits AS MATERIALIZED (SELECT id, sum(score) AS score FROM scores GROUP BY id)"
-        f" SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
-        " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
-        (*values, *more, depth),
-    )
+    where, bound = _conditions(filters, required, excluded)
+    if len(scored) == 1:
+        # Nothing to add up: half the time, and the score is computed for what passes the filters only.
+        rows = connection.execute(
+            f"SELECT d.id, {_SCORE} AS score FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+            f" WHERE documents_fts MATCH ? AND {where} ORDER BY score DESC, d.docid, d.id LIMIT ?",
+            (scored[0].factor, scored[0].phrase, *bound, depth),
+        )
+    else:
+        one = f"SELECT rowid AS id, {_SCORE} AS score FROM documents_fts WHERE documents_fts MATCH ?"
+        rows = connection.execute(
+            f"WITH scores AS MATERIALIZED ({' UNION ALL '.join([one] * len(scored))}),"
+            " hits AS MATERIALIZED (SELECT id, sum(score) AS score FROM scores GROUP BY id)"
+            f" SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
+            " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
+            (*(value for phrase, factor in scored for value in (factor, phrase)), *bound, depth),
+        )
     return [Match(*row) for row in rows]
 
 
@@ -89,11 +95,13 @@ def count(
     excluded: str | None = None,
 ) -> int:
     """Return how many documents `expression` matches under the same conditions as in `search`."""
-    where, values = _conditions(filters, required, excluded)
+    if filters.are_empty and not required and not excluded:
+        return _document_frequency(connection, expression)
+    where, bound = _conditions(filters, required, excluded)
     found = connection.execute(
-        "WITH hits AS MATERIALIZED (SELECT rowid AS id FROM documents_fts WHERE documents_fts MATCH ?)"
-        f" SELECT count(*) FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}",
-        (expression, *values),
+        "SELECT count(*) FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+        f" WHERE documents_fts MATCH ? AND {where}",
+        (expression, *bound),
     )
     return int(found.get)
 
@@ -130,10 +138,6 @@ def _conditions(filters: Filters, required: str | None, excluded: str | None) ->
     bound = list(values)
     for operator, expression in (("IN", required), ("NOT IN", excluded)):
         if expression:
-            where += f" AND hits.id {operator} (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
+            where += f" AND d.id {operator} (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound.append(expression)
     return where, bound
-
-
-def _columns() -> str:
-    return ", ".join(map(str, WEIGHTS))
