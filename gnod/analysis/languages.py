@@ -11,12 +11,15 @@ from functools import cache
 from lingua import IsoCode639_1, LanguageDetector, LanguageDetectorBuilder
 
 from gnod.analysis.stemming import SNOWBALL
+from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
 _UNSPACED_LANGUAGES = ("zh", "ja", "ko", "th")
 _MIN_LETTERS = 120
 # Longer samples cost more and decide no more often: lingua took 40 % of all indexing with 1,500 characters.
 _SAMPLE_CHARACTERS = 500
 _MIN_RELATIVE_DISTANCE = 0.1
+_PLAINLY = 0.22
+_PLAINLY_WORDS = 30
 
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\w+[_/.@]\w+\S*|[#*|=\-_>\[\](){}]+|\d+")
@@ -27,8 +30,19 @@ def detect(text: str) -> str | None:
     sample = prose_sample(text)
     if sum(map(str.isalpha, sample)) < (_MIN_LETTERS if sample.isascii() else _MIN_LETTERS // 3):
         return None
+    if _is_plainly_english(sample):
+        return "en"
     found = _detector().detect_language_of(sample)
     return None if found is None else found.iso_code_639_1.name.lower()
+
+
+def _is_plainly_english(sample: str) -> bool:
+    """Save most documents two milliseconds, a third of all indexing: a third of English prose are its function words,
+    and hardly a tenth of any other language are."""
+    words = sample.lower().split()
+    return len(words) >= _PLAINLY_WORDS and sum(word in ENGLISH_FUNCTION_WORDS for word in words) > _PLAINLY * len(
+        words
+    )
 
 
 def prose_sample(text: str) -> str:

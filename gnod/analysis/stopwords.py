@@ -55,6 +55,8 @@ _WORDS = {
 
 _BY_LANGUAGE = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 
+ENGLISH_FUNCTION_WORDS = _BY_LANGUAGE["en"]
+
 
 def function_words(words: Iterable[str], languages: Sequence[str]) -> frozenset[str]:
     """Return the lower-case words that are function words in the one language (of `languages`) that explains most

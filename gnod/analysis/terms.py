@@ -16,18 +16,19 @@ Words keep their combining marks: Hindi loses a fifth of its nDCG when it is cut
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
 
 from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
+
+T = TypeVar("T")
 
 # Part of the index: raise it when the same text gives other terms, and indexes are rebuilt.
 VERSION = 1
 
 MAX_TERM_CHARACTERS = 64
-_MAX_CACHED_COMPOUNDS = 200_000
+_MAX_CACHED = 200_000
 _MAX_CACHED_LENGTH = 64
 
 
@@ -72,6 +73,7 @@ _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 # Images and keys pasted as text: 200 characters and more that no person would search for.
+_LONG_LINE = 200
 _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
 
 
@@ -119,12 +121,13 @@ class Analyzer:
     def __init__(self, language: str | None = None) -> None:
         self.language = stemming_language(language)
         self._stem = Stem(self.language)
-        self._cache = _CompoundCache(self)
+        self._cache = _Cache(self.analyse)
+        self._parts = _Cache(self.word_parts)
 
     def stream(self, text: str) -> str:
         """Return the terms of `text` as the space-separated stream that the lexical index stores."""
         text = visible(text)
-        if "=" in text or len(text) > 200:
+        if any(len(line) > _LONG_LINE for line in text.split("\n")):
             text = _ENCODED.sub(" ", text)
         analysed = [self._cache[compound] for compound in compounds(text)]
         parts = " ".join([parts for parts, _ in analysed])
@@ -141,6 +144,8 @@ class Analyzer:
 
     def analyse(self, compound: str) -> tuple[str, str]:
         """Do what `terms_of` returns, without remembering."""
+        if compound.isascii() and compound.isalpha() and (compound[1:].islower() or compound.isupper()):
+            return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # most words
         units = self._units(compound)
         parts = " ".join([part for unit in units for part in unit.indexed_parts()])
         return parts, " ".join([unit.whole for unit in units if unit.whole])
@@ -161,7 +166,7 @@ class Analyzer:
 
     def _compound(self, compound: str) -> list[Unit]:
         words = [word for word in _SPLIT.split(compound) if word]
-        parts = [part for word in words for part in self._word_parts(word)]
+        parts = [part for word in words for part in self._parts[word]]
         if not parts:
             return []
         return [Unit(compound, tuple(parts), self._whole(compound, words, parts))]
@@ -174,26 +179,27 @@ class Analyzer:
         # `GitHub` must be what the plain word `github` becomes.
         return self._stem(compound) if len(words) == 1 and len(parts) > 1 else None
 
-    def _word_parts(self, word: str) -> list[str]:
+    def word_parts(self, word: str) -> list[str]:
+        """Return the terms of one word of a compound."""
         if word[-1] in "+#":
             return [fold(normalise(word))[:MAX_TERM_CHARACTERS]]
         return [term for piece in _pieces(word) if (term := self._stem(piece)[:MAX_TERM_CHARACTERS])]
 
 
-class _CompoundCache(dict[str, tuple[str, str]]):
-    """Compound to (parts, wholes): text repeats its words, and a lookup costs a tenth of an analysis."""
+class _Cache(dict[str, T], Generic[T]):
+    """Remembers what a function makes of a string: text repeats its words, and a lookup costs a tenth of the work."""
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, function: Callable[[str], T]) -> None:
         super().__init__()
-        self._analyzer = analyzer
+        self._function = function
 
-    def __missing__(self, compound: str) -> tuple[str, str]:
-        terms = self._analyzer.analyse(compound)
-        if len(compound) <= _MAX_CACHED_LENGTH:
-            if len(self) >= _MAX_CACHED_COMPOUNDS:
+    def __missing__(self, key: str) -> T:
+        value = self._function(key)
+        if len(key) <= _MAX_CACHED_LENGTH:
+            if len(self) >= _MAX_CACHED:
                 self.clear()
-            self[sys.intern(compound)] = terms
-        return terms
+            self[key] = value
+        return value
 
 
 def visible(text: str) -> str:
