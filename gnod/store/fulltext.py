@@ -19,6 +19,11 @@ from gnod.store.filters import Filters
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
 WEIGHTS = (1.5, 3.0, 1.0)
 
+# Among so many documents, a word that weighs less than this share of the query's rarest is not walked: it would cost
+# the most and hardly move anything (docs/adr/0004-lexical-ranking.md has the figures).
+_LARGE = 1000
+_NEGLIGIBLE = 0.15
+
 _SCORE = f"-bm25(documents_fts, {', '.join(map(str, WEIGHTS))}) * ?"
 
 _FTS5_MIN_IDF = 1e-6
@@ -114,13 +119,19 @@ def quote(phrase: str) -> str:
 def _scored(connection: Connection, terms: Sequence[Term]) -> list[_Scored]:
     """Return the phrases that occur, each with what FTS5's score of it must be multiplied by."""
     total = int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
-    scored = []
+    weighed = []
     for term in terms:
         frequencies = [(phrase, _document_frequency(connection, phrase)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
-        idf = log(1 + (total - together + 0.5) / (together + 0.5))
-        scored += [_Scored(phrase, term.weight * idf / _fts5_idf(total, n)) for phrase, n in frequencies if n]
-    return scored
+        weighed.append((term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
+    floor = _NEGLIGIBLE * max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
+    return [
+        _Scored(phrase, weight / _fts5_idf(total, n))
+        for weight, frequencies in weighed
+        if weight >= floor
+        for phrase, n in frequencies
+        if n
+    ]
 
 
 def _document_frequency(connection: Connection, expression: str) -> int:
