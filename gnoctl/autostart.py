@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,16 @@ from pathlib import Path
 
 from gnoctl.connection import Connection, connect
 from gnoctl.failures import note
-from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, DaemonNotRunning, GnoError, Refused, TimedOut, Unavailable
+from gnod.errors import (
+    EXIT_NOT_RUNNING,
+    EXIT_VALIDATION,
+    DaemonNotRunning,
+    GnoError,
+    Refused,
+    StorageFailed,
+    TimedOut,
+    Unavailable,
+)
 from gnod.paths import Places
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import DaemonStatusResult
@@ -21,6 +31,7 @@ START_TIMEOUT_S = 15.0
 FIRST_POLL_S = 0.01
 SLOWEST_POLL_S = 0.05
 MAX_STARTUP_LOG_BYTES = 256 * 1024
+MIN_FREE_BYTES = 64 * 1024
 
 # The daemon says what it is in a sentence, and how grave in its exit status.
 _KINDS: dict[int, type[GnoError]] = {EXIT_VALIDATION: Refused, EXIT_NOT_RUNNING: DaemonNotRunning}
@@ -125,5 +136,8 @@ def _failure(status: int, log: Path, offset: int) -> GnoError:
     _, found, message = f"\n{said}".rpartition("\ngnod: ")
     if found:
         return _KINDS.get(status, Unavailable)(message)
+    if not said and shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
+        # It could not even say so.
+        return StorageFailed(f"gnod could not start: no space left on the disk that holds {log.parent}")
     last = said.splitlines()[-1] if said else f"exit status {status}"
     return Unavailable(f"gnod could not start ({last}); details in {log}")

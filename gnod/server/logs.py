@@ -42,9 +42,10 @@ def configure(log_file: Path, level: str = "info", terminal: TextIO | None = Non
 
 
 def flush() -> None:
-    """Write out what is buffered."""
+    """Write out what is buffered, as far as the disk lets us: the end of the daemon must not fail for its log."""
     for handler in logging.getLogger().handlers:
-        handler.flush()
+        with contextlib.suppress(OSError, ValueError):
+            handler.flush()
 
 
 class JsonFormatter(logging.Formatter):

@@ -54,7 +54,9 @@ class Syncing:
         return self._ignore_files
 
     def pending(self) -> Pending:
-        return Pending(sum(self._left.values()), sorted(self._unavailable))
+        names = {collection.name for collection in self._configuration.current.collections}
+        left = sum(count for name, count in self._left.items() if name in names)
+        return Pending(left, sorted(names & self._unavailable.keys()))
 
     def request(self, name: str, listener: Progress | None = None) -> asyncio.Task[SyncReport]:
         """Return the run that starts after now; it goes on when nobody waits for it any more. A run that is under way
@@ -111,9 +113,14 @@ class Syncing:
             try:
                 await self._configuration.reload()
                 report = await self._sync(self._configuration.collection(name), partial(self._tell, name, listeners))
+            except Exception:
+                # What was not done stays pending: a disk that is full must not make the index look current.
+                self._left[name] = max(self._left.get(name, 0), 1)
+                raise
+            else:
+                self._left.pop(name, None)
             finally:
                 del self._running[name]
-                self._left.pop(name, None)
             self._note_availability(report)
         return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
 

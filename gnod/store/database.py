@@ -5,6 +5,7 @@ WAL lets readers go on while the writer works. Every write is one transaction: i
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +26,7 @@ APPLICATION_ID = 0x676E6F64
 
 READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
+_FULL_BYTES = 128 * 1024
 _CACHE_KIB = 8 * 1024
 
 
@@ -150,7 +152,7 @@ def _translate(error: apsw.Error, path: Path) -> GnoError:
         return ForeignDatabase(f"{path} is not a gnod index; move it away or choose another index with --index")
     if isinstance(error, apsw.CorruptError):
         return DatabaseCorrupt(f"the index {path} is damaged; stop gnod, move the file away and index again")
-    if isinstance(error, apsw.FullError):
+    if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and _disk_is_full(path)):
         return StorageFailed(f"no space left on the disk that holds {path}; nothing was lost: free some and try again")
     if isinstance(error, apsw.ReadOnlyError):
         return StorageFailed(f"the index {path} cannot be written: check the permissions of it and its folder")
@@ -161,6 +163,14 @@ def _translate(error: apsw.Error, path: Path) -> GnoError:
     if isinstance(error, apsw.BusyError):
         return StorageFailed(f"the index {path} is locked by another program")
     return StorageFailed(f"the index {path} failed: {error}")
+
+
+def _disk_is_full(path: Path) -> bool:
+    """SQLite calls it an I/O error when it cannot even make the file that its readers share."""
+    try:
+        return shutil.disk_usage(path.parent).free < _FULL_BYTES
+    except OSError:
+        return False
 
 
 def _open_writer(path: Path) -> Connection:

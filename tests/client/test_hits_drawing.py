@@ -7,6 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnoctl.freshness import describe
 from gnoctl.hits import render, render_hit
 from gnoctl.terminal import Terminal
 from gnoctl.text import cells, is_safe
@@ -59,9 +60,14 @@ def test_the_whole_text_replaces_the_snippet() -> None:
 def test_what_is_not_indexed_yet_is_said() -> None:
     freshness = Freshness(current=False, pending=3, unavailable=["usb"], failed=2, unwatched=["nfs"])
     assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == (
-        "3 files are still being indexed; the folder of usb is not there "
-        "(its documents are kept as they were); 2 could not be read (`gnoctl status --errors`)"
+        "3 files are still being indexed; the folder of usb is not there (its documents are kept as they were)"
     )
+
+
+def test_files_that_failed_are_told_only_where_they_may_be_what_was_looked_for() -> None:
+    freshness = Freshness(current=False, failed=2)
+    assert describe(freshness) is None
+    assert describe(freshness, nothing_found=True) == "2 could not be read (`gnoctl status --errors`)"
 
 
 def test_merely_unwatched_folders_are_left_to_status() -> None:

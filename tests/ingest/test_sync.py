@@ -27,7 +27,11 @@ LIMITS = IngestConfig(max_file_mb=1)
 
 
 @asynccontextmanager
-async def syncing(index: SmallIndex, root: Path) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
+async def syncing(
+    index: SmallIndex, root: Path, stages: list[str] | None = None
+) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
+    """`stages` takes what the sync tells of its progress."""
+    stages = [] if stages is None else stages
     collection = CollectionConfig(name="notes", path=str(root))
     index.database.write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
     pool = WorkerPool(size=2, timeout_s=30, memory_mb=2048)
@@ -40,7 +44,7 @@ async def syncing(index: SmallIndex, root: Path) -> AsyncIterator[Callable[[], A
             pool=pool,
             limits=LIMITS,
             ignore_files=ignore_files,
-            progress=lambda *_: None,
+            progress=lambda stage, *_: stages.append(stage),
         )
         return await run.run()
 
@@ -144,9 +148,11 @@ async def test_a_document_whose_file_became_bad_is_no_longer_found(small_index: 
 async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     write(root, **{f"n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(150)})
-    async with syncing(small_index, root) as sync:
+    stages: list[str] = []
+    async with syncing(small_index, root, stages) as sync:
         task = asyncio.ensure_future(sync())
-        await asyncio.sleep(0.3)
+        while "index" not in stages:
+            await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

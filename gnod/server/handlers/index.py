@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from gnod.config import edit
 from gnod.config.model import CollectionConfig
 from gnod.errors import GnoError, RootUnavailable
@@ -19,6 +21,7 @@ from gnod.protocol.params import IndexStatusParams, IndexSyncParams, IndexWhyPar
 from gnod.protocol.results import (
     CollectionStatus,
     CollectionSync,
+    Freshness,
     IndexCleanupResult,
     IndexInitResult,
     IndexStatusResult,
@@ -147,7 +150,7 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
             chunks=totals.chunks,
             languages=documents.languages(connection),
             collections=statuses,
-            freshness=served.freshness(connection, []),
+            freshness=_with_pending(served.freshness(connection, []), sum(status.pending for status in statuses)),
             syncing=served.syncing.is_running,
             config_file=str(configuration.path),
             config_warnings=list(configuration.warnings),
@@ -156,6 +159,11 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
         )
 
     return await served.read(work)
+
+
+def _with_pending(freshness: Freshness, pending: int) -> Freshness:
+    """Return what the walk has found, which knows more than the daemon did."""
+    return msgspec.structs.replace(freshness, pending=pending, current=freshness.current and not pending)
 
 
 def _walk(served: Index, collection: CollectionConfig) -> Listing | RootUnavailable:
