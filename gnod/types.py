@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from bisect import bisect_right
 from urllib.parse import quote, unquote
 
 from gnod.errors import InvalidName, InvalidReference
@@ -11,6 +11,8 @@ from gnod.errors import InvalidName, InvalidReference
 SCHEME = "gno://"
 
 COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+
+MAX_LINE = 2**62
 
 # What a shell, a terminal or a Markdown link would misread; letters of any script stay readable.
 _URI_UNSAFE = re.compile(r"[\x00-\x20\x7f%#?\"<>\\^`{|}]")
@@ -52,8 +54,29 @@ def parse_uri(uri: str) -> tuple[str, str]:
     return collection, unquote(path)
 
 
-class Span(NamedTuple):
-    """A half-open range of characters."""
+# Where canonical text lost lines against its file: (line from which on, lines lost so far), ascending.
+LineMap = list[tuple[int, int]]
 
-    start: int
-    end: int
+
+def source_line(line_map: LineMap, line: int) -> int:
+    """Return the file's line of a line of its canonical text; both from 1.
+
+    >>> source_line([(3, 2)], 2), source_line([(3, 2)], 3)
+    (2, 5)
+    """
+    at = bisect_right(line_map, (line, MAX_LINE)) - 1
+    return line + (line_map[at][1] if at >= 0 else 0)
+
+
+def canonical_line(line_map: LineMap, line: int) -> int:
+    """Return the line of the canonical text for a line of the file; of a lost one, the next.
+
+    >>> canonical_line([(3, 2)], 2), canonical_line([(3, 2)], 4), canonical_line([(3, 2)], 5)
+    (2, 3, 3)
+    """
+    lost = 0
+    for first, now_lost in line_map:
+        if line < first + now_lost:
+            return min(line - lost, first)
+        lost = now_lost
+    return line - lost

@@ -13,6 +13,7 @@ from gnoctl.references import absolute
 from gnoctl.terminal import DIM, Terminal
 from gnod.protocol.params import DocumentGetParams, LineNumber
 from gnod.protocol.results import DocumentText
+from gnod.types import canonical_line, source_line
 
 HELP = """Print a document, or some lines of it.
 
@@ -62,8 +63,8 @@ def print_document(document: DocumentText, terminal: Terminal, *, line_numbers: 
     shown = document.text if terminal.width is None else text.block(document.text)
     if line_numbers:
         lines = shown.removesuffix("\n").split("\n")
-        for number, line in enumerate(lines, document.start_line):
-            print(f"{terminal.paint(f'{number:>5}', DIM)}  {line}")
+        for number, line in enumerate(lines, canonical_line(document.line_map, document.start_line)):
+            print(f"{terminal.paint(f'{source_line(document.line_map, number):>5}', DIM)}  {line}")
     else:
         sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
 

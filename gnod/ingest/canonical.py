@@ -9,6 +9,8 @@ import hashlib
 import re
 import unicodedata
 
+from gnod.types import LineMap
+
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BOM = "\ufeff"
@@ -23,13 +25,31 @@ def canonicalise(text: str) -> str:
     >>> canonicalise("\\ufeffa  \\r\\n\\r\\n\\r\\n \\t\\r\\nb")
     'a\\n\\nb\\n'
     """
+    text = "\n".join(_clean_lines(text))
+    text = _BLANK_LINES.sub("\n\n", text).rstrip("\n") + "\n"
+    return text[1:] if text.startswith("\n\n") else text
+
+
+def line_map(text: str) -> LineMap:
+    """Return where the canonical form of a file's text has fewer lines than the file."""
+    found: LineMap = []
+    kept = blank = 0
+    for number, line in enumerate(_clean_lines(text), 1):
+        blank = 0 if line else blank + 1
+        if blank <= 1:
+            kept += 1
+            if number - kept != (found[-1][1] if found else 0):
+                found.append((kept, number - kept))
+    return found
+
+
+def _clean_lines(text: str) -> list[str]:
+    """Return the lines as they are but for their number."""
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
     if not text.isascii():
         # A lone surrogate can be neither stored nor sent. Characters go before composing: what they parted may join.
         text = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
-    text = "\n".join([line.rstrip() for line in text.split("\n")])
-    text = _BLANK_LINES.sub("\n\n", text).rstrip("\n") + "\n"
-    return text[1:] if text.startswith("\n\n") else text
+    return [line.rstrip() for line in text.split("\n")]
 
 
 def digest(text: str) -> str:

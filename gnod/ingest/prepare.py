@@ -13,7 +13,7 @@ from gnod.analysis import languages
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.ingest import frontmatter
-from gnod.ingest.canonical import canonicalise, digest
+from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.convert import Converted
 from gnod.ingest.jobs import Chunk, FileStat, Prepared, Terms
@@ -57,6 +57,7 @@ def prepare(
         language=language,
         metadata=metadata,
         tags=frontmatter.tags(metadata),
+        line_map=line_map(converted.markdown) if _is_file_text(converted) else [],
         markdown=markdown,
         mirror_hash=digest(markdown),
         chunks=[
@@ -90,6 +91,11 @@ def _language(given: str | None, metadata: dict[str, object], converted: Convert
     if stated and re.match(r"[A-Za-z]{2,3}(-|_|\Z)", stated):
         return stated.replace("_", "-").lower().partition("-")[0]
     return languages.detect(body) if _is_prose(converted) else None
+
+
+def _is_file_text(converted: Converted) -> bool:
+    """Tell whether the Markdown is the file's own text: lines of what was converted are lines of no file."""
+    return converted.converter.partition("/")[0] in ("markdown", "text", "code")
 
 
 def _is_prose(converted: Converted) -> bool:

@@ -55,7 +55,7 @@ class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
 
 class DocumentGetParams(Params, frozen=True, kw_only=True):
     """`ref`: `gno://collection/path`, `#docid` (6 hex digits or more), `collection/path`, or a path on disk;
-    all but a docid may end in `:LINE`."""
+    all but a docid may end in `:LINE`. Lines are the file's own where it is text, else those of its Markdown."""
 
     ref: Annotated[str, Meta(min_length=1, max_length=8192)]
     start_line: LineNumber | None = None

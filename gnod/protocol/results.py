@@ -29,8 +29,9 @@ class Freshness(Result, frozen=True, kw_only=True):
 class Hit(Result, frozen=True, kw_only=True):
     """One document found.
 
-    `score` is in [0, 1], normalised per query and not comparable across queries. `line` and `end_line` are
-    the best passage's, from 1. `marks` are half-open character ranges of the matched words inside `snippet`.
+    `score` is in [0, 1], normalised per query and not comparable across queries. `line` to
+    `end_line` (from 1) hold the matched words, and `snippet` begins in `snippet_line`: the file's own lines where it is
+    text, else those of its Markdown. `marks` are half-open character ranges of the matched words inside `snippet`.
     `source` is the absolute path of the file. `text` is the whole document, when `full` was asked for.
     """
 
@@ -82,12 +83,17 @@ class DocumentEntry(Result, frozen=True, kw_only=True):
 
 
 class DocumentText(DocumentEntry, frozen=True, kw_only=True):
-    """The canonical Markdown, or the asked lines of it. `stale`: the file differs from what was indexed."""
+    """The canonical Markdown, or the asked lines of it. `stale`: the file differs from what was indexed.
+
+    Line numbers are the file's own where it is text. Canonical text has no two blank lines in a row: `line_map` tells
+    where it lost lines, as (line of the canonical text, lines lost up to there); it is empty for most documents.
+    """
 
     text: str
     start_line: int
     end_line: int
     total_lines: int
+    line_map: list[tuple[int, int]] = []
     truncated: bool = False
     stale: bool = False
     tags: list[str] = []

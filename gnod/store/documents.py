@@ -15,6 +15,7 @@ import msgspec
 
 from gnod.store.database import Connection
 from gnod.store.records import FileStat, Prepared
+from gnod.types import LineMap
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -50,6 +51,7 @@ class Document(NamedTuple):
     language: str | None
     dated: float
     metadata: str
+    line_map_json: str
     active: bool
     indexed_at: float
     removed_at: float | None
@@ -59,13 +61,17 @@ class Document(NamedTuple):
         return FileStat(self.size, self.mtime_ns, self.inode)
 
     @property
+    def line_map(self) -> LineMap:
+        return msgspec.json.decode(self.line_map_json, type=LineMap) if self.line_map_json != "[]" else []
+
+    @property
     def source(self) -> str:
         return f"{self.root.rstrip('/')}/{self.path}"
 
 
 _COLUMNS = (
     "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.mirror_hash, d.title,"
-    " d.mime, d.converter, d.language, d.dated, d.metadata, d.active, d.indexed_at, d.removed_at"
+    " d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.active, d.indexed_at, d.removed_at"
 )
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
@@ -93,6 +99,7 @@ def put(connection: Connection, collection_id: int, path: str, new: Prepared, *,
         _text(new.metadata.get("author")),
         _dated(new, stat),
         msgspec.json.encode(new.metadata).decode(),
+        msgspec.json.encode(new.line_map).decode(),
         now,
     )
     document_id = _upsert(connection, collection_id, path, row)
@@ -244,13 +251,14 @@ def _put_content(connection: Connection, new: Prepared) -> None:
 def _upsert(connection: Connection, collection_id: int, path: str, row: tuple[object, ...]) -> int:
     found = connection.execute(
         "INSERT INTO documents (collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title,"
-        " mime, converter, language, doc_type, author, dated, metadata, indexed_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " mime, converter, language, doc_type, author, dated, metadata, line_map, indexed_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (collection_id, path) DO UPDATE SET docid = excluded.docid, source_hash = excluded.source_hash,"
         " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,"
         " mirror_hash = excluded.mirror_hash, title = excluded.title, mime = excluded.mime,"
         " converter = excluded.converter, language = excluded.language, doc_type = excluded.doc_type,"
         " author = excluded.author, dated = excluded.dated, metadata = excluded.metadata,"
+        " line_map = excluded.line_map,"
         " indexed_at = excluded.indexed_at, active = 1, removed_at = NULL"
         " RETURNING id",
         (collection_id, path, *row),

@@ -54,6 +54,7 @@ def m001_first_schema(connection: apsw.Connection) -> None:
             author TEXT,
             dated REAL NOT NULL, -- the frontmatter's date, else the file's time; seconds since 1970
             metadata TEXT NOT NULL,
+            line_map TEXT NOT NULL,
             active INTEGER NOT NULL DEFAULT 1,
             indexed_at REAL NOT NULL,
             removed_at REAL,

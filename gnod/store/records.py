@@ -48,6 +48,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     language: str | None
     metadata: dict[str, object]
     tags: list[str]
+    line_map: list[tuple[int, int]]
     markdown: str
     mirror_hash: str
     chunks: list[Chunk]

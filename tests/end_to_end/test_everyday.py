@@ -85,6 +85,15 @@ def test_get_in_every_way(busy: Machine) -> None:
     assert busy.ok("get", "notes/deploy.md", "--from", "999") == ""
 
 
+def test_lines_are_the_files_own(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n\n\n\n\nOne.\n\n\nThe lion.\n")
+    machine.ok("init", str(machine.notes))
+    (hit,) = machine.json("search", "lion")["hits"]
+    assert hit["line"] == 9
+    assert machine.ok("get", "notes/a.md:9") == "The lion.\n"
+    assert machine.ok("get", "notes/a.md:6", "-l", "1", "--line-numbers").split() == ["6", "One."]
+
+
 def test_multi_get_and_ls(busy: Machine) -> None:
     got = busy.json("multi-get", "notes/**/*.md", "notes/nothing.md")
     assert [d["path"] for d in got["documents"]] == ["d/cpp.md", "deploy.md", "umlaut.md"]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.canonical import canonicalise, digest
+from gnod.ingest.canonical import canonicalise, digest, line_map
+from gnod.types import canonical_line, source_line
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,17 @@ def test_canonicalising_twice_is_canonicalising_once(text: str) -> None:
     assert once.endswith("\n")
     assert not once.endswith("\n\n")
     assert "\n\n\n" not in once
+
+
+@given(st.lists(st.sampled_from(["a", "b c", "", " ", "\t", "# h"]), max_size=40), st.sampled_from(["\n", "\r\n"]))
+def test_every_canonical_line_is_found_in_the_file(lines: list[str], line_end: str) -> None:
+    text = line_end.join(lines)
+    places = line_map(text)
+    for number, line in enumerate(canonicalise(text).split("\n")[:-1], 1):
+        where = source_line(places, number)
+        assert [*lines, ""][where - 1].rstrip() == line
+        assert canonical_line(places, where) == number
+    assert all(canonical_line(places, n) <= n for n in range(1, len(lines) + 1))
 
 
 def test_digest_is_the_documented_one() -> None:

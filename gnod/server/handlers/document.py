@@ -18,7 +18,7 @@ from gnod.server.index import Index
 from gnod.store import documents
 from gnod.store.database import Connection
 from gnod.store.documents import Document
-from gnod.types import format_uri
+from gnod.types import canonical_line, format_uri, source_line
 
 
 def handlers(served: Index) -> Mapping[str, Handler]:
@@ -60,14 +60,17 @@ def _text(
 ) -> DocumentText:
     """Return the lines asked for; a start behind the end gives no lines."""
     lines = documents.markdown(connection, document.mirror_hash).split("\n")[:-1]
-    end = len(lines) if max_lines is None else min(start_line - 1 + max_lines, len(lines))
-    chosen = lines[start_line - 1 : end]
+    line_map = document.line_map
+    first = canonical_line(line_map, start_line)
+    end = len(lines) if max_lines is None else min(first - 1 + max_lines, len(lines))
+    chosen = lines[first - 1 : end]
     return DocumentText(
         **msgspec.structs.asdict(entry(document)),
         text="".join(f"{line}\n" for line in chosen),
-        start_line=start_line,
-        end_line=start_line + len(chosen) - 1,
-        total_lines=len(lines),
+        start_line=source_line(line_map, first),
+        end_line=source_line(line_map, first + len(chosen) - 1),
+        total_lines=source_line(line_map, len(lines)),
+        line_map=line_map,
         stale=_is_stale(document),
         tags=documents.tags_of(connection, document.id),
         metadata=metadata(document),
@@ -109,7 +112,9 @@ def _cut(text: DocumentText, max_bytes: int) -> DocumentText:
         return text
     head = encoded[:max_bytes].decode(errors="ignore")
     head = head[: head.rfind("\n") + 1] or head
-    return msgspec.structs.replace(text, text=head, end_line=max(head.count("\n"), 1), truncated=True)
+    return msgspec.structs.replace(
+        text, text=head, end_line=source_line(text.line_map, max(head.count("\n"), 1)), truncated=True
+    )
 
 
 def _is_stale(document: Document) -> bool:

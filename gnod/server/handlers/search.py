@@ -17,7 +17,7 @@ from gnod.server.index import Index
 from gnod.store import documents
 from gnod.store.database import Connection
 from gnod.store.filters import Filters
-from gnod.types import format_uri
+from gnod.types import format_uri, source_line
 
 _LANGUAGE_SEPARATORS = str.maketrans("_", "-")
 
@@ -61,10 +61,10 @@ def _search_lexical(
                 path=document.path,
                 source=document.source,
                 title=document.title,
-                line=passage.line,
-                end_line=passage.end_line,
+                line=source_line(document.line_map, passage.line),
+                end_line=source_line(document.line_map, passage.end_line),
                 snippet=passage.snippet,
-                snippet_line=passage.snippet_line,
+                snippet_line=source_line(document.line_map, passage.snippet_line),
                 marks=passage.marks,
                 language=document.language,
                 mime=document.mime,

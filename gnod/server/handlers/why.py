@@ -58,7 +58,7 @@ def _on_disk(configured: Mapping[str, CollectionConfig], places: list[tuple[str,
 def _view(connection: Connection, collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> WhyCollection:
     full = f"{collection.path.rstrip('/')}/{path}"
     document = documents.by_path(connection, collection.name, path, active=False)
-    failed = failures.of_collection(connection, id_of(connection, collection.name)).get(path)
+    failed = _failure(failures.of_collection(connection, id_of(connection, collection.name)), path)
     verdict, reason = _verdict(collection, path, full, document, failed, ignore_files)
     active = document if document and document.active else None
     return WhyCollection(
@@ -89,13 +89,19 @@ def _verdict(
     is_indexed = document is not None and document.active
     if problem := root_problem(collection.path):
         return ("stale" if is_indexed else "missing"), f"{problem}; what was indexed stays searchable"
+    if failed and failed.path != path:
+        word = "stale" if is_indexed else "failed"
+        return (
+            word,
+            f"the folder {failed.path or '.'} cannot be read ({failed.message.lower()}), so nothing is known of it",
+        )
     if not os.path.lexists(full):
         return _of_missing(document)
     left_out = why_not_listed(collection, path, ignore_files)
     if left_out and not is_indexed:
         return "excluded", f"it is not indexed: {left_out}"
     stat = _stat(full)
-    if failed and failed.stat == stat:
+    if failed and not is_indexed and failed.stat in (None, stat):
         word = "skipped" if failed.kind in SKIP_KINDS else "failed"
         return word, f"it is not indexed: {failed.message} ({failed.kind}, since {iso(failed.first_at)})"
     if document is None or not document.active:
@@ -108,6 +114,13 @@ def _verdict(
             f"it changed after it was indexed ({iso(document.indexed_at)}); `gnoctl index` reads it again",
         )
     return "indexed", f"it is indexed, as the file is now (since {iso(document.indexed_at)})"
+
+
+def _failure(failed: Mapping[str, FailedFile], path: str) -> FailedFile | None:
+    """Return the failure of the path, or of the folder above it that could not be listed."""
+    parts = path.split("/")
+    above = ("/".join(parts[:depth]) for depth in range(len(parts), -1, -1))
+    return next((failed[each] for each in above if each in failed), None)
 
 
 def _of_missing(document: Document | None) -> tuple[str, str]:
