@@ -120,7 +120,7 @@ def _memory(daemon: Throwaway, documents: str) -> None:
     workers = [child.memory_info().rss / 1e6 for child in process.children()]
     _row(f"daemon resident, {documents} documents, no models", f"{resident:.0f} MB", "<= 150 MB")
     _row("  workers kept warm", ", ".join(f"{mb:.0f} MB" for mb in workers) or "none", "")
-    _row("  processor when idle, over 10 s", f"{used:.1f} %, {wakes:.1f} wake-ups a second", "0 %")
+    _row("  processor when idle, over 10 s", f"{used:.1f} %, main thread woke {wakes:.1f} times a second", "0 %")
 
 
 def _process(daemon: Throwaway, *command: str) -> float:
