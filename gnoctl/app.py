@@ -201,7 +201,9 @@ def _usage_error(error: Exception, words: list[str]) -> UsageError | None:
         return None
     context = getattr(error, "ctx", None)
     path = context.command_path if context else f"gnoctl {command_name(words) or ''}".rstrip()
-    return UsageError(f"{_sentence(format_message())}; see `{path} --help`{_hint(error)}")
+    sentence = _sentence(format_message())
+    separator = " " if sentence.endswith("?") else "; "
+    return UsageError(f"{sentence}{separator}see `{path} --help`{_hint(error)}")
 
 
 def _sentence(message: str) -> str:

@@ -43,6 +43,7 @@ class Index(NamedTuple):
 
     def config_changed(self, changed: list[str]) -> None:
         """Put a new config in force: sync what changed, watch what there is now."""
+        self.syncing.drop_removed()
         self.watching.config_changed()
         self.syncing.request_all(changed)
 

@@ -63,6 +63,8 @@ async def start(
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
+        with contextlib.suppress(OSError):  # it is there to be watched; what needs to write it will say what is wrong
+            places.config_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         configuration = Configuration(places.config_file, database)
         settings = configuration.current.daemon
         if on_demand and not settings.autostart:

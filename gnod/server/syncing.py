@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
-from gnod.errors import CollectionNotFound, GnoError, UpdateCommandFailed
+from gnod.errors import GnoError, UpdateCommandFailed
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Progress, Sync, SyncReport
@@ -64,7 +64,7 @@ class Syncing:
         if listener is not None:
             self._listeners.setdefault(name, []).append(listener)
         if name not in self._waiting:
-            task = asyncio.create_task(self._run(name, self._running.get(name)), name=f"sync {name}")
+            task = asyncio.create_task(self._run(name, self._running.get(name)), name=_task_name(name))
             self._waiting[name] = task
             self._tasks.add(task)
             task.add_done_callback(self._done)
@@ -73,6 +73,13 @@ class Syncing:
     def request_all(self, names: Iterable[str]) -> None:
         for name in names:
             self.request(name)
+
+    def drop_removed(self) -> None:
+        """End the runs of collections that are no longer configured."""
+        names = {collection.name for collection in self._configuration.current.collections}
+        for name, task in self._running.items():
+            if name not in names:
+                task.cancel()
 
     async def run_update_command(self, collection: CollectionConfig) -> None:
         """Run the collection's update command in its folder. Raises UpdateCommandFailed with the end of its output."""
@@ -113,6 +120,9 @@ class Syncing:
             try:
                 await self._configuration.reload()
                 report = await self._sync(self._configuration.collection(name), partial(self._tell, name, listeners))
+            except asyncio.CancelledError:
+                self._configuration.collection(name)  # raises CollectionNotFound when it was removed meanwhile
+                raise
             except Exception:
                 # What was not done stays pending: a disk that is full must not make the index look current.
                 self._left[name] = max(self._left.get(name, 0), 1)
@@ -162,8 +172,14 @@ class Syncing:
         if task.cancelled():
             return
         error = task.exception()
-        if error is not None and not isinstance(error, CollectionNotFound):
+        # A run of a removed collection may stumble over its rows being gone, before it is cancelled.
+        removed = task.get_name() not in {_task_name(c.name) for c in self._configuration.current.collections}
+        if error is not None and not removed:
             _log.error("sync.failed", exc_info=error)
+
+
+def _task_name(collection: str) -> str:
+    return f"sync {collection}"
 
 
 def _first(group: BaseExceptionGroup[GnoError]) -> GnoError:

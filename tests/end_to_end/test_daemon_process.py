@@ -152,6 +152,26 @@ def test_a_worker_that_is_killed_costs_at_most_its_file(machine: Machine) -> Non
     assert set(status["failed_by_kind"]) <= {"crashed"}
 
 
+def test_a_collection_removed_while_it_is_indexed_leaves_nothing(machine: Machine) -> None:
+    machine.write(**{f"n{i}_md": f"# Note {i}\n\n" + "zebra words. " * 2000 for i in range(300)})
+    machine.ok("daemon", "start")
+    indexing = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", "collection", "add", str(machine.notes)],
+        env=machine.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: machine.json("status")["documents"] > 0)
+    machine.ok("collection", "remove", "notes")
+    _, said = indexing.communicate(timeout=30)
+    assert "Traceback" not in said
+    assert "internal" not in said
+    status = machine.json("status")
+    assert (status["documents"], status["chunks"], status["syncing"]) == (0, 0, False)
+    assert "sync.failed" not in machine.ok("daemon", "logs", "--json")
+
+
 def test_searches_are_answered_while_a_large_folder_is_indexed(machine: Machine) -> None:
     machine.write(a_md="# Zebra\n")
     machine.ok("init", str(machine.notes))
