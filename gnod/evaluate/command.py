@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -36,7 +37,7 @@ def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
         return 0
     except GnoError as error:
         return _report(error, out if as_json else err, as_json=as_json)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):  # the second, when Ctrl-C comes while the loop starts or ends
         return EXIT_INTERRUPTED
 
 
