@@ -37,7 +37,7 @@ def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
         return 0
     except GnoError as error:
         return _report(error, out if as_json else err, as_json=as_json)
-    except (KeyboardInterrupt, asyncio.CancelledError):  # the second, when Ctrl-C comes while the loop starts or ends
+    except (KeyboardInterrupt, asyncio.CancelledError):  # the second, while indexing
         return EXIT_INTERRUPTED
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gnod.config.model import IngestConfig
 from gnod.evaluate.dataset import Dataset, Document
@@ -24,9 +25,12 @@ from gnod.ingest.pool import WorkerPool
 from gnod.store import collections, documents
 from gnod.store.database import Connection, Database
 
+T = TypeVar("T")
+
 COLLECTION = "bench"
 BATCH_DOCUMENTS = 100
 _MAX_WORKERS = 4
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many are done, and of how many."""
@@ -48,12 +52,40 @@ def throw_away(dataset: Dataset, progress: Progress) -> Iterator[Index]:
         database = Database(Path(folder) / "index.sqlite", readers=1)
         try:
             started = time.monotonic()
-            failed = asyncio.run(_fill(database, dataset, progress))
+            failed = _run(_fill(database, dataset, progress))
             took_s = time.monotonic() - started
             ids = database.read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
             yield Index(database, ids.result(), failed, took_s)
         finally:
             database.close()
+
+
+def _run(work: Coroutine[object, object, T]) -> T:
+    """Run `work` in a loop of its own; Ctrl-C and SIGTERM raise CancelledError.
+
+    They are held back while the loop is made, and then come through the loop: a handler that ran between any two
+    instructions would leave it half made, or a future half done.
+    """
+    held_back = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    async def interruptible() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held_back)
+        try:
+            return await work
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+    try:
+        return asyncio.run(interruptible())
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held_back)
 
 
 async def _fill(database: Database, dataset: Dataset, progress: Progress) -> dict[str, str]:
