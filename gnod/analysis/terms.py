@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
@@ -85,11 +85,6 @@ def is_unspaced(term: str) -> bool:
 def compounds(text: str) -> list[str]:
     """Return the words and joined words of `text`, in order."""
     return _pattern(text).findall(text)
-
-
-def find_compounds(text: str) -> Iterator[re.Match[str]]:
-    """Return the same with their places."""
-    return _pattern(text).finditer(text)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
