@@ -14,7 +14,8 @@ The module knows no other module of the project: everything else may import it.
     │   ├── CollectionNotFound       101
     │   ├── DocumentNotFound         102
     │   ├── FolderNotFound           103
-    │   └── ContextNotFound          104
+    │   ├── ContextNotFound          104
+    │   └── ModelNotFound            105
     ├── Conflict                     2xx
     │   ├── CollectionExists         201
     │   ├── AmbiguousReference       202
@@ -31,7 +32,9 @@ The module knows no other module of the project: everything else may import it.
     │   ├── LimitExceeded            309
     │   ├── InvalidReference         310
     │   ├── UsageError               311
-    │   └── InvalidDataset           312
+    │   ├── InvalidDataset           312
+    │   ├── InvalidModelUri          313
+    │   └── ModelRejected            314
     ├── Unavailable                  4xx, worth another try
     │   ├── DaemonNotRunning         401
     │   ├── ShuttingDown             402
@@ -40,9 +43,15 @@ The module knows no other module of the project: everything else may import it.
     │   ├── StorageFailed            405
     │   ├── RootUnavailable          406
     │   ├── UpdateCommandFailed      407
-    │   └── WorkerFailed             408
+    │   ├── WorkerFailed             408
+    │   ├── ModelNotPulled           409
+    │   ├── DownloadFailed           410
+    │   ├── Offline                  411
+    │   ├── InferenceFailed          412
+    │   └── NotEmbedded              413
     └── Corrupt                      5xx
-        └── DatabaseCorrupt          501
+        ├── DatabaseCorrupt          501
+        └── ModelCorrupt             502
 
 `kind` is the stable word that programs compare; messages may change.
 """
@@ -119,6 +128,12 @@ class ContextNotFound(NotFound):
     code, kind = 104, "context_not_found"
 
 
+class ModelNotFound(NotFound):
+    """The address names nothing: no such repository, file, package or path."""
+
+    code, kind = 105, "model_not_found"
+
+
 class Conflict(GnoError):
     code, kind, exit_status = 200, "conflict", EXIT_VALIDATION
 
@@ -187,6 +202,16 @@ class InvalidDataset(Refused):
     code, kind = 312, "invalid_dataset"
 
 
+class InvalidModelUri(Refused):
+    code, kind = 313, "invalid_model_uri"
+
+
+class ModelRejected(Refused):
+    """The file is a model, but not one that can do what is asked of it (self-test failed, no embeddings)."""
+
+    code, kind = 314, "model_rejected"
+
+
 class Unavailable(GnoError):
     code, kind, exit_status = 400, "unavailable", EXIT_RUNTIME
 
@@ -223,12 +248,46 @@ class WorkerFailed(Unavailable):
     code, kind = 408, "worker_failed"
 
 
+class ModelNotPulled(Unavailable):
+    """The model is known and not on this machine yet."""
+
+    code, kind = 409, "model_not_pulled"
+
+
+class DownloadFailed(Unavailable):
+    code, kind = 410, "download_failed"
+
+
+class Offline(Unavailable):
+    """A download was needed, and a setting forbids downloads."""
+
+    code, kind = 411, "offline"
+
+
+class InferenceFailed(Unavailable):
+    """The inference worker died or could not answer; it is restarted."""
+
+    code, kind = 412, "inference_failed"
+
+
+class NotEmbedded(Unavailable):
+    """What is asked for has no vectors yet."""
+
+    code, kind = 413, "not_embedded"
+
+
 class Corrupt(GnoError):
     code, kind, exit_status = 500, "corrupt", EXIT_RUNTIME
 
 
 class DatabaseCorrupt(Corrupt):
     code, kind = 501, "database_corrupt"
+
+
+class ModelCorrupt(Corrupt):
+    """A model's file is not what it should be: truncated, not GGUF, another hash."""
+
+    code, kind = 502, "model_corrupt"
 
 
 def _tree(base: type[GnoError]) -> list[type[GnoError]]:
