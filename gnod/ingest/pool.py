@@ -10,8 +10,9 @@ import asyncio
 
 import msgspec
 
+from gnod.child import frames
 from gnod.errors import ShuttingDown, WorkerFailed
-from gnod.ingest import frames
+from gnod.ingest import messages
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome
 from gnod.ingest.worker_process import Ended, WorkerProcess, launch
 
@@ -53,7 +54,7 @@ class WorkerPool:
         worker is ended with the job.
         """
         try:
-            request = frames.encode(frames.request(job))
+            request = frames.encode(messages.request(job))
         except (UnicodeEncodeError, frames.FrameError):
             return _failure(job, "failed", "The text cannot be passed to a converter.")
         async with self._slots:

@@ -11,21 +11,21 @@ import contextlib
 import hashlib
 import os
 import resource
-import signal
 import socket
 import stat
 import sys
 import time
 from typing import NamedTuple
 
-from gnod.ingest import frames
+from gnod.child import frames
+from gnod.child.settle import settle, silence
+from gnod.ingest import messages
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome, TextJob, Unchanged
 
 RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
 _HEAVY_MODULES = ("markitdown", "pandas")
-_PR_SET_PDEATHSIG = 1
 _REFUSED = frozenset(
     [
         "socket.connect",
@@ -59,7 +59,8 @@ def main(arguments: list[str]) -> int:
     descriptor, memory_mb, parent = map(int, arguments)
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
-        _settle(memory_mb, parent)
+        settle(parent, nice=10)
+        _limit(memory_mb)
         serve(channel)
     return 0
 
@@ -67,11 +68,11 @@ def main(arguments: list[str]) -> int:
 def serve(channel: socket.socket) -> None:
     """Answer jobs until the other end is closed."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        channel.sendall(frames.encode(frames.Ready()))
-        _silence()
-        while (request := frames.receive_request(channel)) is not None:
-            job = frames.job_of(request)
-            channel.sendall(frames.encode(frames.Taken(stat=_glance(job))))
+        channel.sendall(frames.encode(messages.Ready()))
+        silence()
+        while (request := frames.receive(channel, messages.REQUESTS)) is not None:
+            job = messages.job_of(request)
+            channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
             del request  # a text job may be large
             channel.sendall(_answer(perform(job)))
 
@@ -88,12 +89,12 @@ def _glance(job: Job) -> FileStat | None:
 def _answer(outcome: Outcome) -> bytes:
     heavy = any(module in sys.modules for module in _HEAVY_MODULES)
     try:
-        return frames.encode(frames.Done(outcome=outcome, heavy=heavy))
+        return frames.encode(messages.Done(outcome=outcome, heavy=heavy))
     except MemoryError:
         failure = Failure(stage="prepare", kind="memory", message="There was not enough memory for the text.")
     except (UnicodeEncodeError, frames.FrameError):
         failure = Failure(stage="prepare", kind="failed", message="The text cannot be stored.")
-    return frames.encode(frames.Done(outcome=failure, heavy=True))
+    return frames.encode(messages.Done(outcome=failure, heavy=True))
 
 
 def perform(job: Job) -> Outcome:
@@ -206,27 +207,12 @@ def _require_regular(found: os.stat_result) -> FileStat:
     return FileStat(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def _settle(memory_mb: int, parent: int) -> None:
-    """Limit what this process can do and how it is scheduled."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the daemon answers it
-    _die_with(parent)
-    with contextlib.suppress(OSError):
-        os.nice(10)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def _limit(memory_mb: int) -> None:
+    """Limit what this process can do."""
     with contextlib.suppress(OSError, ValueError):  # macOS has it and does not keep it: the daemon watches too
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.addaudithook(_refuse)
-
-
-def _die_with(parent: int) -> None:
-    """Ask Linux for SIGKILL when the daemon dies. Elsewhere the end of the socket's stream says so, later."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        raise SystemExit(0)  # it died before it could be asked
 
 
 def _refuse(event: str, arguments: tuple[object, ...]) -> None:
@@ -234,19 +220,6 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
     del arguments
     if event in _REFUSED:
         raise PermissionError(f"a converter may not use {event}")
-
-
-def _silence() -> None:
-    """Libraries print and warn; standard error stays open until here, for a start that fails."""
-    import logging
-    import warnings
-
-    logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-    os.close(nowhere)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""Messages between the daemon and a child process: a length of 4 bytes, then msgpack.
+
+Both ends are ours. The limit is there so that a damaged length is an error and not an allocation.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    import socket
+    from asyncio import StreamReader
+
+MAX_FRAME_BYTES = 1 << 30
+_LENGTH = struct.Struct(">I")
+_encoder = msgspec.msgpack.Encoder()
+
+T = TypeVar("T")
+
+
+class FrameError(Exception):
+    """The stream ended inside a frame, or a frame is larger than any can be."""
+
+
+def encode(message: object) -> bytes:
+    """Return the frame. Raises UnicodeEncodeError for lone surrogates, FrameError when it is too large."""
+    payload = _encoder.encode(message)
+    if len(payload) > MAX_FRAME_BYTES:
+        raise FrameError(f"{len(payload):,} bytes do not fit into a frame")
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def receive(channel: socket.socket, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
+    """Block for the next message; None when the other end is gone.
+
+    Raises FrameError, and msgspec.DecodeError for a message of another kind.
+    """
+    header = _receive(channel, _LENGTH.size)
+    if not header:
+        return None
+    payload = _receive(channel, _length(header))
+    if payload is None:
+        raise FrameError("the stream ended inside a frame")
+    return decoder.decode(payload)
+
+
+async def read(reader: StreamReader, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
+    """Wait for the next message; None when the other end is gone. Raises as `receive` does."""
+    from asyncio import IncompleteReadError  # 60 ms that a child does not need
+
+    try:
+        header = await reader.readexactly(_LENGTH.size)
+    except IncompleteReadError as end:
+        if not end.partial:
+            return None
+        raise FrameError("the stream ended inside a frame") from end
+    try:
+        payload = await reader.readexactly(_length(header))
+    except IncompleteReadError as end:
+        raise FrameError("the stream ended inside a frame") from end
+    return decoder.decode(payload)
+
+
+def _length(header: bytes | bytearray) -> int:
+    size: int = _LENGTH.unpack(header)[0]
+    if size > MAX_FRAME_BYTES:
+        raise FrameError(f"a frame of {size:,} bytes")
+    return size
+
+
+def _receive(channel: socket.socket, size: int) -> bytearray | None:
+    """Return exactly `size` bytes; None at the end of the stream."""
+    buffer = bytearray(size)
+    view = memoryview(buffer)
+    at = 0
+    while at < size:
+        received = channel.recv_into(view[at:])
+        if not received:
+            if at:
+                raise FrameError("the stream ended inside a frame")
+            return None
+        at += received
+    return buffer

@@ -1,0 +1,46 @@
+"""How a child process settles in: it leaves Ctrl-C to the daemon, dies with it, and lets nobody print.
+
+Runs in the child, before anything big is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def settle(parent: int, *, nice: int = 0) -> None:
+    """Tie this process to the daemon, `parent`. Raises SystemExit if that has died already."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the daemon answers it
+    _die_with(parent)
+    with contextlib.suppress(OSError):
+        os.nice(nice)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def silence() -> None:
+    """Turn off what libraries print, log and warn. Until then standard error is open, for a start that fails."""
+    import logging
+    import warnings
+
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.close(nowhere)
+
+
+def _die_with(parent: int) -> None:
+    """Ask Linux for SIGKILL when the daemon dies. Elsewhere the end of the socket's stream says so, later."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit(0)  # it died before it could be asked
