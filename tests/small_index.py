@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gnod.ingest.canonical import digest
 from gnod.ingest.convert import Converted
 from gnod.ingest.jobs import FileStat, Prepared
 from gnod.ingest.prepare import prepare
 from gnod.pipeline import lexical
-from gnod.store import collections, documents
+from gnod.store import collections, documents, vectors
 from gnod.store.collections import Folder
 from gnod.store.database import Connection, Database
 from gnod.store.filters import Filters
@@ -24,9 +28,15 @@ def prepared(text: str, path: str, *, title: str | None = None, language: str | 
     )
 
 
+def vector_of(uri: str, text: str, dimensions: int = 8) -> NDArray[np.float32]:
+    """Return a vector that depends on its arguments alone, in no way on what the text means."""
+    seed = int.from_bytes(sha256(f"{uri} {text}".encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).standard_normal(dimensions).astype(np.float32)
+
+
 class SmallIndex:
-    def __init__(self, path: Path) -> None:
-        self.database = Database(path, readers=1)
+    def __init__(self, path: Path, *, use_knn: bool = True) -> None:
+        self.database = Database(path, readers=1, use_knn=use_knn)
 
     def close(self) -> None:
         self.database.close()
@@ -46,6 +56,16 @@ class SmallIndex:
 
     def remove(self, *paths: str, collection: str = "notes") -> None:
         self.database.write(lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)).result()
+
+    def embed(self, uri: str, *collections: str, limit: int = 10_000, dimensions: int = 8) -> int:
+        """Give the chunks of these collections ("notes") vectors. Returns how many."""
+
+        def work(connection: Connection) -> int:
+            chunks = vectors.pending(connection, uri, collections or ("notes",), limit)
+            made = {c.embed_hash: vector_of(uri, f"{c.title}|{c.heading}|{c.text}", dimensions) for c in chunks}
+            return vectors.put(connection, uri, made)
+
+        return self.database.write(work).result()
 
     def search(self, query: str, filters: Filters | None = None, limit: int = 20) -> list[str]:
         """Return the paths found, best first."""

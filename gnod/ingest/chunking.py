@@ -1,27 +1,41 @@
 """Cut a document into overlapping passages at its best boundaries. Pure.
 
-At most 3,200 characters (800 tokens at 4 characters each) with 15 % overlap. A cut falls on the best boundary in
-reach: heading > fence > blank line > sentence > line > space; never inside a code fence that fits into a chunk.
+At most 3,200 characters (800 tokens at 4 characters each), of which up to 480 are what stands before: 15 %. A cut falls
+on the best kind of boundary in reach: heading > fence > blank line > sentence > line > space; never inside a code fence
+that fits into a chunk. Among those of one kind the text itself chooses: the one whose following characters hash lowest
+(content-defined chunking: Muthitacharoen et al. 2001), so that an edit moves the cuts around it and no others, and
+nearly all passages keep their vectors.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
+from zlib import crc32
 
 from gnod.ingest.outline import Heading, Outline
 
 MAX_CHARACTERS = 3200
 OVERLAP = 480
-# A cut is looked for in the last part of a chunk only: a heading right at its start would leave a tiny chunk.
-_REACH = MAX_CHARACTERS // 2
+# What a passage has of its own, before the overlap.
+_FULL = MAX_CHARACTERS - OVERLAP
+# A cut is looked for in the last part of a passage only, and leaves no scrap behind.
+_REACH_FROM = _FULL // 2
+_LEAST = _FULL // 4
+# Up to two passages; larger ones need fewer chunks and let more of them change with an edit
+# (docs/adr/0009-vectors-by-content.md has the figures).
+_SECTION = int(1.6 * _FULL)
+_MARGIN = int(0.4 * _FULL)
+# How much text after a boundary decides its rank: an edit in it moves the cut.
+_HASHED = 32
 
 _BLANK = re.compile(r"\n\n")
 _SENTENCE = re.compile(r"[.!?…]['\"”’)\]]*\s+|[。！？]+|[।॥]\s*")
 _LINE = re.compile(r"\n")
 _SPACE = re.compile(r"\s+")
+_PATTERNS = (_BLANK, _SENTENCE, _LINE, _SPACE)
 
 
 class Passage(NamedTuple):
@@ -48,85 +62,112 @@ def cut(text: str, outline: Outline) -> list[Passage]:
 
 
 class _Boundaries:
-    """The places where a cut may fall, best kind first."""
+    """The places where a cut may fall, best kind first; none is inside a fence that fits into a chunk."""
 
     def __init__(self, text: str, headings: list[Heading], fences: list[tuple[int, int]]) -> None:
         self._text = text
         self._headings = [heading.start for heading in headings]
         self._fences = [fence for fence in fences if fence[1] - fence[0] <= MAX_CHARACTERS]
         self._fence_starts = [start for start, _ in self._fences]
-        self._fence_edges = sorted(edge for fence in fences for edge in fence)
+        self._kinds = [self._headings, sorted(edge for fence in fences for edge in fence)]
 
-    def best(self, low: int, high: int) -> int:
-        """Return the last place of the best kind in (low, high]."""
-        for places in (self._headings, self._fence_edges):
-            at = bisect_right(places, high) - 1
-            if at >= 0 and places[at] > low:
-                return places[at]
-        window = self._text[low:high]
-        for pattern in (_BLANK, _SENTENCE, _LINE, _SPACE):
-            found = [low + m.end() for m in pattern.finditer(window) if m.end() > 0]
-            for place in reversed(found):
-                if not self.inside_fence(place):
-                    return place
-        return self.before_fence(low, high)
+    def lowest(self, low: int, high: int) -> int | None:
+        """Return the place of the best kind in [low, high] whose following characters hash lowest, of equals the one
+        nearest to the middle; None where there is none."""
+        middle = (low + high) / 2
+        for number in range(2 + len(_PATTERNS)):
+            places = self._places(number)
+            found = places[bisect_left(places, low) : bisect_right(places, high)]
+            if found:
+                return min(found, key=lambda at: (self._order(at), abs(at - middle)))
+        return None
 
     def is_heading(self, place: int) -> bool:
         at = bisect_left(self._headings, place)
         return at < len(self._headings) and self._headings[at] == place
 
-    def inside_fence(self, place: int) -> bool:
-        return self._fence_around(place) is not None
-
-    def before_fence(self, low: int, high: int) -> int:
-        fence = self._fence_around(high)
-        return fence[0] if fence and fence[0] > low else _not_inside_character(self._text, high)
-
-    def overlap_start(self, low: int, high: int) -> int:
-        """Return the first good place in [low, high) to start the next passage, else `high`."""
-        window = self._text[low:high]
-        for pattern in (_BLANK, _SENTENCE, _LINE, _SPACE):
-            for match in pattern.finditer(window):
-                place = low + match.end()
-                if place < high and not self.inside_fence(place):
-                    return place
-        return high
-
-    def _fence_around(self, place: int) -> tuple[int, int] | None:
+    def fence_around(self, place: int) -> tuple[int, int] | None:
         at = bisect_left(self._fence_starts, place) - 1
         if at >= 0 and self._fences[at][0] < place < self._fences[at][1]:
             return self._fences[at]
         return None
 
+    def overlap_start(self, low: int, high: int) -> int:
+        """Return the first good place in [low, high) to start a passage that goes on after `high`, else `high`."""
+        for number in range(2, 2 + len(_PATTERNS)):
+            places = self._places(number)
+            at = bisect_right(places, low)
+            if at < len(places) and places[at] < high:
+                return places[at]
+        return high
+
+    def _places(self, number: int) -> list[int]:
+        while len(self._kinds) <= number:
+            pattern = _PATTERNS[len(self._kinds) - 2]
+            ends = (match.end() for match in pattern.finditer(self._text))
+            self._kinds.append([end for end in ends if not self.fence_around(end)])
+        return self._kinds[number]
+
+    def _order(self, place: int) -> int:
+        return crc32(self._text[place : place + _HASHED].encode("utf-8", "surrogatepass"))
+
 
 def _spans(text: str, boundaries: _Boundaries) -> list[tuple[int, int]]:
     """Return the passages' ranges without the white space at their edges."""
+    if len(text) <= MAX_CHARACTERS:
+        whole = _trim(text, 0, len(text))
+        return [whole] if whole else []
     spans = []
-    length = len(text)
-    start = 0
-    while start < length:
-        end = length if length - start <= MAX_CHARACTERS else _cut_after(start, boundaries)
+    cuts = [0, *_cuts(text, boundaries), len(text)]
+    for start, end in pairwise(cuts):
+        # A heading opens a new topic: what stands before it would only blur it.
+        if start and not boundaries.is_heading(start):
+            before = max(start - OVERLAP, end - MAX_CHARACTERS)
+            start = boundaries.overlap_start(before, start) if before < start else start
         if trimmed := _trim(text, start, end):
             spans.append(trimmed)
-        if end >= length:
-            break
-        start = max(_next_start(start, end, boundaries), start + 1)
     return spans
 
 
-def _cut_after(start: int, boundaries: _Boundaries) -> int:
-    limit = start + MAX_CHARACTERS
-    place = boundaries.best(start + MAX_CHARACTERS - _REACH, limit)
-    if boundaries.inside_fence(place):
-        place = boundaries.before_fence(start, place)
-    return place
+def _cuts(text: str, boundaries: _Boundaries) -> list[int]:
+    """Return where the text is cut. First into sections at places that their own text chooses, so that an edit moves
+    no cut outside its section; then each section from its start."""
+    cuts: list[int] = []
+    sections = [(0, len(text))]
+    while sections:
+        start, end = sections.pop()
+        place = None
+        if end - start > _SECTION:
+            place = boundaries.lowest(start + _MARGIN, end - _MARGIN)
+        if place is not None:
+            sections += [(place, end), (start, place)]
+            continue
+        if start:
+            cuts.append(start)
+        cuts += _cuts_in_section(text, start, end, boundaries)
+    return cuts
 
 
-def _next_start(start: int, end: int, boundaries: _Boundaries) -> int:
-    # A heading opens a new topic: what stands before it would only blur it.
-    if boundaries.is_heading(end):
-        return end
-    return boundaries.overlap_start(max(end - OVERLAP, start + 1), end)
+def _cuts_in_section(text: str, start: int, end: int, boundaries: _Boundaries) -> list[int]:
+    cuts = []
+    while end - start > _FULL:
+        # What is left is not a scrap.
+        high = min(start + _FULL, max(end - _LEAST, start + _LEAST))
+        low = start + _REACH_FROM
+        if end - start <= 2 * _FULL:
+            low = max(start + _LEAST, end - _FULL)
+        place = boundaries.lowest(min(low, high), high)
+        if place is None:
+            fence = boundaries.fence_around(high)
+            if fence is None:
+                place = max(_not_inside_character(text, high), start + 1)
+            else:
+                place = fence[0] if fence[0] > start else fence[1]
+        if place >= end:
+            break
+        cuts.append(place)
+        start = place
+    return cuts
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -44,7 +44,7 @@ def prepare(
     structure = outline(markdown, markup_of(converted.mime, converted.converter), head.body_start)
     metadata = {**converted.metadata, **head.metadata}
     # What the text says of itself; documents with one mirror share their chunks, whatever their files are called.
-    own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
+    own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings)) or ""
     title = _one_line(title or own_title or converted.title or PurePosixPath(relative_path).stem)
     language = _language(language, metadata, converted, markdown[head.body_start :])
     passages = cut(markdown, structure)
@@ -54,6 +54,7 @@ def prepare(
         mime=converted.mime,
         converter=converted.converter,
         title=title,
+        own_title=own_title,
         language=language,
         metadata=metadata,
         tags=frontmatter.tags(metadata),
@@ -67,7 +68,7 @@ def prepare(
                 p.start_line,
                 p.end_line,
                 p.heading,
-                _embed_hash(own_title or "", p.heading, markdown[p.start : p.end]),
+                _embed_hash(own_title, p.heading, markdown[p.start : p.end]),
             )
             for p in passages
         ],

@@ -122,8 +122,9 @@ class Sync:
         )
 
     async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
-        # A file that moved is read before its old place is removed, so that its content stays; but what is gone must
-        # not stay findable while many new files are read.
+        # What is gone must not stay findable while many new files are read; but content that moved must be there when
+        # its new place is read, with its vectors. So documents leave at once, and what they leave behind at the end.
+        # Where a crash comes between, the next sync that has something to do drops it.
         remove_first = len(plan.read) > BATCH_DOCUMENTS
         if remove_first:
             await self._remove(plan, listing)
@@ -143,6 +144,8 @@ class Sync:
                 self._progress("index", done, total, self._collection.name)
         if not remove_first:
             await self._remove(plan, listing)
+        if plan.read or plan.remove:
+            await self._write(documents.drop_orphans)
 
     async def _remove(self, plan: Plan, listing: Listing) -> None:
         def work(connection: Connection) -> int:
@@ -162,7 +165,7 @@ class Sync:
                         now=now,
                     )
             collections.note_sync(connection, self._id, now)
-            return documents.remove(connection, self._id, plan.remove, now=now)
+            return documents.remove(connection, self._id, plan.remove, now=now, keep_content=True)
 
         self._counts["removed"] += await self._write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
@@ -186,7 +189,7 @@ class Sync:
         for path, outcome in batch:
             match outcome:
                 case Prepared():
-                    is_new = documents.put(connection, self._id, path, outcome, now=now)
+                    is_new = documents.put(connection, self._id, path, outcome, now=now, keep_content=True)
                     self._counts["added" if is_new else "updated"] += 1
                 case Unchanged():
                     documents.touch(connection, self._id, path, outcome.stat)
@@ -198,11 +201,11 @@ class Sync:
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
-            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now)
+            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, keep_content=True)
             return
         # What cannot be read may still be what it was; what was read and is no document has replaced what was.
         if failure.stage != "read" or failure.kind in SKIP_KINDS:
-            documents.remove(connection, self._id, [path], now=now)
+            documents.remove(connection, self._id, [path], now=now, keep_content=True)
         failures.note(
             connection,
             self._id,

@@ -16,7 +16,7 @@ from typing import TypeVar
 import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, GnoError, RequestCancelled, StorageFailed
-from gnod.store import migrations
+from gnod.store import knn, migrations
 
 T = TypeVar("T")
 Connection = apsw.Connection
@@ -33,13 +33,18 @@ _CACHE_KIB = 8 * 1024
 class Database:
     """The database file of one index, opened and migrated.
 
+    `knn_missing` says why there are no sqlite-vec tables, when there are none: vectors are stored all the same.
+
     Raises ForeignDatabase or NewerDatabase, leaving the file as it is, and DatabaseCorrupt or StorageFailed.
     """
 
-    def __init__(self, path: Path, *, readers: int = READERS) -> None:
+    def __init__(self, path: Path, *, readers: int = READERS, use_knn: bool = True) -> None:
         self.path = path
+        self.knn_missing: str | None = None if use_knn else "switched off"
         with translated(path):
             self._writer_connection = _open_writer(path)
+            if use_knn:
+                self.knn_missing = _attach_knn(self._writer_connection)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="gnod-writer")
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="gnod-reader")
         self._local = threading.local()
@@ -114,6 +119,8 @@ class Database:
         if connection is None:
             connection = Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
             _configure(connection)
+            if self.knn_missing is None:
+                knn.load(connection)
             self._local.connection = connection
             with self._lock:
                 self._reader_connections.append(connection)
@@ -192,6 +199,18 @@ def _open_writer(path: Path) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def _attach_knn(connection: Connection) -> str | None:
+    try:
+        if missing := knn.load(connection):
+            return missing
+        with atomic(connection):
+            knn.attach(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return None
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -1,7 +1,9 @@
 """Documents, and the content, chunks and terms that hang on them.
 
 Only active documents own anything: when the last one of a mirror goes, its content and chunks go in the same
-transaction. A removed document leaves one row behind (`active = 0`), so that `why` can tell what happened to a path.
+transaction, and the vectors with them (triggers of the schema). Whoever moves many documents may keep the content
+for a while (`keep_content`), and then calls `drop_orphans`. A removed document leaves one row behind (`active = 0`), so
+that `why` can tell what happened to a path.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ _COLUMNS = (
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
 
-def put(connection: Connection, collection_id: int, path: str, new: Prepared, *, now: float) -> bool:
+def put(
+    connection: Connection, collection_id: int, path: str, new: Prepared, *, now: float, keep_content: bool = False
+) -> bool:
     """Store a document under its path, replacing what was there. Returns whether the path was new."""
     stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
     before = connection.execute(
@@ -111,7 +115,8 @@ def put(connection: Connection, collection_id: int, path: str, new: Prepared, *,
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
         (document_id, new.terms.filepath, new.terms.title, new.terms.body),
     )
-    if before and before[1] != new.mirror_hash:
+    # The new content is there already: chunks that are in both keep their vectors.
+    if before and before[1] != new.mirror_hash and not keep_content:
         _drop_orphans(connection, [before[1]])
     return not (before and before[2])
 
@@ -130,7 +135,9 @@ def invalidate(connection: Connection, collection_id: int | None = None) -> None
     connection.execute(f"UPDATE documents SET mtime_ns = -1{where}", values)
 
 
-def remove(connection: Connection, collection_id: int, paths: Sequence[str], *, now: float = 0.0) -> int:
+def remove(
+    connection: Connection, collection_id: int, paths: Sequence[str], *, now: float = 0.0, keep_content: bool = False
+) -> int:
     """Take documents out of the index. Returns how many were in it."""
     mirrors = []
     for path in paths:
@@ -143,8 +150,15 @@ def remove(connection: Connection, collection_id: int, paths: Sequence[str], *, 
             connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
             connection.execute("DELETE FROM tags WHERE document_id = ?", (row[0],))
             mirrors.append(row[1])
-    _drop_orphans(connection, mirrors)
+    if not keep_content:
+        _drop_orphans(connection, mirrors)
     return len(mirrors)
+
+
+def drop_orphans(connection: Connection) -> int:
+    """Delete all content that no active document has. Returns how many."""
+    connection.execute("DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)")
+    return connection.changes()
 
 
 def stats(connection: Connection, collection_id: int) -> dict[str, KnownFile]:
@@ -240,12 +254,19 @@ def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]
 
 
 def _put_content(connection: Connection, new: Prepared) -> None:
-    connection.execute("INSERT OR IGNORE INTO content VALUES (?, ?)", (new.mirror_hash, new.markdown))
+    # Content of an older version is made anew. Its old chunks go last, so that those that stay keep their vectors.
+    connection.execute(
+        "INSERT INTO content (mirror_hash, markdown, title) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET title = excluded.title WHERE title IS NULL",
+        (new.mirror_hash, new.markdown, new.own_title),
+    )
     if connection.changes():
+        connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (new.mirror_hash,))
         connection.executemany(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
         )
+        connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
 
 
 def _upsert(connection: Connection, collection_id: int, path: str, row: tuple[object, ...]) -> int:

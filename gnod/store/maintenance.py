@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gnod.store import documents
 from gnod.store.database import Connection
 
 
@@ -11,26 +12,29 @@ class Totals(NamedTuple):
     documents: int
     chunks: int
     bytes: int
+    vectors: int
 
 
 def totals(connection: Connection) -> Totals:
     row = connection.execute(
         "SELECT (SELECT count(*) FROM documents WHERE active), (SELECT count(*) FROM chunks),"
-        " (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)"
+        " (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),"
+        " (SELECT count(*) FROM content_vectors)"
     ).fetchone()
     assert row is not None
     return Totals(*row)
 
 
 def purge(connection: Connection) -> tuple[int, int]:
-    """Delete the rows that removed documents left, and content that no active document has (there is none unless
-    something went wrong). Returns how many of each."""
+    """Delete the rows that removed documents left, and content and vectors that belong to no active document (there
+    are none unless something went wrong). Returns how many documents and contents."""
     connection.execute("DELETE FROM documents WHERE NOT active")
-    documents = connection.changes()
-    connection.execute("DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)")
-    contents = connection.changes()
+    removed = connection.changes()
+    contents = documents.drop_orphans(connection)
+    for table in ("content_vectors", "embedding_errors"):
+        connection.execute(f"DELETE FROM {table} WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)")
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('optimize')")
-    return documents, contents
+    return removed, contents
 
 
 def compact(connection: Connection) -> None:

@@ -12,6 +12,9 @@ from gnod.errors import NewerDatabase
 
 TOKENIZER = "gnod-terms"
 
+# Who has seen none of so many changes of vectors loads them all again.
+KEPT_CHANGES = 50_000
+
 # The analyser has made terms already (gnod/analysis): SQLite's own tokenizer only cuts the stream at spaces.
 # Everything that is not a space is part of a term; characters above ASCII always are.
 _TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isalnum())
@@ -101,7 +104,62 @@ def m001_first_schema(connection: apsw.Connection) -> None:
     """)
 
 
-MIGRATIONS: list[Callable[[apsw.Connection], None]] = [m001_first_schema]
+def m002_vectors(connection: apsw.Connection) -> None:
+    # `content.title`: what the text says of itself; NULL: stored by a version that kept none, to be made anew.
+    # Triggers, so that no way of changing chunks or vectors can forget the rest. Ids are never used twice: whoever
+    # keeps a copy of the vectors knows them by their ids.
+    connection.execute(f"""
+        ALTER TABLE content ADD COLUMN title TEXT;
+        CREATE INDEX content_to_be_made_anew ON content (mirror_hash) WHERE title IS NULL;
+        UPDATE documents SET mtime_ns = -1;
+        CREATE INDEX chunks_by_embed_hash ON chunks (embed_hash);
+        CREATE TABLE embedding_models (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            uri TEXT NOT NULL UNIQUE,
+            dimensions INTEGER -- NULL until its first vector
+        ) STRICT;
+        ALTER TABLE collections ADD COLUMN served_by INTEGER REFERENCES embedding_models (id) ON DELETE SET NULL;
+        CREATE TABLE content_vectors (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
+            embed_hash TEXT NOT NULL,
+            embedding BLOB NOT NULL, -- float32, little-endian, of length 1
+            UNIQUE (embed_hash, model_id)
+        ) STRICT;
+        CREATE INDEX content_vectors_by_model ON content_vectors (model_id);
+        CREATE TABLE embedding_errors (
+            model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
+            embed_hash TEXT NOT NULL,
+            message TEXT NOT NULL,
+            PRIMARY KEY (embed_hash, model_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE vector_changes (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            model_id INTEGER NOT NULL,
+            vector_id INTEGER NOT NULL
+        ) STRICT;
+        CREATE TRIGGER chunk_left AFTER DELETE ON chunks
+        WHEN NOT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = OLD.embed_hash)
+        BEGIN
+            DELETE FROM content_vectors WHERE embed_hash = OLD.embed_hash;
+            DELETE FROM embedding_errors WHERE embed_hash = OLD.embed_hash;
+        END;
+        CREATE TRIGGER vector_came AFTER INSERT ON content_vectors
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id) VALUES (NEW.model_id, NEW.id);
+        END;
+        CREATE TRIGGER vector_left AFTER DELETE ON content_vectors
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id) VALUES (OLD.model_id, OLD.id);
+        END;
+        CREATE TRIGGER vector_changes_pruned AFTER INSERT ON vector_changes WHEN NEW.seq % 1024 = 0
+        BEGIN
+            DELETE FROM vector_changes WHERE seq <= NEW.seq - {KEPT_CHANGES};
+        END;
+    """)
+
+
+MIGRATIONS: list[Callable[[apsw.Connection], None]] = [m001_first_schema, m002_vectors]
 
 SCHEMA_VERSION = len(MIGRATIONS)
 

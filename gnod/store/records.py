@@ -18,7 +18,7 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True):
 
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
     """`markdown[start:end]` is the chunk; lines count from 1, `end_line` inclusive; `heading` is the path of
-    headings above it, joined by ` > `. `embed_hash` is the SHA-256 of title, heading path and text, which is
+    headings above it, joined by ` > `. `embed_hash` is the SHA-256 of own title, heading path and text, which is
     what will be embedded."""
 
     start: int
@@ -38,13 +38,15 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
-    """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob."""
+    """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
+    text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md)."""
 
     source_hash: str
     stat: FileStat | None
     mime: str
     converter: str
     title: str
+    own_title: str
     language: str | None
     metadata: dict[str, object]
     tags: list[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from itertools import pairwise
 
@@ -73,6 +74,52 @@ def test_passages_overlap_by_at_most_fifteen_percent() -> None:
     found = passages(text)
     overlaps = [a.end - b.start for a, b in pairwise(found)]
     assert all(0 < overlap <= 480 for overlap in overlaps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_headings", [False, True])
+def test_an_edit_changes_few_passages(has_headings: bool) -> None:
+    """Whatever the change of length. Measured over 300 edits of text without headings: 99 % change three or fewer."""
+    chance = random.Random(1)
+    paragraphs = _paragraphs(chance, has_headings)
+    before = _texts("\n\n".join(paragraphs))
+    assert len(before) >= 100
+    changed = []
+    for _ in range(150):
+        edited = list(paragraphs)
+        at = chance.randrange(len(edited))
+        if edited[at].startswith("#"):
+            continue  # the heading is part of what is embedded
+        new = " ".join(chance.choices(_VOCABULARY, k=chance.choice([1, 20, 100, 300])))
+        match chance.choice(["replace", "insert", "delete", "append"]):
+            case "replace":
+                edited[at] = new
+            case "insert":
+                edited.insert(at, new)
+            case "delete":
+                del edited[at]
+            case _:
+                edited[at] += " " + new
+        changed.append(len(_texts("\n\n".join(edited)) - before))
+    assert sum(n <= 3 for n in changed) >= 0.97 * len(changed)
+    assert max(changed) <= 6
+
+
+def _texts(text: str) -> set[tuple[str, str]]:
+    text = canonicalise(text)
+    return {(p.heading, text[p.start : p.end]) for p in passages(text)}
+
+
+_VOCABULARY = [f"{a}{b}{c}" for a in "bdklm" for b in "aeiou" for c in ("n", "st", "rk", "lo")]
+
+
+def _paragraphs(chance: random.Random, has_headings: bool) -> list[str]:
+    found: list[str] = []
+    while sum(map(len, found)) < 250_000:
+        words = chance.choices(_VOCABULARY, k=chance.randint(10, 150))
+        is_heading = has_headings and chance.random() < 0.1
+        found.append("## " + " ".join(words[:4]) if is_heading else " ".join(words).capitalize() + ".")
+    return found
 
 
 def test_heading_path_and_lines() -> None:

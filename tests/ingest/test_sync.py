@@ -17,6 +17,7 @@ from gnod.ingest.plan import compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.walk import Listing
+from gnod.store import documents
 from gnod.store.collections import Folder, mirror
 from gnod.store.documents import KnownFile
 from gnod.store.failures import FailedFile
@@ -159,6 +160,28 @@ async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_pa
         report = await sync()
         assert report.added + report.unchanged == 150
     assert len(small_index.search("zebra", limit=200)) == 150
+
+
+async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    write(root, **{f"old__n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(120)}, gone_md="# Gone\n")
+    async with syncing(small_index, root) as sync:
+        await sync()
+        assert small_index.embed("file:/m.gguf") == 121
+        before = small_index.rows("SELECT id, embed_hash FROM content_vectors ORDER BY id")[:121]
+        (root / "old").rename(root / "new")
+        (root / "gone.md").unlink()
+        assert counts(await sync()) == (120, 0, 0, 121, 0)
+        after = small_index.rows("SELECT id, embed_hash FROM content_vectors ORDER BY id")
+        assert len(after) == 120
+        assert set(after) < set(before)
+
+        # What a crash between leaves behind goes with the next change.
+        small_index.database.write(lambda c: documents.remove(c, 1, ["new/n1.md"], now=1.0, keep_content=True)).result()
+        (root / "new/n1.md").unlink()
+        (root / "new/n2.md").unlink()
+        await sync()
+        assert small_index.rows("SELECT count(*) FROM content_vectors") == [(118,)]
 
 
 STAT = FileStat(1, 1, 1)

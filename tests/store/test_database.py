@@ -86,12 +86,12 @@ def test_a_failed_migration_leaves_the_old_schema(tmp_path: Path, monkeypatch: p
     Database(path).close()
     before = schema(path)
 
-    def m002_breaks(connection: Connection) -> None:
+    def m999_breaks(connection: Connection) -> None:
         connection.execute("CREATE TABLE half (x)")
         raise apsw.FullError("disk full")
 
     # The list of migrations is data: a later version has one more.
-    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m002_breaks])
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m999_breaks])
     monkeypatch.setattr(migrations, "SCHEMA_VERSION", migrations.SCHEMA_VERSION + 1)
     with pytest.raises(StorageFailed, match="no space left"):
         Database(path)
@@ -113,9 +113,9 @@ def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     database = Database(tmp_path / "i.sqlite")
-    database.maintain(lambda c: c.execute("PRAGMA max_page_count = 60").get).result()
+    database.maintain(lambda c: c.execute("PRAGMA max_page_count = 80").get).result()
     with pytest.raises(StorageFailed, match="no space left"):
-        database.write(lambda c: c.execute("INSERT INTO content VALUES ('h', ?)", ("x" * 10_000_000,)).get).result()
+        database.write(lambda c: c.execute("INSERT INTO content VALUES ('h', ?, '')", ("x" * 10_000_000,)).get).result()
     database.write(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
     assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
     database.close()

@@ -1,0 +1,249 @@
+"""How long the nearest documents take, how right they are, and what memory they need. Prints figures; asserts nothing.
+
+    .venv/bin/python -m benchmarks.nearest [exact] [quantised]
+
+Vectors are made up: "like real ones" means clusters with a common mean and a spectrum that falls off, as embeddings
+have; "random" is the hardest case there is, where everything is equally far from everything.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import psutil
+
+from benchmarks.throwaway import percentile
+from gnod.pipeline.matrix import Floats
+from gnod.pipeline.nearest import Nearest
+from gnod.store import knn
+from gnod.store.database import Connection, Database
+from gnod.store.filters import Filters
+
+DIMENSIONS = 384
+LIMIT = 20
+QUERIES = 60
+BLOCK = 20_000
+CHUNKS_PER_DOCUMENT = 5
+URI = "file:/bench.gguf"
+
+Maker = Callable[[int], Floats]
+
+
+def exact() -> None:
+    """100,000 vectors, all in float32; filters; sqlite-vec's own scan beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(Path(folder, "i.sqlite"))
+        _fill(database, 100_000, like_real(1))
+        queries = like_real(2)(QUERIES)
+        nearest = _loaded(database, "100,000 x 384")
+        true = _true(like_real(1), 100_000, queries)
+        _product_alone(queries)
+        _measure(database, nearest, queries, "  exact, k 20", Filters(), true, "p95 <= 12 ms, recall 1.0")
+        _measure(database, nearest, queries, "  collection with 9 of 10 documents", Filters(collections=("large",)))
+        _measure(database, nearest, queries, "  collection with 1 of 100 documents", Filters(collections=("small",)))
+        _measure(database, nearest, queries, "  collection with 20 documents", Filters(collections=("tiny",)))
+        on_disk = Nearest(limit_bytes=0)
+        _measure(database, on_disk, queries[:20], "  sqlite-vec's scan", Filters(), true)
+        _changes(database, nearest)
+        database.close()
+
+
+def quantised() -> None:
+    """1,000,000 vectors, int8 in memory."""
+    for name, maker in (("like real ones", like_real), ("random", at_random)):
+        with tempfile.TemporaryDirectory() as folder:
+            database = Database(Path(folder, "i.sqlite"), use_knn=False)
+            _fill(database, 1_000_000, maker(1))
+            queries = maker(2)(QUERIES)
+            nearest = _loaded(database, f"1,000,000 x 384, {name}", "<= 1 GB more")
+            true = _true(maker(1), 1_000_000, queries)
+            _measure(database, nearest, queries, "  quantised, k 20", Filters(), true, "p95 <= 80 ms, recall >= .99")
+            _measure(database, nearest, queries, "  collection with 20 documents", Filters(collections=("tiny",)))
+            database.close()
+
+
+def like_real(seed: int) -> Maker:
+    shape = np.random.default_rng(0)
+    spectrum = np.arange(1, DIMENSIONS + 1) ** -0.6
+    rotation = np.linalg.qr(shape.standard_normal((DIMENSIONS, DIMENSIONS)))[0].astype(np.float32)
+    spread = np.asarray(spectrum / np.linalg.norm(spectrum), np.float32)
+    centres = (shape.standard_normal((5000, DIMENSIONS), dtype=np.float32) * spread) @ rotation
+    mean = shape.standard_normal(DIMENSIONS).astype(np.float32)
+    mean *= 2 / np.linalg.norm(mean)
+    chance = np.random.default_rng(seed)
+
+    def make(count: int) -> Floats:
+        noise = (chance.standard_normal((count, DIMENSIONS), dtype=np.float32) * (0.8 * spread)) @ rotation
+        return _unit((centres[chance.integers(0, len(centres), count)] + noise + mean).astype(np.float32))
+
+    return make
+
+
+def at_random(seed: int) -> Maker:
+    chance = np.random.default_rng(seed)
+    return lambda count: _unit(chance.standard_normal((count, DIMENSIONS), dtype=np.float32))
+
+
+def _unit(vectors: Floats) -> Floats:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+def _blocks(maker: Maker, count: int) -> Iterator[tuple[int, Floats]]:
+    for low in range(0, count, BLOCK):
+        yield low, maker(BLOCK)
+
+
+def _fill(database: Database, count: int, maker: Maker) -> None:
+    """Write documents of five chunks each straight into the tables: their text is of no interest here."""
+    documents = count // CHUNKS_PER_DOCUMENT
+
+    def prepare(connection: Connection) -> None:
+        for name in ("large", "medium", "small", "tiny"):
+            connection.execute("INSERT INTO collections (name, path) VALUES (?1, ?1)", (name,))
+        connection.execute("INSERT INTO embedding_models (uri, dimensions) VALUES (?, ?)", (URI, DIMENSIONS))
+        knn.add_model(connection, 1, URI, DIMENSIONS)
+        numbers = "WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
+        connection.execute(f"{numbers} INSERT INTO content SELECT 'm' || x, '', '' FROM n", (documents,))
+        connection.execute(
+            f"{numbers} INSERT INTO documents SELECT x, CASE WHEN x <= 20 THEN 4 WHEN x % 100 = 0 THEN 3"
+            " WHEN x % 10 = 0 THEN 2 ELSE 1 END, x, '#' || x, x, 1, 1, 1, 'm' || x, 'title', 'text/markdown', 'm',"
+            " 'en', NULL, NULL, 0, '{}', '[]', 1, 0, NULL FROM n",
+            (documents,),
+        )
+        connection.execute(
+            f"{numbers} INSERT INTO chunks SELECT 'm' || ((x + 4) / 5), x % 5, 0, 1, 1, 1, '', 'h' || x FROM n",
+            (count,),
+        )
+
+    database.write(prepare).result()
+    for low, vectors in _blocks(maker, count):
+        rows = [(f"h{low + i + 1}", vector.tobytes()) for i, vector in enumerate(vectors)]
+        database.write(
+            lambda c, rows=rows: c.executemany(  # type: ignore[misc]
+                "INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, ?, ?)", rows
+            )
+        ).result()
+
+
+def _loaded(database: Database, name: str, target: str = "") -> Nearest:
+    nearest = Nearest()
+    process = psutil.Process()
+    before = process.memory_info().rss
+    peak_before = _peak()
+    started = time.perf_counter()
+    database.read(lambda c: nearest.load(c, URI)).result()
+    took = time.perf_counter() - started
+    grown = (process.memory_info().rss - before) / 1e6
+    peak = max(_peak() - max(peak_before, before), 0) / 1e6
+    figure = (
+        f"{took:.1f} s, {grown:.0f} MB more (peak {max(peak, grown):.0f}), rows {nearest.memory_bytes() / 1e6:.0f} MB"
+    )
+    _row(f"{name}: loading", figure, target)
+    return nearest
+
+
+def _peak() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _true(maker: Maker, count: int, queries: Floats) -> list[set[int]]:
+    """Return the ids of the best LIMIT documents of each query, by brute force."""
+    best = np.full((len(queries), 0), 0.0, np.float32)
+    owners = np.full((len(queries), 0), 0, np.int64)
+    for low, vectors in _blocks(maker, count):
+        cosines = queries @ vectors.T
+        chosen = np.argpartition(cosines, -200, axis=1)[:, -200:]
+        best = np.concatenate([best, np.take_along_axis(cosines, chosen, 1)], axis=1)
+        owners = np.concatenate([owners, (low + chosen) // CHUNKS_PER_DOCUMENT + 1], axis=1)
+        keep = np.argsort(-best, axis=1)[:, :200]
+        best, owners = np.take_along_axis(best, keep, 1), np.take_along_axis(owners, keep, 1)
+    return [set(list(dict.fromkeys(row.tolist()))[:LIMIT]) for row in owners]
+
+
+def _measure(
+    database: Database,
+    nearest: Nearest,
+    queries: Floats,
+    name: str,
+    filters: Filters,
+    true: list[set[int]] | None = None,
+    target: str = "",
+) -> None:
+    took, right = [], 0
+    for number, query in enumerate([queries[0], *queries]):
+        started = time.perf_counter()
+        found = database.read(
+            lambda c, query=query: nearest.search(c, URI, query, filters, limit=LIMIT)  # type: ignore[misc]
+        ).result()
+        if number == 0:
+            continue  # the first one warms the caches
+        took.append((time.perf_counter() - started) * 1000)
+        if true is not None:
+            right += len({near.document_id for near in found} & true[number - 1])
+    figure = f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}"
+    if true is not None:
+        figure += f", recall {right / LIMIT / len(queries):.4f}"
+    _row(name, figure, target)
+
+
+def _product_alone(queries: Floats) -> None:
+    """What the machine can do at this moment: the rest is ours."""
+    rows = at_random(3)(100_000)
+    took = []
+    for query in queries:
+        started = time.perf_counter()
+        rows @ query
+        took.append((time.perf_counter() - started) * 1000)
+    _row(
+        "  one matrix product alone, in the same run",
+        f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}",
+        "",
+    )
+
+
+def _changes(database: Database, nearest: Nearest) -> None:
+    """An edit of ten chunks, and the search after it."""
+    took, search = [], []
+    for round_ in range(20):
+        vectors = at_random(round_)(10)
+
+        def edit(connection: Connection, low: int = round_ * 10 + 1, vectors: Floats = vectors) -> None:
+            connection.execute("DELETE FROM content_vectors WHERE id BETWEEN ? AND ?", (low, low + 9))
+            connection.executemany(
+                "INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, ?, ?)",
+                [(f"h{low + i}", vector.tobytes()) for i, vector in enumerate(vectors)],
+            )
+
+        started = time.perf_counter()
+        database.write(edit).result()
+        took.append((time.perf_counter() - started) * 1000)
+        started = time.perf_counter()
+        database.read(lambda c: nearest.load(c, URI)).result()
+        search.append((time.perf_counter() - started) * 1000)
+    _row("  ten vectors changed: storing, with sqlite-vec's table", f"median {median(took):.1f} ms", "")
+    _row("  ten vectors changed: getting into step", f"median {median(search):.2f} ms", "")
+
+
+def _row(what: str, figure: str, target: str) -> None:
+    print(f"{what:55}  {figure:60}  {target}", flush=True)
+
+
+def main() -> None:
+    parts: dict[str, Callable[[], None]] = {"exact": exact, "quantised": quantised}
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    for name in sys.argv[1:] or list(parts):
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""From ranked vectors to ranked documents: deeper and deeper, until there are enough that pass the filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.pipeline.matrix import FLOAT_NOISE, Floats, Ids, Matrix
+from gnod.store import knn, vector_rows
+from gnod.store.database import Connection
+from gnod.store.filters import Filters
+
+_MIN_DEPTH = 64
+_DEEPER = 4
+# So deep, most filters have let enough through. Where they let through few of what was seen, it is cheaper to ask which
+# vectors they let through at all.
+_FILTER_DEPTH = 256
+_FEW = 0.2
+# What is as near as the last document found, within the error of quantised vectors, is looked at, down to here.
+_MAX_DEPTH = 4096
+_STREAMED_ROWS = 4096
+
+Cosines = NDArray[np.float64]
+
+
+class Near(NamedTuple):
+    """A document and its best chunk. `similarity` is 1 - cosine distance / 2, in [0, 1]."""
+
+    document_id: int
+    similarity: float
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    heading: str
+
+
+class Top(NamedTuple):
+    """The best vectors with their true cosines; no other has a cosine above `below` (-inf: there is no other)."""
+
+    ids: Ids
+    cosines: Cosines
+    below: float
+
+
+class Ranking(Protocol):
+    """Vectors in the order of their cosine with a query."""
+
+    def top(self, depth: int) -> Top: ...
+
+    def among(self, ids: Ids) -> Ranking: ...
+
+
+class Scored:
+    """Vectors whose cosines are known within `margin`; the best are computed again from the database."""
+
+    def __init__(
+        self, connection: Connection, model_id: int, query: Floats, ids: Ids, cosines: Floats, margin: float
+    ) -> None:
+        self._connection = connection
+        self._model_id = model_id
+        self._query = query
+        self._ids = ids
+        self._cosines = cosines
+        self._margin = margin
+
+    def top(self, depth: int) -> Top:
+        rows, floor = _best(self._cosines, depth)
+        ids, vectors = vector_rows.by_ids(self._connection, self._model_id, self._ids[rows].tolist())
+        return Top(ids, _exact(vectors, self._query), floor + self._margin)
+
+    def among(self, ids: Ids) -> Ranking:
+        kept = np.isin(self._ids, ids)
+        return Scored(self._connection, self._model_id, self._query, self._ids[kept], self._cosines[kept], self._margin)
+
+
+class OnDisk:
+    """The sqlite-vec table of a model: reads all of it each time."""
+
+    def __init__(self, connection: Connection, uri: str, query: Floats, among: Sequence[int] | None = None) -> None:
+        self._connection = connection
+        self._uri = uri
+        self._query = query
+        self._among = among
+
+    def top(self, depth: int) -> Top:
+        depth = min(depth, knn.MAX_NEIGHBOURS)
+        found = knn.search(self._connection, self._uri, self._query.tobytes(), depth, self._among)
+        ids = np.fromiter((n.vector_id for n in found), np.int64, len(found))
+        cosines = np.fromiter((n.cosine for n in found), np.float64, len(found))
+        # sqlite-vec has no more to give: what is deeper is not found.
+        is_end = len(found) < depth or depth == knn.MAX_NEIGHBOURS
+        return Top(ids, cosines, -np.inf if is_end else float(cosines[-1]) + FLOAT_NOISE)
+
+    def among(self, ids: Ids) -> Ranking:
+        return OnDisk(self._connection, self._uri, self._query, ids.tolist())
+
+
+def resident(connection: Connection, model_id: int, matrix: Matrix, query: Floats) -> Ranking:
+    """Rank the rows of a matrix. It may change afterwards."""
+    return Scored(connection, model_id, query, matrix.ids(), matrix.cosines(query), matrix.margin(query))
+
+
+def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
+    """Rank vectors that are read from the database and not kept."""
+    parts = [
+        (ids, np.asarray(vectors @ query, np.float32))
+        for ids, vectors in vector_rows.blocks(connection, model_id, _STREAMED_ROWS)
+    ]
+    ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
+    cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
+    return Scored(connection, model_id, query, ids, cosines, FLOAT_NOISE)
+
+
+def documents(
+    connection: Connection,
+    ranking: Ranking,
+    model_id: int,
+    filters: Filters,
+    limit: int,
+    exclude_mirror: str | None = None,
+) -> list[Near]:
+    """Return the best `limit` documents that pass the filters; ties by document id."""
+    where, bound = filters.condition()
+    if exclude_mirror is not None:
+        where, bound = f"{where} AND d.mirror_hash <> ?", (*bound, exclude_mirror)
+    found: dict[int, Near] = {}
+    seen: set[int] = set()
+    passing = 0
+    is_narrowed = False
+    depth = max(_MIN_DEPTH, _DEEPER * limit)
+    while True:
+        top = ranking.top(depth)
+        similarities = dict(zip(top.ids.tolist(), ((1 + top.cosines) / 2).clip(0, 1).tolist(), strict=True))
+        new = [vector_id for vector_id in similarities if vector_id not in seen]
+        passing += _collect(connection, new, similarities, where, bound, found)
+        seen.update(new)
+        best = sorted(found.values(), key=lambda near: (-near.similarity, near.document_id))[:limit]
+        is_full = len(best) == limit
+        if np.isneginf(top.below) or (is_full and (best[-1].similarity > (1 + top.below) / 2 or depth >= _MAX_DEPTH)):
+            return best
+        if not is_narrowed and depth >= _FILTER_DEPTH and passing < _FEW * len(seen):
+            ranking, is_narrowed = ranking.among(_let_through(connection, model_id, where, bound)), True
+        else:
+            depth *= _DEEPER
+
+
+def _collect(
+    connection: Connection,
+    ids: list[int],
+    similarities: dict[int, float],
+    where: str,
+    bound: tuple[object, ...],
+    found: dict[int, Near],
+) -> int:
+    """Put the documents of vectors into `found`, each with its best chunk (of equals the first). Returns how many
+    vectors belong to a document that passes."""
+    rows = connection.execute(
+        "SELECT v.id, d.id, k.start, k.end, k.start_line, k.end_line, k.heading FROM json_each(?) wanted"
+        " CROSS JOIN content_vectors v ON v.id = wanted.value"
+        " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
+        f" CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash WHERE {where}",
+        (msgspec.json.encode(ids).decode(), *bound),
+    )
+    passed = set()
+    for vector_id, document_id, *chunk in rows:
+        near = Near(document_id, similarities[vector_id], *chunk)
+        before = found.get(document_id)
+        if before is None or (-near.similarity, near.start) < (-before.similarity, before.start):
+            found[document_id] = near
+        passed.add(vector_id)
+    return len(passed)
+
+
+def _let_through(connection: Connection, model_id: int, where: str, bound: tuple[object, ...]) -> Ids:
+    """Return the vectors that belong to a document that passes."""
+    rows = connection.execute(
+        "SELECT DISTINCT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+        f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {where}",
+        (model_id, *bound),
+    )
+    return np.asarray([vector_id for (vector_id,) in rows], np.int64)
+
+
+def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:
+    """Return the rows of the best `depth` and of all that equal the last, and what no other row is above."""
+    if depth >= len(cosines):
+        return np.flatnonzero(cosines > -np.inf), -np.inf
+    floor = float(np.partition(cosines, -depth)[-depth])
+    if floor == -np.inf:
+        return np.flatnonzero(cosines > -np.inf), -np.inf
+    return np.flatnonzero(cosines >= floor), floor
+
+
+def _exact(vectors: Floats, query: Floats) -> Cosines:
+    """Add up each row by itself: equal vectors get equal cosines, wherever they lie. BLAS does not promise that."""
+    return (vectors.astype(np.float64) * query).sum(axis=1) if len(vectors) else np.empty(0)

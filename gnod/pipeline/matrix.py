@@ -1,0 +1,190 @@
+"""Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Knows no database.
+
+Rows lie in segments, so that growing copies nothing. Exact: float32, one matrix-vector product a segment. Quantised:
+int8 with a scale for each row, a quarter of the memory; its cosines are off by at most
+`margin`, as good as always, so that the best of them must be computed again from the vectors themselves.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import numkong  # type: ignore[import-not-found, import-untyped, unused-ignore]
+except ImportError:  # slower, and the same to the last bit
+    numkong = None
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+SEGMENT_ROWS = 65_536
+_INT8_MAX = 127
+# Rows of int8 that are turned into float32 at a time where numkong is missing: they fit into the processor's cache.
+_BLOCK_ROWS = 1024
+# A removed row costs a comparison until so large a share is gone.
+_COMPACT_ABOVE = 0.2
+_MIN_DEAD = 1024
+# What float32 sums of a few hundred products are off by, at most.
+FLOAT_NOISE = 2e-6
+# Errors of rounding are spread evenly over a step of the scale; their sum is normal. In standard deviations:
+_ROUNDING_SIGMAS = 6.0
+
+
+class Matrix:
+    """Rows are vectors of length 1, with ascending ids. Not safe for several threads."""
+
+    def __init__(self, dimensions: int, *, quantised: bool = False) -> None:
+        self.dimensions = dimensions
+        self.is_quantised = quantised
+        self._segments: list[_Segment] = []
+        self._rows = 0
+        self._ids: Ids = np.empty(0, np.int64)
+        self._dead: set[int] = set()
+        self._squared_scales = 0.0
+
+    def __len__(self) -> int:
+        return self._rows - len(self._dead)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return what the rows take, without what is reserved and not touched yet."""
+        row = self.dimensions + 4 if self.is_quantised else 4 * self.dimensions
+        return self._rows * row + self._ids.nbytes
+
+    @property
+    def last_id(self) -> int:
+        """Return the highest id ever added since the last compaction; 0 when there is none."""
+        return int(self._ids[self._rows - 1]) if self._rows else 0
+
+    def margin(self, query: Floats) -> float:
+        """Return how far `cosines(query)` may be from the true ones."""
+        if not self.is_quantised or not self._rows:
+            return FLOAT_NOISE
+        squared_steps = self._squared_scales / self._rows + _scale_of(query) ** 2
+        return FLOAT_NOISE + _ROUNDING_SIGMAS * sqrt(squared_steps / 12)
+
+    def add(self, ids: Ids, vectors: Floats) -> None:
+        """Append rows. The ids ascend, and are larger than all before."""
+        if self._rows + len(ids) > len(self._ids):
+            grown = np.empty(max(self._rows + len(ids), self._rows * 9 // 8), np.int64)
+            grown[: self._rows] = self._ids[: self._rows]
+            self._ids = grown
+        self._ids[self._rows : self._rows + len(ids)] = ids
+        done = 0
+        while done < len(ids):
+            at = self._rows % SEGMENT_ROWS
+            if at == 0:
+                self._segments.append(_Segment(self.dimensions, self.is_quantised))
+            count = min(SEGMENT_ROWS - at, len(ids) - done)
+            self._squared_scales += self._segments[-1].fill(at, vectors[done : done + count])
+            self._rows += count
+            done += count
+
+    def remove(self, ids: Ids) -> None:
+        """Forget rows; ids that are not there do not matter."""
+        self._dead.update(int(row) for row in self.rows_of(ids))
+        if len(self._dead) > max(_MIN_DEAD, _COMPACT_ABOVE * self._rows):
+            self._compact()
+
+    def rows_of(self, ids: Ids) -> Ids:
+        """Return the rows of those ids that are there, ascending."""
+        known = self._ids[: self._rows]
+        places = np.searchsorted(known, ids)
+        places = places[places < self._rows]
+        rows = np.unique(places[np.isin(known[places], ids)])
+        return rows[~np.isin(rows, self._dead_rows())] if self._dead else rows
+
+    def ids(self) -> Ids:
+        """Return the ids of all rows, removed ones too. Later changes do not show in it."""
+        return self._ids[: self._rows]
+
+    def cosines(self, query: Floats) -> Floats:
+        """Return the cosine of each row with a query of length 1, within `margin`; of removed rows -inf."""
+        found = np.empty(self._rows, np.float32)
+        for number, segment in enumerate(self._segments):
+            low = number * SEGMENT_ROWS
+            segment.cosines(query, found[low : low + SEGMENT_ROWS])
+        found[self._dead_rows()] = -np.inf
+        return found
+
+    def vectors(self, rows: Ids) -> Floats:
+        """Return the vectors of rows, which ascend; quantised ones are not exact."""
+        edges = np.searchsorted(rows, np.arange(len(self._segments) + 1) * SEGMENT_ROWS)
+        parts = [
+            segment.vectors(rows[edges[number] : edges[number + 1]] - number * SEGMENT_ROWS)
+            for number, segment in enumerate(self._segments)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.float32)
+
+    def _dead_rows(self) -> Ids:
+        return np.fromiter(sorted(self._dead), np.int64, len(self._dead))
+
+    def _compact(self) -> None:
+        """Move the rows together, a segment at a time. What was returned before stays as it is."""
+        keep = np.ones(self._rows, bool)
+        keep[self._dead_rows()] = False
+        compact = Matrix(self.dimensions, quantised=self.is_quantised)
+        for number in range(len(self._segments)):
+            low = number * SEGMENT_ROWS
+            chosen = np.flatnonzero(keep[low : low + SEGMENT_ROWS])
+            for part in np.array_split(chosen, 1 + len(chosen) // _BLOCK_ROWS):
+                compact.add(self._ids[low + part], self._segments[number].vectors(part))
+            self._segments[number] = _NOTHING
+        self._segments, self._rows, self._ids = compact._segments, compact._rows, compact._ids
+        self._dead, self._squared_scales = set(), compact._squared_scales
+
+
+class _Segment:
+    """SEGMENT_ROWS rows, reserved at once; memory is taken as they fill."""
+
+    def __init__(self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS) -> None:
+        kind = np.int8 if quantised else np.float32
+        self._values: NDArray[np.number] = np.empty((rows, dimensions), kind)
+        self._scales = np.empty(rows, np.float32) if quantised else None
+
+    def fill(self, at: int, vectors: Floats) -> float:
+        """Write rows. Returns the sum of their squared scales."""
+        until = at + len(vectors)
+        if self._scales is None:
+            self._values[at:until] = vectors
+            return 0.0
+        scales = np.maximum(np.abs(vectors).max(axis=1), np.float32(1e-12)) / _INT8_MAX
+        self._scales[at:until] = scales
+        self._values[at:until] = np.rint(vectors / scales[:, None])
+        return float(np.square(scales, dtype=np.float64).sum())
+
+    def vectors(self, rows: Ids) -> Floats:
+        values = self._values[rows].astype(np.float32)
+        return values if self._scales is None else values * self._scales[rows, None]
+
+    def cosines(self, query: Floats, into: Floats) -> None:
+        if self._scales is None:
+            np.dot(self._values[: len(into)], query, out=into)
+            return
+        scale = _scale_of(query)
+        _products(self._values[: len(into)], np.rint(query / scale).astype(np.int8), into)
+        into *= self._scales[: len(into)]
+        into *= np.float32(scale)
+
+
+def _scale_of(query: Floats) -> float:
+    return float(np.abs(query).max()) / _INT8_MAX or 1.0
+
+
+_NOTHING = _Segment(0, False, 0)
+
+
+def _products(rows: NDArray[np.number], query: NDArray[np.int8], into: Floats) -> None:
+    """Multiply int8 rows by an int8 vector."""
+    if numkong is not None:
+        into[:] = np.asarray(numkong.cdist(query[None, :], rows, metric="dot"))[0]
+        return
+    values = query.astype(np.float32)
+    block = np.empty((min(_BLOCK_ROWS, len(rows)), rows.shape[1]), np.float32)
+    for low in range(0, len(rows), _BLOCK_ROWS):
+        part = rows[low : low + _BLOCK_ROWS]
+        np.copyto(block[: len(part)], part, casting="unsafe")
+        np.dot(block[: len(part)], values, out=into[low : low + len(part)])

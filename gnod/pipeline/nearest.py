@@ -1,0 +1,148 @@
+"""The documents nearest to a vector: the vectors of each model in memory, in step with the database.
+
+Depends on the store; knows no models, no queries and no wire. All similarities are computed first and the filters look
+at the best, so that a filter never costs a document: what passes it is found wherever it ranks.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from gnod.pipeline import candidates
+from gnod.pipeline.candidates import Near, Ranking
+from gnod.pipeline.matrix import Floats, Matrix
+from gnod.store import knn, vector_rows
+from gnod.store.database import Connection
+from gnod.store.filters import Filters
+from gnod.store.vector_rows import Model
+
+__all__ = ["Near", "Nearest"]
+
+_MB = 1024 * 1024
+# 170,000 x 384: one product over them takes about 15 ms on two cores.
+EXACT_BYTES = 256 * _MB
+LIMIT_BYTES = 1024 * _MB
+_LOAD_ROWS = 4096
+# A matrix changes its kind only well past the size where another would be made.
+_HYSTERESIS = 1.25
+
+
+class _Resident(NamedTuple):
+    """`seq`: the last change that is in the matrix."""
+
+    matrix: Matrix
+    seq: int
+
+
+class Nearest:
+    """The vectors of models, each loaded when it is first searched (or by `load`).
+
+    Up to `exact_bytes` of float32 a model is kept as it is, above that as int8, and what would take more than
+    `limit_bytes` in all is searched on disk, which is slow. For the reader threads of one database.
+    """
+
+    def __init__(self, *, exact_bytes: int = EXACT_BYTES, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._exact_bytes = exact_bytes
+        self._limit_bytes = limit_bytes
+        self._resident: dict[int, _Resident] = {}
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        connection: Connection,
+        uri: str,
+        query: Floats,
+        filters: Filters,
+        *,
+        limit: int,
+        exclude_mirror: str | None = None,
+    ) -> list[Near]:
+        """Return the best `limit` documents that pass the filters, by their best chunk; ties by document id.
+
+        It is not asked which model serves a collection: the filters have to say which collections are meant. A model
+        without vectors finds nothing. Documents with the content `exclude_mirror` are left out.
+        """
+        model = vector_rows.model(connection, uri)
+        length = float(np.linalg.norm(query))
+        if model is None or model.dimensions is None or len(query) != model.dimensions or not length or limit < 1:
+            return []
+        query = np.ascontiguousarray(query / length, np.float32)
+        return candidates.documents(
+            connection, self._rank(connection, model, query), model.id, filters, limit, exclude_mirror
+        )
+
+    def load(self, connection: Connection, uri: str) -> None:
+        """Bring the vectors of a model into memory, or into step, so that no search has to wait for it."""
+        model = vector_rows.model(connection, uri)
+        if model is not None and model.dimensions is not None:
+            with self._lock:
+                self._current(connection, model)
+
+    def memory_bytes(self) -> int:
+        return sum(resident.matrix.memory_bytes for resident in list(self._resident.values()))
+
+    def _rank(self, connection: Connection, model: Model, query: Floats) -> Ranking:
+        # One at a time: a product has all cores to itself, and nobody changes the matrix meanwhile.
+        with self._lock:
+            matrix = self._current(connection, model)
+            if matrix is not None:
+                return candidates.resident(connection, model.id, matrix, query)
+        if knn.has_table(connection, model.uri):
+            return candidates.OnDisk(connection, model.uri, query)
+        return candidates.streamed(connection, model.id, query)
+
+    def _current(self, connection: Connection, model: Model) -> Matrix | None:
+        """Return the matrix as the connection's snapshot has it, or a later one has; None if it would be too large.
+
+        A search in an older snapshot may miss what left since, and never finds what it cannot see.
+        """
+        self._forget_dropped(connection)
+        resident = self._resident.get(model.id)
+        if resident is not None:
+            changes = vector_rows.changes_since(connection, model.id, resident.seq)
+            if changes.ids is not None and self._apply(connection, model, resident.matrix, changes.ids):
+                self._resident[model.id] = resident._replace(seq=changes.seq)
+                return resident.matrix
+            del self._resident[model.id], resident
+        matrix = self._loaded(connection, model)
+        if matrix is not None:
+            self._resident[model.id] = _Resident(matrix, vector_rows.last_change(connection))
+        return matrix
+
+    def _apply(self, connection: Connection, model: Model, matrix: Matrix, changed: list[int]) -> bool:
+        """Bring a matrix into step. Returns False when it must be loaded anew."""
+        if not changed:
+            return True
+        ids, vectors = vector_rows.by_ids(connection, model.id, changed)
+        gone = np.setdiff1d(np.asarray(changed, np.int64), ids)
+        matrix.remove(gone)
+        matrix.add(ids, vectors)
+        return self._fits(matrix)
+
+    def _fits(self, matrix: Matrix) -> bool:
+        exact_bytes = 4 * matrix.dimensions * len(matrix)
+        if self.memory_bytes() > self._limit_bytes * _HYSTERESIS:
+            return False
+        if matrix.is_quantised:
+            return exact_bytes * _HYSTERESIS > self._exact_bytes
+        return exact_bytes < self._exact_bytes * _HYSTERESIS
+
+    def _loaded(self, connection: Connection, model: Model) -> Matrix | None:
+        assert model.dimensions is not None
+        exact_bytes = 4 * model.dimensions * vector_rows.count(connection, model.id)
+        quantised = exact_bytes > self._exact_bytes
+        if self.memory_bytes() + exact_bytes // (4 if quantised else 1) > self._limit_bytes:
+            return None
+        matrix = Matrix(model.dimensions, quantised=quantised)
+        for ids, vectors in vector_rows.blocks(connection, model.id, _LOAD_ROWS):
+            matrix.add(ids, vectors)
+        return matrix
+
+    def _forget_dropped(self, connection: Connection) -> None:
+        if len(self._resident) > 1:
+            known = {model.id for model in vector_rows.models(connection)}
+            for model_id in self._resident.keys() - known:
+                del self._resident[model_id]

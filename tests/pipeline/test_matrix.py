@@ -1,0 +1,86 @@
+"""Rows in memory: what is added can be found, what is removed cannot, exact and quantised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.pipeline import matrix as matrix_module
+from gnod.pipeline.matrix import SEGMENT_ROWS, Floats, Matrix
+
+
+def unit_vectors(count: int, dimensions: int = 16, seed: int = 0) -> Floats:
+    found = np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.lists(st.integers(1, 120), max_size=30)), max_size=8), st.booleans())
+def test_any_sequence_of_changes(steps: list[tuple[int, list[int]]], quantised: bool) -> None:
+    matrix = Matrix(16, quantised=quantised)
+    vectors = unit_vectors(400)
+    expected: set[int] = set()
+    next_id = 1
+    for added, removed in steps:
+        new = np.arange(next_id, next_id + added)
+        matrix.add(new, vectors[new])
+        next_id += added
+        expected |= set(new.tolist())
+        matrix.remove(np.asarray(removed, np.int64))
+        expected -= set(removed)
+        if len(removed) > 20:
+            matrix._compact()
+        assert len(matrix) == len(expected)
+        cosines = matrix.cosines(vectors[0])
+        there = cosines > -np.inf
+        assert set(matrix.ids()[there].tolist()) == expected
+        true = vectors[matrix.ids()[there]] @ vectors[0]
+        assert np.allclose(cosines[there], true, atol=matrix.margin(vectors[0]))
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+def test_several_segments_and_a_compaction(quantised: bool) -> None:
+    count = SEGMENT_ROWS + 5000
+    vectors = unit_vectors(count)
+    matrix = Matrix(16, quantised=quantised)
+    for low in range(0, count, 7000):
+        matrix.add(np.arange(low, min(low + 7000, count)) + 1, vectors[low : low + 7000])
+    before = matrix.memory_bytes
+    matrix.remove(np.arange(1, count // 2))
+    assert len(matrix) == count - count // 2 + 1
+    assert matrix.memory_bytes < 0.6 * before
+    true = vectors[matrix.ids() - 1] @ vectors[3]
+    assert np.allclose(matrix.cosines(vectors[3]), true, atol=matrix.margin(vectors[3]))
+    assert matrix.last_id == count
+
+
+def test_what_was_returned_does_not_change_later() -> None:
+    vectors = unit_vectors(3000)
+    matrix = Matrix(16)
+    matrix.add(np.arange(2000), vectors[:2000])
+    ids = matrix.ids()
+    matrix.add(np.arange(2000, 3000), vectors[2000:])
+    matrix.remove(np.arange(1500))
+    assert np.array_equal(ids, np.arange(2000))
+
+
+def test_products_of_int8_are_exact_with_and_without_numkong(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-127, 128, (5000, 384), dtype=np.int8)
+    query = rng.integers(-127, 128, 384, dtype=np.int8)
+    true = rows.astype(np.int64) @ query.astype(np.int64)
+    found = np.empty(5000, np.float32)
+    matrix_module._products(rows, query, found)
+    assert np.array_equal(found, true)
+    # The package is optional: this is what happens where it is not installed.
+    monkeypatch.setattr(matrix_module, "numkong", None)
+    matrix_module._products(rows, query, found)
+    assert np.array_equal(found, true)
+
+
+def test_an_empty_matrix() -> None:
+    matrix = Matrix(4, quantised=True)
+    assert len(matrix.cosines(unit_vectors(1, 4)[0])) == 0
+    matrix.remove(np.asarray([1, 2]))
+    assert (len(matrix), matrix.last_id, matrix.memory_bytes) == (0, 0, 0)

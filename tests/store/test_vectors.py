@@ -1,0 +1,287 @@
+"""Vectors by content: stored once, kept as long as their text is there, gone with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from gnod.errors import InferenceFailed, ModelRejected
+from gnod.store import collections, documents, knn, maintenance, migrations, vector_rows, vectors
+from gnod.store.database import APPLICATION_ID, Connection, Database
+from tests.small_index import SmallIndex, prepared, vector_of
+
+URI = "file:/models/one.gguf"
+OTHER = "file:/models/two.gguf"
+LONG = "# Long\n\n" + "".join(f"## Part {i}\n\n{'words that fill it. ' * 100}\n\n" for i in range(12))
+
+
+@pytest.fixture
+def index(small_index: SmallIndex) -> Iterator[SmallIndex]:
+    yield small_index
+    assert_consistent(small_index)
+
+
+def assert_consistent(index: SmallIndex) -> None:
+    """What must hold after every transaction."""
+
+    def work(connection: Connection) -> None:
+        stray = "FROM content_vectors WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)"
+        assert connection.execute(f"SELECT count(*) {stray}").get == 0
+        for model in vector_rows.models(connection):
+            ours = {i for (i,) in connection.execute("SELECT id FROM content_vectors WHERE model_id = ?", (model.id,))}
+            if model.dimensions is not None:
+                assert knn.ids(connection, model.uri) == ours
+
+    index.database.read(work).result()
+
+
+def count(index: SmallIndex, table: str = "content_vectors") -> object:
+    return index.rows(f"SELECT count(*) FROM {table}")[0][0]
+
+
+def ids(index: SmallIndex) -> dict[object, object]:
+    return {embed_hash: number for embed_hash, number in index.rows("SELECT embed_hash, id FROM content_vectors")}  # noqa: C416
+
+
+def test_what_is_embedded_is_the_own_title_the_headings_and_the_text(index: SmallIndex) -> None:
+    index.add({"a.md": "# Zebra\n\n## Stripes\n\ntext\n"}, title="Something else")
+    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    assert chunk[1:] == ("Zebra", "Zebra", "# Zebra\n\n## Stripes\n\ntext")
+    assert index.embed(URI) == 1
+    assert index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result() == []
+    assert index.database.read(lambda c: vectors.count_pending(c, OTHER, ["notes"])).result() == 1
+
+
+def test_documents_of_one_text_are_embedded_once(index: SmallIndex) -> None:
+    index.add({"a.md": "# Same\n", "b.md": "# Same\n"}, collection="one")
+    index.add({"c.md": "# Same\n"}, collection="two")
+    assert index.embed(URI, "one", "two") == 1
+    index.remove("a.md", "b.md", collection="one")
+    assert count(index) == 1
+    index.remove("c.md", collection="two")
+    assert count(index) == 0
+
+
+def test_only_chunks_of_these_collections_are_pending(index: SmallIndex) -> None:
+    index.add({"a.md": "one"}, collection="one")
+    index.add({"b.md": "two"}, collection="two")
+    assert [c.text for c in index.database.read(lambda c: vectors.pending(c, URI, ["two"], 10)).result()] == ["two"]
+    assert index.database.read(lambda c: vectors.pending(c, URI, [], 10)).result() == []
+    assert len(index.database.read(lambda c: vectors.pending(c, URI, ["one", "two"], 1)).result()) == 1
+
+
+def test_an_edit_keeps_the_vectors_of_chunks_that_did_not_change(index: SmallIndex) -> None:
+    index.add({"a.md": LONG})
+    total = index.embed(URI)
+    before = ids(index)
+    index.add({"a.md": LONG.replace("## Part 5\n\nwords", "## Part 5\n\nother words")})
+    kept = ids(index)
+    assert total - 2 <= len(kept) < total
+    assert kept.items() <= before.items()
+    assert 1 <= index.embed(URI) <= 2
+
+
+def test_a_vector_that_comes_too_late_is_not_stored(index: SmallIndex) -> None:
+    index.add({"a.md": "zebra"})
+    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    index.add({"a.md": "lion"})
+    late = {chunk.embed_hash: vector_of(URI, "late")}
+    assert index.database.write(lambda c: vectors.put(c, URI, late)).result() == 0
+    index.database.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late")).result()
+    assert count(index, "embedding_errors") == 0
+
+
+def test_vectors_are_stored_with_length_one(index: SmallIndex) -> None:
+    index.add({"a.md": "zebra"})
+    index.embed(URI)
+    (blob,) = index.rows("SELECT embedding FROM content_vectors")[0]
+    assert isinstance(blob, bytes)
+    assert np.linalg.norm(np.frombuffer(blob, "<f4")) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("vector", [np.zeros(8), np.full(8, np.nan), np.full(8, np.inf)])
+def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> None:
+    index.add({"a.md": "zebra"})
+    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    with pytest.raises(InferenceFailed):
+        index.database.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: vector})).result()
+    assert count(index) == 0
+
+
+def test_a_model_has_one_length(index: SmallIndex) -> None:
+    index.add({"a.md": "zebra", "b.md": "lion"})
+    index.embed(URI, limit=1)
+    with pytest.raises(ModelRejected):
+        index.embed(URI, dimensions=9)
+
+
+def test_failures_are_kept_listed_and_forgotten(index: SmallIndex) -> None:
+    index.add({"a.md": "zebra"})
+    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    index.database.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "crashed")).result()
+    assert index.embed(URI) == 0
+    (failed,) = index.database.read(lambda c: vectors.failed(c, URI)).result()
+    assert failed[1:] == ("crashed", "notes", "a.md", 1)
+    coverage = index.database.read(lambda c: vectors.coverage(c, {"notes": URI, "none": None})).result()
+    assert coverage == [("notes", URI, 1, 0, 1), ("none", None, 0, 0, 0)]
+    index.database.write(lambda c: vectors.forget_failed(c, URI)).result()
+    assert index.embed(URI) == 1
+    assert index.database.read(lambda c: vectors.coverage(c, {"notes": URI})).result()[0][2:] == (1, 1, 0)
+
+
+def test_changing_the_model_keeps_the_old_vectors_until_nobody_wants_them(index: SmallIndex) -> None:
+    index.add({"a.md": "zebra"}, collection="one")
+    index.add({"b.md": "lion"}, collection="two")
+    for name in ("one", "two"):
+        index.embed(URI, name)
+        index.database.write(partial(vectors.serve, collection=name, uri=URI)).result()
+    index.embed(OTHER, "one", dimensions=4)
+    assert index.database.read(vectors.serving).result() == {"one": URI, "two": URI}
+    index.database.write(lambda c: vectors.serve(c, "one", OTHER)).result()
+    assert index.database.write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 0
+    index.database.write(lambda c: vectors.serve(c, "two", OTHER)).result()
+    assert index.database.write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 1
+    assert count(index) == 1
+    assert tables(index) == {knn.table_of(OTHER)}
+    index.database.write(lambda c: collections.rename(c, "one", "uno")).result()
+    assert index.database.read(vectors.serving).result() == {"two": OTHER, "uno": OTHER}
+
+
+def test_removing_a_collection_and_cleanup_leave_nothing(index: SmallIndex) -> None:
+    index.add({"a.md": LONG, "b.md": "zebra"})
+    index.embed(URI)
+    index.database.write(lambda c: vectors.serve(c, "notes", URI)).result()
+    index.database.write(lambda c: collections.remove(c, "notes")).result()
+    assert count(index) == 0
+    assert index.database.read(vectors.serving).result() == {}
+    # What should not be there, were anything to go wrong.
+    index.database.write(lambda c: c.execute("INSERT INTO content VALUES ('h', 'text', '')").get).result()
+    index.database.write(
+        lambda c: (
+            c.execute("INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, 'h', zeroblob(32))").get
+        )
+    ).result()
+    assert index.database.write(maintenance.purge).result() == (0, 1)
+    assert index.database.read(maintenance.totals).result().vectors == 0
+
+
+def test_the_vector_of_a_document_is_the_mean_of_its_chunks(index: SmallIndex) -> None:
+    index.add({"a.md": LONG})
+    index.embed(URI)
+    mirror = str(index.rows("SELECT mirror_hash FROM documents")[0][0])
+    mean = index.database.read(lambda c: vectors.document_vector(c, mirror, URI)).result()
+    blobs = [b for (b,) in index.rows("SELECT embedding FROM content_vectors") if isinstance(b, bytes)]
+    expected = np.mean([np.frombuffer(b, "<f4") for b in blobs], axis=0)
+    assert mean is not None
+    assert np.allclose(mean, expected / np.linalg.norm(expected), atol=1e-6)
+    assert index.database.read(lambda c: vectors.document_vector(c, mirror, OTHER)).result() is None
+
+
+def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
+    index.add({"a.md": "zebra", "b.md": "lion"})
+    index.embed(URI)
+    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 0)).result() == (2, [1, 2])
+    index.remove("a.md")
+    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 2)).result() == (3, [1])
+    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 9)).result() == (9, [])
+    kept = migrations.KEPT_CHANGES
+    index.database.write(
+        lambda c: (
+            c.execute(
+                "WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
+                " INSERT INTO vector_changes (model_id, vector_id) SELECT 99, x FROM n",
+                (kept + 2048,),
+            ).get
+        )
+    ).result()
+    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 3)).result().ids is None
+    remaining = count(index, "vector_changes")
+    assert isinstance(remaining, int)
+    assert kept <= remaining < kept + 1024
+
+
+def test_without_sqlite_vec_vectors_are_stored_and_later_caught_up_with(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    index = SmallIndex(path)
+    assert index.database.knn_missing is None
+    index.add({"a.md": "zebra", "b.md": "lion", "c.md": "tiger"})
+    index.embed(URI)
+    index.embed(OTHER, dimensions=4)
+    index.close()
+
+    without = SmallIndex(path, use_knn=False)
+    assert without.database.knn_missing
+    without.remove("a.md")
+    without.add({"d.md": "giraffe"})
+    assert without.embed(URI) == 1
+    query = vector_of(URI, "q").tobytes()
+    assert without.database.read(lambda c: knn.search(c, URI, query, 5)).result() == []
+    without.database.write(lambda c: vectors.drop_unserved(c, [URI])).result()
+    without.database.maintain(maintenance.compact).result()
+    without.close()
+
+    again = SmallIndex(path)
+    assert_consistent(again)
+    assert tables(again) == {knn.table_of(URI)}
+    assert len(again.database.read(lambda c: knn.search(c, URI, query, 5)).result()) == 3
+    again.close()
+
+
+def test_an_old_database_is_brought_along(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    old = apsw.Connection(str(path))
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    with old:
+        migrations.m001_first_schema(old)
+        old.execute("CREATE TABLE schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+        old.execute("INSERT INTO schema_meta VALUES ('schema_version', '1')")
+        migrations.record_tokenizer(old)
+        document = prepared("# Zebra\n\ntext\n", "a.md")
+        old.execute("INSERT INTO collections (name, path) VALUES ('notes', '/data')")
+        old.execute("INSERT INTO content VALUES (?, ?)", (document.mirror_hash, document.markdown))
+        old.execute("INSERT INTO chunks VALUES (?, 0, 0, 3, 1, 1, 'old cut', 'old hash')", (document.mirror_hash,))
+        old.execute("INSERT INTO chunks VALUES (?, 1, 3, 9, 1, 1, 'old cut', 'old hash 2')", (document.mirror_hash,))
+        documents._upsert(
+            old,
+            1,
+            "a.md",
+            ("#1", "1", 1, 1, 1, document.mirror_hash, "t", "m", "c", None, None, None, 0.0, "{}", "[]", 0.0),
+        )
+    old.close()
+    fresh = tmp_path / "fresh.sqlite"
+    Database(fresh).close()
+
+    Database(path).close()
+    assert schema(path) == schema(fresh)
+    index = SmallIndex(path)
+    known = index.database.read(lambda c: documents.stats(c, 1)).result()
+    assert known["a.md"].reusable_hash is None
+    assert index.embed(URI) == 0  # its title is not known yet
+    index.add({"a.md": "# Zebra\n\ntext\n"})
+    assert index.rows("SELECT title FROM content") == [("Zebra",)]
+    assert index.rows("SELECT seq, start, end, heading FROM chunks") == [(0, 0, 13, "Zebra")]
+    assert index.embed(URI) == 1
+    assert_consistent(index)
+    index.close()
+
+
+def tables(index: SmallIndex) -> set[str]:
+    rows = index.rows(
+        "SELECT name FROM sqlite_schema WHERE name LIKE 'vec~_%' ESCAPE '~' AND sql LIKE 'CREATE VIRTUAL%'"
+    )
+    return {str(name) for (name,) in rows}
+
+
+def schema(path: Path) -> list[tuple[str, str]]:
+    connection = sqlite3.connect(path)
+    rows = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY name"
+    ).fetchall()
+    connection.close()
+    return rows
