@@ -384,7 +384,10 @@ _MEANINGS = {
     "collections[].gitignore": "Honour `.gitignore` and `.gnoignore` files, in every folder.",
     "collections[].language": "Language of all its documents, such as `de`; otherwise each is looked at.",
     "collections[].update_command": "Run by `gnoctl update` before indexing, such as `git pull`.",
-    "collections[].models": "Models for this collection alone, by role (`embed`, `rerank`, …). Not used yet.",
+    "collections[].models": (
+        "Models for this collection alone, by role (`embed`, `rerank`, `expand`, `answer`): `hf:org/repo/file.gguf`, "
+        "`hf:org/repo:QUANT`, `file:/path` or `pypi:package==version#path`. The others are the preset's."
+    ),
     "contexts[].scope": "`/` (everything), `name:` (a collection) or `gno://name/prefix`.",
     "contexts[].text": "What it is about, in words; handed out with every result from there.",
     "ingest.max_file_mb": "Larger files are skipped, and counted.",
@@ -396,9 +399,9 @@ _MEANINGS = {
     "daemon.shutdown_grace_s": "How long requests may go on after the daemon was asked to stop.",
     "daemon.log_level": "How much goes to the log; `gnod --log-level` overrules it.",
     "daemon.autostart": "Whether gnoctl may start the daemon by itself (also `--no-start` and `GNO_NO_AUTOSTART=1`).",
-    "models.preset": "Which set of models. Not used yet.",
-    "models.idle_unload_s": "Idle time after which models leave memory. Not used yet.",
-    "models.gpu": "Whether a GPU is used when there is one. Not used yet.",
+    "models.preset": "Which set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
+    "models.idle_unload_s": "Idle time after which models leave memory; 0 is at once.",
+    "models.gpu": "Whether a GPU is used when llama.cpp was built for one.",
 }
 
 _SETTINGS = """\

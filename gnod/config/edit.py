@@ -31,6 +31,7 @@ from gnod.config.splice import (
     find_entry,
     remove_items,
     replace_string,
+    set_string,
 )
 from gnod.errors import (
     CollectionExists,
@@ -168,6 +169,16 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
 
     _edit(path, plan)
     return removed
+
+
+def use_preset(path: Path, preset: str) -> None:
+    """Set which preset of models is used; `preset` is one of PRESETS."""
+
+    def plan(document: Document, config: Config) -> tuple[list[Splice], Config]:
+        meant = replace(config, models=replace(config.models, preset=preset))
+        return set_string(document, "models", ["preset", "activePreset"], preset), meant
+
+    _edit(path, plan)
 
 
 def _edit(path: Path, plan: _Plan) -> None:

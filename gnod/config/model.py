@@ -76,11 +76,13 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`preset` is one of PRESETS."""
+    """`preset` is one of PRESETS. `threads`: of the processor, for one step of a model (None: its physical cores)."""
 
     preset: str = "slim"
     idle_unload_s: float = 300
     gpu: Literal["auto", "off"] = "auto"
+    threads: int | None = None
+    embed_on_battery: bool = False
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):

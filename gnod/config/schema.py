@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, cast
 
+from gnod.config import model_uris
 from gnod.config.faults import Report, did_you_mean, quoted
 from gnod.config.fields import Fields, Keys, Visits, mapping
 from gnod.config.model import (
@@ -27,8 +28,9 @@ from gnod.config.model import (
     parse_scope,
     settle,
 )
+from gnod.config.model_uris import FORMS
 from gnod.config.nodes import Node
-from gnod.errors import InvalidName, InvalidReference
+from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
 from gnod.types import check_collection_name
 
 _GNO_ROOT = """
@@ -172,7 +174,23 @@ def _language(fields: Fields) -> str | None:
 
 def _roles(fields: Fields) -> dict[str, str]:
     roles = fields.mapping("models", ROLE_KEYS)
-    return {role: uri for role in MODEL_ROLES if (uri := roles.text(role))} if roles else {}
+    return {role: uri for role in MODEL_ROLES if (uri := _model_uri(roles, role))} if roles else {}
+
+
+def _model_uri(roles: Fields, role: str) -> str | None:
+    written = roles.text(role)
+    if written is None:
+        return None
+    if written.startswith(("http://", "https://")) and ".gguf" not in written:
+        # GNO can ask a server; a file that it may have written is no fault.
+        roles.warn(role, "gnod runs models itself and asks no server, so the preset's is used; expected " + FORMS)
+        return None
+    try:
+        model_uris.parse(written)
+    except InvalidModelUri as error:
+        roles.fault(role, error.message)
+        return None
+    return written
 
 
 def _contexts(fields: Fields, places: dict[str, str]) -> Iterator[ContextConfig]:
@@ -257,4 +275,6 @@ def _models(fields: Fields) -> ModelsConfig:
         preset=preset,
         idle_unload_s=entry.seconds("idle_unload_s", default=base.idle_unload_s, low=0, high=30 * _DAY_S),
         gpu=cast(Literal["auto", "off"], gpu or base.gpu),
+        threads=entry.integer("threads", default=1, low=1, high=256) if entry.has("threads") else None,
+        embed_on_battery=entry.flag("embed_on_battery", default=base.embed_on_battery),
     )

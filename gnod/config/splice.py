@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.config.document import skip_gap
@@ -68,6 +68,38 @@ def append_item(document: Document, key: str, settings: Settings) -> list[Splice
     dash = _dashes(document.text, items)[-1]
     end = _block_end(document.text, items.children[-1], dash)
     return [_insert_lines(document.text, end, _block(settings, " " * _column(document.text, dash)))]
+
+
+def set_string(document: Document, section: str, keys: Sequence[str], value: str) -> list[Splice]:
+    """Set a string of a top-level mapping, under whichever of `keys` is there; the first when none is.
+
+    Neither the setting nor the mapping need be there yet.
+    """
+    root = document.root
+    line = f"{keys[0]}: {quote(value)}"
+    if root is None:
+        return [_insert_lines(document.text, document.end, f"{section}:\n  {line}\n")]
+    entry = find_entry(root, section)
+    if entry is None and root.flow:
+        return [_into_flow(root, f"{section}: {{{line}}}")]
+    if entry is None:
+        indent = " " * root.column
+        return [_insert_lines(document.text, document.end, f"{indent}{section}:\n{indent}  {line}\n")]
+    name, settings = entry
+    if is_null(settings) or (settings.kind == "mapping" and settings.flow and not settings.children):
+        return [_set_value(document, name, settings, f"{{{line}}}")]
+    if settings.kind != "mapping":
+        raise UneditableError
+    for key in keys:
+        if found := find_entry(settings, key):
+            if is_null(found[1]):
+                return [_set_value(document, *found, quote(value))]
+            return [replace_string(document, found[1], value)]
+    if settings.flow:
+        return [_into_flow(settings, line)]
+    first = settings.children[0]
+    start = _line_start(document.text, first.start)
+    return [_insert_lines(document.text, start, f"{' ' * first.column}{line}\n")]
 
 
 def remove_items(document: Document, key: str, indexes: Iterable[int]) -> list[Splice]:
@@ -134,6 +166,16 @@ def find_entry(root: Node, key: str) -> tuple[Node, Node] | None:
 
 def _new_section(document: Document, key: str, settings: Settings, indent: str) -> Splice:
     return _insert_lines(document.text, document.end, f"{indent}{key}:\n" + _block(settings, f"{indent}  "))
+
+
+def _set_value(document: Document, name: Node, value: Node, written: str) -> Splice:
+    """Replace a value that is nothing, or an empty mapping."""
+    colon = skip_gap(document.text, name.end)
+    if value.kind == "alias" or document.text[colon : colon + 1] != ":":
+        raise UneditableError
+    if value.end > value.start:
+        return Splice(value.start, value.end, written)
+    return Splice(colon + 1, colon + 1, f" {written}")
 
 
 def _first_item(document: Document, name: Node, items: Node, settings: Settings) -> list[Splice]:

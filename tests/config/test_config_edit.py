@@ -99,7 +99,7 @@ def test_a_new_collection_is_written_without_its_defaults(path: Path) -> None:
         gitignore=False,
         language="no",
         update_command="git pull\n# 'x' \"y\"\u2028\x7f",
-        models={"gen": "hf:a/b"},
+        models={"gen": "hf:a/b:Q8_0"},
     )
     text = edited(path, "", lambda path: edit.add_collection(path, collection))
     assert text == (
@@ -111,7 +111,7 @@ def test_a_new_collection_is_written_without_its_defaults(path: Path) -> None:
         "    gitignore: false\n"
         '    language: "no"\n'
         '    update_command: "git pull\\n# \'x\' \\"y\\"\\u2028\\u007f"\n'
-        '    models: {answer: "hf:a/b"}\n'
+        '    models: {answer: "hf:a/b:Q8_0"}\n'
     )
     (got,) = load(path).config.collections
     assert got.update_command == collection.update_command

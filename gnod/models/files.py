@@ -1,0 +1,207 @@
+"""The models that are on this machine: one folder each in the cache, with the file and what is known of it.
+
+    models/some-model-q4-1a2b3c4d/model.gguf, model.json
+    models/partial/some-model-q4-1a2b3c4d/…     what is being fetched, or was when it was interrupted
+
+The record is written last and removed first: a folder without one holds no model. Knows no network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.errors import InvalidModelUri, StorageFailed
+from gnod.models import uris
+from gnod.models.uris import LocalFile, ModelUri
+
+MAGIC = b"GGUF"
+MODEL = "model.gguf"
+RECORD = "model.json"
+PARTIAL = "partial"
+
+
+class Installed(NamedTuple):
+    """A model that can be loaded. `sha256` is empty for a `file:` model, which is used where it is."""
+
+    uri: str
+    path: Path
+    bytes: int
+    sha256: str
+    fetched_at: float
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What `model.json` holds. `source`: where the file came from, in words."""
+
+    uri: str
+    bytes: int
+    sha256: str
+    fetched_at: float
+    source: str
+
+
+class ModelFiles:
+    """The cache folder, which several daemons may share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path_for(self, uri: str) -> Path:
+        """Return where the model's file is, or will be. Raises InvalidModelUri."""
+        parsed = uris.parse(uri)
+        return Path(parsed.path) if isinstance(parsed, LocalFile) else self._folder(parsed) / MODEL
+
+    def partial_for(self, uri: str) -> Path:
+        """Return the folder in which the model is put together. Raises InvalidModelUri."""
+        return self.folder / PARTIAL / uris.folder_name(uris.parse(uri))
+
+    def find(self, uri: str) -> Installed | None:
+        """Return the model if it is here and whole, as far as a glance shows. Raises InvalidModelUri.
+
+        A `file:` model is here when the file is one.
+        """
+        parsed = uris.parse(uri)
+        if isinstance(parsed, LocalFile):
+            return _local(parsed)
+        return _installed(self._folder(parsed), str(parsed))
+
+    def all(self) -> list[Installed]:
+        """Return the models in the cache, whole ones only, in the order of their folders' names."""
+        return [found for folder in self._folders() if (found := _installed(folder, None))]
+
+    def install(self, uri: str, staged: Path, sha256: str, source: str) -> Installed:
+        """Move a file that was checked to its place and record it. Raises StorageFailed.
+
+        Whoever has an older file of the same model open keeps it.
+        """
+        path = self.path_for(uri)
+        record = Record(
+            uri=str(uris.parse(uri)),
+            bytes=staged.stat().st_size,
+            sha256=sha256,
+            fetched_at=time.time(),
+            source=source,
+        )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_name(RECORD).unlink(missing_ok=True)
+            _flush(staged)
+            staged.replace(path)
+            new = path.with_name(f"{RECORD}.new")
+            new.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+            new.replace(path.with_name(RECORD))
+        except OSError as error:
+            raise StorageFailed(f"the model could not be put into {path.parent}: {error.strerror or error}") from error
+        return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at)
+
+    def remove(self, uri: str) -> int:
+        """Remove the model and what was fetched of it; return the bytes freed. Raises StorageFailed.
+
+        A `file:` model is not ours, and stays.
+        """
+        parsed = uris.parse(uri)
+        if isinstance(parsed, LocalFile):
+            return 0
+        return _remove(self._folder(parsed)) + _remove(self.partial_for(uri))
+
+    def remove_all(self) -> int:
+        """Remove everything in the cache, whole or not; return the bytes freed. Raises StorageFailed."""
+        return sum(_remove(folder) for folder in [*self._folders(), self.folder / PARTIAL])
+
+    def partial_bytes(self, uri: str) -> int:
+        """Return how much of an unfinished model is here. Raises InvalidModelUri."""
+        return _bytes_in(self.partial_for(uri))
+
+    def total_bytes(self) -> int:
+        """Return the space that the whole cache takes."""
+        return _bytes_in(self.folder)
+
+    def _folder(self, uri: ModelUri) -> Path:
+        return self.folder / uris.folder_name(uri)
+
+    def _folders(self) -> Iterator[Path]:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            yield from sorted(each for each in self.folder.iterdir() if each.is_dir() and each.name != PARTIAL)
+
+
+def _installed(folder: Path, uri: str | None) -> Installed | None:
+    """Return the model in `folder`; None when it is not whole, or not that of `uri`."""
+    try:
+        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+        parsed = uris.parse(record.uri)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
+        return None
+    path = folder / MODEL
+    is_right = str(parsed) == uri if uri else uris.folder_name(parsed) == folder.name
+    if not is_right or _size_of_model(path) != record.bytes:
+        return None
+    return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at)
+
+
+def _local(uri: LocalFile) -> Installed | None:
+    path = Path(uri.path)
+    size = _size_of_model(path)
+    if size is None:
+        return None
+    try:
+        modified = path.stat().st_mtime
+    except OSError:
+        return None
+    return Installed(str(uri), path, size, "", modified)
+
+
+def _size_of_model(path: Path) -> int | None:
+    """Return the size of a file that begins like a model; None for anything else."""
+    try:
+        # Not blocking: a named pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(descriptor)
+        is_model = stat.S_ISREG(status.st_mode) and os.read(descriptor, len(MAGIC)) == MAGIC
+        return status.st_size if is_model else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _flush(path: Path) -> None:
+    """Put the file's content on the disk before its name says that it is there."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> int:
+    size = _bytes_in(folder)
+    try:
+        (folder / RECORD).unlink(missing_ok=True)
+        shutil.rmtree(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise StorageFailed(f"{folder} could not be removed: {error.strerror or error}") from error
+    return size
+
+
+def _bytes_in(folder: Path) -> int:
+    """Return the space that the files below `folder` take."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink():
+                total += path.stat().st_size
+    return total

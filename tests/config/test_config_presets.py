@@ -1,0 +1,85 @@
+"""Choosing a preset in index.yml, and the collections' own models in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gnod.config import edit
+from gnod.config.load import load, parse_text
+from gnod.errors import ConfigInvalid
+
+PATH = Path("index.yml")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "models:\n  preset: mini\n"),
+        ("version: '1.0'", "version: '1.0'\nmodels:\n  preset: mini\n"),
+        ("models: {}\n", "models: {preset: mini}\n"),
+        ("models:\n", "models: {preset: mini}\n"),
+        ("models: ~ # none\n", "models: {preset: mini} # none\n"),
+        ("models:\n  preset: slim # small\n  gpu: 'off'\n", "models:\n  preset: mini # small\n  gpu: 'off'\n"),
+        ('models: {gpu: "off", preset: "slim"}\n', 'models: {gpu: "off", preset: "mini"}\n'),
+        ("models: {gpu: auto}\n", "models: {gpu: auto, preset: mini}\n"),
+        ("models:\n  # a note\n  gpu: auto\n", "models:\n  # a note\n  preset: mini\n  gpu: auto\n"),
+        ("models:\n  preset:\n  gpu: auto\n", "models:\n  preset: mini\n  gpu: auto\n"),
+        ("models:\n  preset: ~\n", "models:\n  preset: mini\n"),
+        ("models:\n  activePreset: slim\n", "models:\n  activePreset: mini\n"),
+        ("{version: '1.0'}\n", "{version: '1.0', models: {preset: mini}}\n"),
+        ("models:\r\n  gpu: auto\r\n", "models:\r\n  preset: mini\r\n  gpu: auto\r\n"),
+        ("  models:\n     gpu: auto\n", "  models:\n     preset: mini\n     gpu: auto\n"),
+        ("models:\n  preset: slimm\n", "models:\n  preset: mini\n"),
+        ("models:\n  preset: mini\n", "models:\n  preset: mini\n"),
+    ],
+)
+def test_the_preset_is_set_and_the_rest_stays(before: str, after: str, tmp_path: Path) -> None:
+    path = tmp_path / "index.yml"
+    path.write_text(before, newline="")
+    edit.use_preset(path, "mini")
+    assert path.read_bytes().decode() == after
+    assert load(path).config.models.preset == "mini"
+
+
+def test_a_missing_file_is_as_good_as_the_starter(tmp_path: Path) -> None:
+    edit.use_preset(tmp_path / "index.yml", "mini-multilingual")
+    assert (tmp_path / "index.yml").read_text() == f"{edit.STARTER}models:\n  preset: mini-multilingual\n"
+
+
+@pytest.mark.parametrize("text", ["x: &m {gpu: auto}\nmodels: *m\n", "x: &n\nmodels: *n\n"])
+def test_a_layout_that_cannot_be_followed_is_left_alone(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "index.yml"
+    path.write_text(text)
+    with pytest.raises(ConfigInvalid, match="edit it by hand"):
+        edit.use_preset(path, "mini")
+    assert path.read_text() == text
+
+
+def test_a_collections_own_models_are_kept_as_written() -> None:
+    models = 'models: {embed: "hf:a/b:Q8_0", gen: "pypi:a==1#b/c"}'
+    _, loaded = parse_text(f"collections: [{{name: a, path: /a, {models}}}]", PATH)
+    assert loaded.config.collections[0].models == {"embed": "hf:a/b:Q8_0", "answer": "pypi:a==1#b/c"}
+    assert not loaded.warnings
+
+
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("hf:a/b", "collections[0].models.embed: 'hf:a/b' is not a model's address: it names no file"),
+        ("a/b/c.gguf", "did you mean hf:a/b/c.gguf?"),
+        ("https://huggingface.co/a/b/resolve/main/c.gguf", "did you mean hf:a/b/c.gguf?"),
+    ],
+)
+def test_a_bad_address_is_a_fault_with_its_line(uri: str, says: str) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        parse_text(f'collections:\n  - name: a\n    path: /a\n    models:\n      embed: "{uri}"\n', PATH)
+    assert says in caught.value.message
+    assert "index.yml:5: " in caught.value.message
+
+
+def test_a_server_that_gno_would_ask_is_a_warning() -> None:
+    _, loaded = parse_text('collections: [{name: a, path: /a, models: {embed: "http://localhost:8080/v1"}}]', PATH)
+    assert loaded.config.collections[0].models == {}
+    assert "gnod runs models itself" in loaded.warnings[0]

