@@ -16,7 +16,9 @@ def describe(freshness: Freshness, *, nothing_found: bool = False) -> str | None
         return None
     parts = []
     if freshness.pending:
-        parts.append(f"{_files(freshness.pending)} still being indexed")
+        parts.append(f"{_are(freshness.pending, 'file')} still being indexed")
+    if freshness.unembedded:
+        parts.append(f"{_are(freshness.unembedded, 'chunk')} not embedded yet: `gnoctl embed` follows it")
     if freshness.unavailable:
         names = ", ".join(freshness.unavailable)
         parts.append(f"the folder of {names} is not there (its documents are kept as they were)")
@@ -25,5 +27,5 @@ def describe(freshness: Freshness, *, nothing_found: bool = False) -> str | None
     return "; ".join(parts) or None
 
 
-def _files(number: int) -> str:
-    return f"{count(number, 'file')} {'is' if number == 1 else 'are'}"
+def _are(number: int, noun: str) -> str:
+    return f"{count(number, noun)} {'is' if number == 1 else 'are'}"

@@ -17,8 +17,7 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
     for hit in result.hits:
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
-    total = f"{len(result.hits):,} of {count(result.total, 'document')} · {result.took_ms:.0f} ms"
-    yield terminal.paint(total, DIM)
+    yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
     if missed := freshness.describe(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
@@ -35,6 +34,12 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
     yield from _passage(hit, terminal, line_numbers=line_numbers)
     if hit.explain:
         yield terminal.paint(INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM)
+
+
+def _counted(result: SearchResult) -> str:
+    """By meaning every document matches a little: only those shown are worth counting."""
+    found = count(result.total, "document")
+    return f"{len(result.hits):,} of {found}" if result.mode == "lexical" else found
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gnoctl import text
 from gnoctl.terminal import stderr_is_terminal
+from gnoctl.wording import size
 from gnod.protocol.results import ProgressValue
 
 if TYPE_CHECKING:
@@ -49,25 +50,28 @@ class Progress:
             self._draw(value)
         else:
             self._due = time.monotonic() + LINE_EVERY_S
-            total = "" if value.total is None else f" of {value.total:,}"
-            print(f"{text.line(value.stage)}: {value.done:,}{total}", file=sys.stderr, flush=True)
+            label = f", {text.line(value.label)}" if value.label and not value.unit else ""
+            line = f"{text.line(_name(value))}: {_amount(value, ' of ')}{label}"
+            print(line.removesuffix(": "), file=sys.stderr, flush=True)
 
     def _draw(self, value: ProgressValue) -> None:
         bar = self._bar or self._start()
-        if value.stage not in self._tasks:
-            self._tasks[value.stage] = bar.add_task(text.line(value.stage), total=None, label="")
-        label = text.clip_start(text.line(value.label or ""), 40)
-        bar.update(self._tasks[value.stage], completed=value.done, total=value.total, label=label)
+        name = _name(value)
+        if name not in self._tasks:
+            self._tasks[name] = bar.add_task(text.line(name), total=None, label="", amount="")
+        # Bytes are of one thing, which the line's name says; of counted things, the label is the one at hand.
+        label = "" if value.unit else text.clip_start(text.line(value.label or ""), 40)
+        bar.update(self._tasks[name], completed=value.done, total=value.total, label=label, amount=_amount(value, "/"))
 
     def _start(self) -> RichProgress:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
         self._bar = RichProgress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[amount]}", style="progress.download", markup=False),
             TimeRemainingColumn(),
             TextColumn("{task.fields[label]}", style="dim", markup=False),
             console=Console(stderr=True, no_color=self._no_color),
@@ -75,3 +79,16 @@ class Progress:
         )
         self._bar.start()
         return self._bar
+
+
+def _name(value: ProgressValue) -> str:
+    """Return what a line of progress is called."""
+    return f"{value.stage} {value.label}" if value.unit and value.label else value.stage
+
+
+def _amount(value: ProgressValue, of: str) -> str:
+    if value.unit != "bytes":
+        return f"{value.done:,}" if value.total is None else f"{value.done:,}{of}{value.total:,}"
+    if value.total is None:
+        return size(value.done) if value.done else ""
+    return f"{size(value.done)}{of}{size(value.total)}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # The order of the help. A name of two words belongs to a group.
 PANELS: dict[str, tuple[str, ...]] = {
-    "Search and read": ("search", "get", "multi-get", "ls"),
+    "Search and read": ("search", "vsearch", "similar", "get", "multi-get", "ls"),
     "Choose and index folders": (
         "init",
         "collection add",
@@ -25,7 +25,11 @@ PANELS: dict[str, tuple[str, ...]] = {
         "context rm",
         "index",
         "update",
+        "embed",
+        "pause",
+        "resume",
     ),
+    "Choose and fetch models": ("models list", "models use", "models pull", "models clear", "models path"),
     "Understand and mend": ("status", "why", "doctor", "cleanup", "bench"),
     "The program itself": (
         "daemon start",
@@ -41,6 +45,7 @@ PANELS: dict[str, tuple[str, ...]] = {
 GROUPS = {
     "collection": "Folders that are indexed.",
     "context": "What a folder is about, in words; handed out with every result from it.",
+    "models": "The language models: which are used, and which are on this machine.",
     "daemon": "The process that keeps the index and answers.",
 }
 

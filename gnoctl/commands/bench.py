@@ -14,6 +14,7 @@ HELP = """Measure search on test collections in BEIR layout.
 
 Each DIR holds corpus.jsonl, queries.jsonl and qrels.tsv. It is indexed for the occasion, without the daemon
 and apart from your own index, and every judged query is asked in every mode. Queries without an answer score 0.
+The mode vector needs a model that `gnoctl models pull embed` has fetched, and time to embed everything.
 
 Examples:
 
@@ -28,8 +29,11 @@ Examples:
 class BenchOptions(Options, frozen=True, kw_only=True):
     folders: Annotated[list[str], argument("DIR", help="The test collections.")]
     mode: Annotated[
-        list[str], option("--mode", help="How to search; repeatable (default: every mode).", complete="lexical")
+        list[str], option("--mode", help="How to search; repeatable (default: every mode).", complete="lexical|vector")
     ] = field(default_factory=list)
+    model: Annotated[
+        str | None, option("--model", metavar="URI", help="What embeds (default: the model of your index.yml).")
+    ] = None
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None, option("--limit", help="Ask the first so many queries only.")
     ] = None

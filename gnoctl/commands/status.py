@@ -46,6 +46,7 @@ def render(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield ""
         yield from _collections(result.collections, terminal)
     yield ""
+    yield from _models(result, terminal)
     yield from _verdict(result, terminal)
     for error in result.errors or []:
         yield ""
@@ -60,6 +61,7 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         "pending",
         "failed",
         "skipped",
+        "embedded",
         "watch",
         "last sync",
         "path",
@@ -68,6 +70,7 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         [
             each.name,
             *(f"{n:,}" for n in (each.on_disk, each.indexed, each.pending, each.failed, each.skipped)),
+            _embedded(each),
             each.watch,
             ago(each.last_sync),
             each.path,
@@ -75,6 +78,39 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         for each in collections
     ]
     yield from columns(headers, rows, terminal)
+
+
+def _embedded(collection: CollectionStatus) -> str:
+    """Return the share of its chunks that have a vector; 100 % is all of them and no less."""
+    if not collection.chunks:
+        return "-"
+    return f"{100 * collection.embedded // collection.chunks} %"
+
+
+def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    """Say what embeds, and what that takes."""
+    embedding, inference = result.embedding, result.inference
+    if embedding.state == "embedding":
+        rate = f", {embedding.chunks_per_s:.1f} chunks/s" if embedding.chunks_per_s else ""
+        yield f"embedding: {count(embedding.pending, 'chunk')} left{rate}"
+    elif embedding.reason:
+        yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
+    for each in result.collections:
+        if each.next_model and each.model:
+            yield text.line(f"{each.name}: {each.model} answers until {each.next_model} has embedded everything")
+        if each.unembeddable:
+            yield terminal.paint(text.line(f"{each.name}: {count(each.unembeddable, 'chunk')} cannot be embedded"), RED)
+    if inference.pid:
+        loaded = f", {count(len(inference.models), 'model')} loaded" if inference.models else ""
+        line = f"inference worker: {inference.state}, pid {inference.pid}, {size(inference.resident_bytes)}{loaded}"
+        yield terminal.paint(line, DIM)
+    else:
+        yield terminal.paint(f"inference worker: {inference.state}", DIM)
+    if inference.crashes:
+        crashed = f"the inference worker died {count(inference.crashes, 'time')}, last of {inference.last_crash}"
+        yield terminal.paint(text.line(crashed), YELLOW)
+    if inference.vectors_bytes:
+        yield terminal.paint(f"vectors in memory: {size(inference.vectors_bytes)}", DIM)
 
 
 def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:

@@ -24,15 +24,14 @@ class NoParams(Params, frozen=True, kw_only=True):
     pass
 
 
-class SearchParams(Params, frozen=True, kw_only=True):
-    """A query and the filters that every search knows. Empty filters let everything through.
+class FilterParams(Params, frozen=True, kw_only=True):
+    """What every search takes beside its query: filters, and what to answer. Empty filters let everything through.
 
     Dates are ISO 8601 (`2026-11-21`, with or without time) or an age like `7d`, `12h`, `3w`, `1y`.
     `fresh` makes the index equal the disk first, for the collections asked for. `types` matches the frontmatter's
     `type`; `author` is a case-insensitive part of its `author`.
     """
 
-    query: Annotated[str, Meta(max_length=4096)]
     limit: Limit = 10
     min_score: UnitScore = 0.0
     collections: list[str] = []
@@ -49,8 +48,24 @@ class SearchParams(Params, frozen=True, kw_only=True):
     explain: bool = False
 
 
+class SearchParams(FilterParams, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(max_length=4096)]
+
+
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
     pass
+
+
+class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
+    """The query is a text like any other: quotation marks and minus signs have no meaning of their own. Filters are
+    those of `search.lexical`. `fresh` also embeds what is pending in the collections asked for, before answering."""
+
+
+class SearchSimilarParams(FilterParams, frozen=True, kw_only=True):
+    """`ref`: the document, as in `document.get`. It and its copies are not in the answer. Filters are those of
+    `search.lexical`; `fresh` also embeds what is pending in the document's collection and those asked for."""
+
+    ref: Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
 class DocumentGetParams(Params, frozen=True, kw_only=True):
@@ -121,6 +136,10 @@ class IndexSyncParams(Params, frozen=True, kw_only=True):
     update: bool = False
 
 
+class IndexEmbedParams(Params, frozen=True, kw_only=True):
+    """Progress counts chunks. A client that goes away does not end the work."""
+
+
 class IndexStatusParams(Params, frozen=True, kw_only=True):
     """`errors`: list the files that failed."""
 
@@ -131,6 +150,46 @@ class IndexWhyParams(Params, frozen=True, kw_only=True):
     """`path`: absolute, or any reference that `document.get` takes."""
 
     path: Annotated[str, Meta(min_length=1, max_length=8192)]
+
+
+# What a client may pass on to a download from its own environment. There are secrets among the values.
+NETWORK_VARIABLES = (
+    *("GNO_OFFLINE", "HF_HUB_OFFLINE", "HF_ENDPOINT", "HF_TOKEN"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONFIG_FILE", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
+    *("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"),
+)
+
+ModelName = Annotated[str, Meta(min_length=1, max_length=1024)]
+
+
+class ModelsUseParams(Params, frozen=True, kw_only=True):
+    """`preset`: one of the names that `models.list` answers."""
+
+    preset: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class ModelsPullParams(Params, frozen=True, kw_only=True):
+    """`models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); all that the config asks for when
+    empty. `force`: fetch also what is here. `network`: variables of the client's environment for the download (proxies,
+    mirrors, tokens); only those of a fixed list."""
+
+    models: Annotated[list[ModelName], Meta(max_length=100)] = []
+    force: bool = False
+    network: dict[str, Annotated[str, Meta(max_length=4096)]] = {}
+
+
+class ModelsClearParams(Params, frozen=True, kw_only=True):
+    """`models`: roles or addresses. `everything`: all of them, those that nothing uses and unfinished ones, too."""
+
+    models: Annotated[list[ModelName], Meta(max_length=100)] = []
+    everything: bool = False
+
+
+class ModelsPathParams(Params, frozen=True, kw_only=True):
+    """`model`: a role or an address; the folder of all models when absent."""
+
+    model: ModelName | None = None
 
 
 class CancelParams(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ class Freshness(Result, frozen=True, kw_only=True):
 
     `pending`: files known to differ and not yet ingested. `failed`: files that could not be read or
     converted. `unwatched`: collections whose later changes the daemon does not see by itself. `unavailable`:
-    collections whose folder is not there.
+    collections whose folder is not there. `unembedded`: chunks that have no vector yet; `current` is false for it
+    only in the answers of searches that need vectors.
     """
 
     current: bool
@@ -24,6 +25,7 @@ class Freshness(Result, frozen=True, kw_only=True):
     failed: int = 0
     unwatched: list[str] = []
     unavailable: list[str] = []
+    unembedded: int = 0
 
 
 class Hit(Result, frozen=True, kw_only=True):
@@ -32,7 +34,8 @@ class Hit(Result, frozen=True, kw_only=True):
     `score` is in [0, 1], normalised per query and not comparable across queries. `line` to
     `end_line` (from 1) hold the matched words, and `snippet` begins in `snippet_line`: the file's own lines where it is
     text, else those of its Markdown. `marks` are half-open character ranges of the matched words inside `snippet`.
-    `source` is the absolute path of the file. `text` is the whole document, when `full` was asked for.
+    Found by meaning, all of them lie in the passage that is nearest; where it has none of the words, they are its
+    beginning. `source` is the absolute path of the file. `text` is the whole document, when `full` was asked for.
     """
 
     rank: int
@@ -58,7 +61,8 @@ class Hit(Result, frozen=True, kw_only=True):
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
-    """`total`: documents that matched before `limit` and `min_score`."""
+    """`mode`: lexical, vector or similar; `query` of similar is the document's address. `total`: documents that matched
+    before `limit` and `min_score`. By meaning every document matches a little: there it counts the hits."""
 
     query: str
     mode: str
@@ -201,7 +205,10 @@ class IngestError(Result, frozen=True, kw_only=True):
 class CollectionStatus(Result, frozen=True, kw_only=True):
     """`on_disk` counts the files that ought to be indexed, by a walk made for this answer; `pending` those of
     them that differ from the index. `excluded` counts files that the rules leave out (files in an excluded
-    folder are not counted: the folder is not entered)."""
+    folder are not counted: the folder is not entered).
+
+    `embedded` of the `chunks` (those with the same text count once) have a vector of `model`, which answers searches by
+    meaning; `unembeddable` ones it failed at. `next_model` is to take over when it has embedded all of them."""
 
     name: str
     path: str
@@ -217,6 +224,42 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     watch: str
     watch_reason: str | None = None
     last_sync: str | None = None
+    chunks: int = 0
+    embedded: int = 0
+    unembeddable: int = 0
+    model: str | None = None
+    next_model: str | None = None
+
+
+class EmbeddingStatus(Result, frozen=True, kw_only=True):
+    """The embedding of chunks. `state`: idle, embedding, paused, waiting or failing; `reason` says why. `pending`,
+    `done` (of this run) and `failed` count chunks; `chunks_per_s` is None while it is not known."""
+
+    state: str
+    reason: str | None = None
+    model: str | None = None
+    pending: int
+    done: int
+    failed: int
+    chunks_per_s: float | None = None
+
+
+class InferenceStatus(Result, frozen=True, kw_only=True):
+    """The process that runs the models. `state`: off, starting, idle, busy or restarting. `models` are the files that
+    it has in memory. `crashes` since the daemon's start. `vectors_bytes` is what the daemon itself keeps for searches
+    by meaning."""
+
+    state: str
+    pid: int | None = None
+    resident_bytes: int
+    models: list[str] = []
+    crashes: int = 0
+    last_crash: str | None = None
+    vectors_bytes: int = 0
+
+
+class IndexEmbedResult(EmbeddingStatus, frozen=True, kw_only=True):
+    took_ms: float
 
 
 class IndexStatusResult(Result, frozen=True, kw_only=True):
@@ -229,6 +272,8 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     collections: list[CollectionStatus]
     freshness: Freshness
     syncing: bool
+    embedding: EmbeddingStatus
+    inference: InferenceStatus
     config_file: str
     config_warnings: list[str] = []
     config_error: str | None = None
@@ -315,13 +360,97 @@ class DoctorResult(Result, frozen=True, kw_only=True):
     checks: list[Check]
 
 
+class ModelPreset(Result, frozen=True, kw_only=True):
+    """`models`: the address for each role, None where the preset does without."""
+
+    name: str
+    active: bool
+    models: dict[str, str | None]
+
+
+class ModelUse(Result, frozen=True, kw_only=True):
+    """`collection`: the one whose own settings ask for the model; None is the preset."""
+
+    role: str
+    collection: str | None = None
+
+
+class ModelInfo(Result, frozen=True, kw_only=True):
+    """A model that is used, or lies on the disk unused. `name` is short, for people. `partial_bytes`: what is here of
+    one that is not whole. `fetching`: a pull is under way."""
+
+    uri: str
+    name: str
+    uses: list[ModelUse]
+    installed: bool
+    path: str | None = None
+    bytes: int = 0
+    sha256: str | None = None
+    fetched_at: str | None = None
+    partial_bytes: int = 0
+    fetching: bool = False
+
+
+class ModelsListResult(Result, frozen=True, kw_only=True):
+    preset: str
+    presets: list[ModelPreset]
+    models: list[ModelInfo]
+    models_dir: str
+    total_bytes: int
+
+
+class ModelsUseResult(Result, frozen=True, kw_only=True):
+    """`missing`: addresses of the preset's models that are not on this machine yet."""
+
+    preset: str
+    previous: str
+    config_file: str
+    missing: list[str]
+
+
+class PulledModel(Result, frozen=True, kw_only=True):
+    """`fetched`: it was not here before, or was fetched again."""
+
+    uri: str
+    path: str
+    bytes: int
+    fetched: bool
+    took_ms: float
+
+
+class ModelsPullResult(Result, frozen=True, kw_only=True):
+    models: list[PulledModel]
+
+
+class ClearedModel(Result, frozen=True, kw_only=True):
+    uri: str
+    freed_bytes: int
+
+
+class ModelsClearResult(Result, frozen=True, kw_only=True):
+    """`models` is empty when everything was removed. `kept`: files of `file:` addresses, which are not ours."""
+
+    models: list[ClearedModel]
+    freed_bytes: int
+    kept: list[str] = []
+
+
+class ModelsPathResult(Result, frozen=True, kw_only=True):
+    path: str
+    uri: str | None = None
+
+
 class ProgressValue(Result, frozen=True, kw_only=True):
-    """The `value` of `$/progress`: `done` of `total` in `stage`; `total` is None while it is not known."""
+    """The `value` of `$/progress`: `done` of `total` in `stage`; `total` is None while it is not known.
+
+    `label`: what it is about at the moment. `unit`: "bytes", or None for things that are counted.
+    """
 
     stage: str
     done: int
     total: int | None = None
     label: str | None = None
+    unit: str | None = None
 
 
 class ProgressParams(Result, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What one served index consists of, for the handlers: the config, the database, the workers, the syncs."""
+"""What one served index consists of, for the handlers: the config, the database, the workers, the syncs, the models."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from gnod.ingest.pool import WorkerPool
+from gnod.models.inference import Inference
 from gnod.paths import Places
+from gnod.pipeline.nearest import Nearest
 from gnod.protocol.results import Freshness
+from gnod.server.backlog import Backlog
 from gnod.server.configuration import Configuration
+from gnod.server.embedding import Embedding
+from gnod.server.modelling import Models
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
-from gnod.store import failures
+from gnod.store import failures, vectors
 from gnod.store.database import Connection, Database
 
 T = TypeVar("T")
@@ -27,6 +32,11 @@ class Index(NamedTuple):
     pool: WorkerPool
     syncing: Syncing
     watching: Watching
+    models: Models
+    inference: Inference
+    embedding: Embedding
+    backlog: Backlog
+    nearest: Nearest
     request_shutdown: Callable[[], None]
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -46,25 +56,42 @@ class Index(NamedTuple):
         self.syncing.drop_removed()
         self.watching.config_changed()
         self.syncing.request_all(changed)
+        self.inference.idle_unload_s = self.configuration.current.models.idle_unload_s
+        self.backlog.config_changed()
 
-    async def make_fresh(self, collections: list[str]) -> None:
-        """Reconcile the collections (all when empty): what was written before this call is indexed after it."""
+    async def make_fresh(self, collections: list[str], *, embedded: bool = False) -> None:
+        """Reconcile the collections (all when empty): what was written before this call is indexed after it, and
+        `embedded` as well, unless something speaks against that."""
         names = collections or [c.name for c in self.configuration.current.collections]
         await asyncio.gather(*(asyncio.shield(self.syncing.request(name)) for name in names))
+        if embedded:
+            await self.backlog.follow()
 
-    def freshness(self, connection: Connection, collections: list[str]) -> Freshness:
-        """Return how the index stands to the disk, for the collections asked for (all when empty)."""
+    def freshness(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> Freshness:
+        """Return how the index stands to the disk, for the collections asked for (all when empty). `embedded`: what
+        has no vector yet counts too."""
         wanted = set(collections)
         names = [c.name for c in self.configuration.current.collections if not wanted or c.name in wanted]
         pending = self.syncing.pending()
         unavailable = [name for name in pending.unavailable if name in names]
         failed = failures.count(connection, names)
         unwatched = [name for name in names if not self.watching.state(name).is_watched]
-        current = not (pending.files or unavailable or failed or unwatched)
+        unembedded = self._unembedded(connection, names) if embedded else 0
+        current = not (pending.files or unavailable or failed or unwatched or unembedded)
         return Freshness(
             current=current,
             pending=pending.files,
             failed=failed,
             unwatched=unwatched,
             unavailable=unavailable,
+            unembedded=unembedded,
         )
+
+    def _unembedded(self, connection: Connection, names: list[str]) -> int:
+        """Return how many chunks have no vector of the model that answers for them."""
+        served, wanted = self.embedding.served(), self.embedding.wanted()
+        by_model: dict[str, list[str]] = {}
+        for name in names:
+            if uri := served.get(name) or wanted.get(name):
+                by_model.setdefault(uri, []).append(name)
+        return sum(vectors.count_pending(connection, uri, of) for uri, of in by_model.items())

@@ -7,14 +7,20 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from gnod.errors import DaemonNotRunning
 from gnod.ingest.pool import WorkerPool
+from gnod.models.inference import Inference
 from gnod.paths import Places
+from gnod.pipeline.nearest import Nearest
+from gnod.server.backlog import Backlog
 from gnod.server.configuration import Configuration
 from gnod.server.dispatcher import Handler
+from gnod.server.embedding import Embedding
 from gnod.server.handlers import all_handlers
 from gnod.server.index import Index
+from gnod.server.modelling import Models
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
@@ -41,8 +47,11 @@ class Services:
         await self._index.configuration.reload()
 
     async def close(self) -> None:
+        await self._index.models.close()
         await self._index.watching.close()
         await self._index.syncing.close()
+        await self._index.backlog.close()
+        await self._index.inference.close()
         await self._index.pool.close()
         await asyncio.to_thread(self._index.database.close)
 
@@ -80,11 +89,40 @@ async def start(
         )
         syncing = Syncing(configuration, database, pool)
         watching = Watching(configuration, syncing)
-        index = Index(places, stats, configuration, database, pool, syncing, watching, request_shutdown)
+        models = Models(configuration, places.models_dir)
+        inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
+        embedding = Embedding(configuration, database, models, inference)
+        await embedding.load()
+        backlog = Backlog(configuration, embedding, database, inference)
+        nearest = Nearest()
+        database.read(partial(_load_vectors, nearest, sorted(set(embedding.served().values()))))
+        index = Index(
+            places=places,
+            stats=stats,
+            configuration=configuration,
+            database=database,
+            pool=pool,
+            syncing=syncing,
+            watching=watching,
+            models=models,
+            inference=inference,
+            embedding=embedding,
+            backlog=backlog,
+            nearest=nearest,
+            request_shutdown=request_shutdown,
+        )
         configuration.on_change = index.config_changed
+        syncing.on_change = backlog.chunks_changed
+        models.on_installed = backlog.model_installed
         services = Services(index)
         undo.pop_all()
     return services
+
+
+def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:
+    """So that the first search does not wait for it."""
+    for uri in uris:
+        nearest.load(connection, uri)
 
 
 def _rebuild_if_analysed_otherwise(connection: Connection) -> None:

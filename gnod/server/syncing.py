@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -32,10 +32,13 @@ class Pending(NamedTuple):
 
 
 class Syncing:
+    """`on_change` is called after each run that changed the index."""
+
     def __init__(self, configuration: Configuration, database: Database, pool: WorkerPool) -> None:
         self._configuration = configuration
         self._database = database
         self._pool = pool
+        self.on_change: Callable[[], None] = lambda: None
         self._ignore_files = IgnoreFiles()
         self._locks: dict[str, asyncio.Lock] = {}
         self._waiting: dict[str, asyncio.Task[SyncReport]] = {}
@@ -132,6 +135,8 @@ class Syncing:
             finally:
                 del self._running[name]
             self._note_availability(report)
+            if report.added or report.updated or report.removed:
+                self.on_change()
         return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
 
     def _tell(

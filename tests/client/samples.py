@@ -41,8 +41,8 @@ def hit(rank: int = 1, **changes: object) -> Hit:
     return Hit(**fields)  # type: ignore[arg-type]
 
 
-def found(*hits: Hit, query: str = "deploy", freshness: Freshness = CURRENT) -> SearchResult:
-    return SearchResult(query=query, mode="lexical", hits=list(hits), total=len(hits), took_ms=3.2, freshness=freshness)
+def found(*hits: Hit, query: str = "deploy", mode: str = "lexical", freshness: Freshness = CURRENT) -> SearchResult:
+    return SearchResult(query=query, mode=mode, hits=list(hits), total=len(hits), took_ms=3.2, freshness=freshness)
 
 
 def entry(path: str = "deploy/blue.md") -> DocumentEntry:

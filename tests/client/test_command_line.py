@@ -41,7 +41,7 @@ def by_typer(words: list[str]) -> Parsed | int | None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(["search", "get", "ls", "collection add", "daemon logs", ""]), st.data())
+@given(st.sampled_from(["search", "similar", "get", "ls", "collection add", "daemon logs", ""]), st.data())
 def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str, data: st.DataObject) -> None:
     words = [*command.split(), *data.draw(st.lists(st.sampled_from(WORDS), max_size=6))]
     fast = fastparse.parse(words)
@@ -55,6 +55,8 @@ def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str
         "search deploy to production",
         "search --index work -n5 --limit=7 x -c a -c b,c --min-score 0.25 --full -q",
         "--index work --no-start search -- -n 5",
+        "vsearch what to do -c a --min-score 0.7 --explain",
+        "similar #a1b2c3 -n 3 --files",
         "get #a1b2c3 --from 3 -l 20 --line-numbers",
         "multi-get a b --max-bytes 100",
         "ls notes --offset 5",
@@ -94,6 +96,7 @@ def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypat
     ("line", "said"),
     [
         ("search", "missing argument 'QUERY'; see `gnoctl search --help`"),
+        ("similar", "missing argument 'REF'; see `gnoctl similar --help`"),
         ("search x -n many", "--limit takes a whole number, not 'many'"),
         ("search x -n 0", "--limit must be >= 1"),
         ("search x --min-score 2", "--min-score must be <= 1.0"),

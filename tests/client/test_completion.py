@@ -14,10 +14,11 @@ from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import collection
 
 
-def test_completion_offers_the_collections(daemon: FakeDaemon, spawn: Spawn) -> None:
+@pytest.mark.parametrize("command", ["search", "vsearch", "similar"])
+def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spawn: Spawn) -> None:
     names = ["notes", "news", "work"]
     daemon.answers["collection.list"] = CollectionListResult(collections=[collection(name) for name in names])
-    process = spawn(_GNOCTL_COMPLETE="complete_bash", COMP_WORDS="gnoctl search x -c n", COMP_CWORD="4")
+    process = spawn(_GNOCTL_COMPLETE="complete_bash", COMP_WORDS=f"gnoctl {command} x -c n", COMP_CWORD="4")
     assert process.communicate(timeout=5)[0].split() == ["notes", "news"]
 
 

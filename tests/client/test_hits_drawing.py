@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,19 @@ def test_what_is_not_indexed_yet_is_said() -> None:
     assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == (
         "3 files are still being indexed; the folder of usb is not there (its documents are kept as they were)"
     )
+
+
+def test_what_has_no_vectors_yet_is_said() -> None:
+    assert describe(Freshness(current=False, unembedded=1)) == "1 chunk is not embedded yet: `gnoctl embed` follows it"
+    assert describe(Freshness(current=False, pending=1, unembedded=1200)) == (
+        "1 file is still being indexed; 1,200 chunks are not embedded yet: `gnoctl embed` follows it"
+    )
+    assert describe(Freshness(current=True, unembedded=5)) is None
+
+
+@pytest.mark.parametrize("mode", ["vector", "similar"])
+def test_by_meaning_only_what_is_shown_is_counted(mode: str) -> None:
+    assert list(render(found(hit(), mode=mode), PIPE))[-1] == "1 document · 3 ms"
 
 
 def test_files_that_failed_are_told_only_where_they_may_be_what_was_looked_for() -> None:

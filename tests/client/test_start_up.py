@@ -23,9 +23,18 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("words", [["search", "deploy"], ["search", "deploy", "--json"], ["get", "#a1b2c3d4"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["search", "deploy"],
+        ["search", "deploy", "--json"],
+        ["vsearch", "deploy"],
+        ["similar", "#a1b2c3d4"],
+        ["get", "#a1b2c3d4"],
+    ],
+)
 def test_a_hot_command_imports_nothing_heavy(words: list[str], daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
+    daemon.answers |= {f"search.{mode}": found(hit(), mode=mode) for mode in ("lexical", "vector", "similar")}
     daemon.answers["document.get"] = document("text\n")
     script = "from gnoctl.__main__ import main; main()"
     command = [sys.executable, "-X", "importtime", "-c", script, *words]

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gnod.server.dispatcher import Handler
-from gnod.server.handlers import collection, context, daemon, doctor, document, index, search
+from gnod.server.handlers import (
+    collection,
+    context,
+    daemon,
+    doctor,
+    document,
+    embedding,
+    index,
+    models,
+    search,
+    semantic,
+)
 from gnod.server.index import Index
 
 
 def all_handlers(served: Index) -> Mapping[str, Handler]:
     """Return the handlers of every method but `rpc.discover`, which the dispatcher answers."""
-    modules = (collection, context, daemon, doctor, document, index, search)
+    modules = (collection, context, daemon, doctor, document, embedding, index, models, search, semantic)
     return {name: handler for module in modules for name, handler in module.handlers(served).items()}

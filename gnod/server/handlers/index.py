@@ -30,11 +30,12 @@ from gnod.protocol.results import (
     ProgressValue,
 )
 from gnod.server.dispatcher import Call, Handler
+from gnod.server.handlers.embedding import embedding_status, inference_status
 from gnod.server.handlers.shapes import ingest_error, iso
 from gnod.server.handlers.why import why
 from gnod.server.index import Index
 from gnod.server.watching import WatchState
-from gnod.store import collections, documents, failures, maintenance
+from gnod.store import collections, documents, failures, maintenance, vectors
 from gnod.store.database import Connection
 
 
@@ -135,9 +136,17 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
     config = configuration.current
     walks = await asyncio.gather(*(asyncio.to_thread(_walk, served, c) for c in config.collections))
 
+    answering, wanted = served.embedding.served(), served.embedding.wanted()
+
     def work(connection: Connection) -> IndexStatusResult:
+        models = {name: answering.get(name) or uri for name, uri in wanted.items()}
+        embedded = {each.collection: each for each in vectors.coverage(connection, models)}
         statuses = [
-            _collection_status(connection, c, walked, served.watching.state(c.name))
+            _with_embedded(
+                _collection_status(connection, c, walked, served.watching.state(c.name)),
+                embedded[c.name],
+                wanted[c.name],
+            )
             for c, walked in zip(config.collections, walks, strict=True)
         ]
         totals = maintenance.totals(connection)
@@ -152,6 +161,8 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
             collections=statuses,
             freshness=_with_pending(served.freshness(connection, []), sum(status.pending for status in statuses)),
             syncing=served.syncing.is_running,
+            embedding=embedding_status(served),
+            inference=inference_status(served),
             config_file=str(configuration.path),
             config_warnings=list(configuration.warnings),
             config_error=configuration.error.message if configuration.error else None,
@@ -159,6 +170,17 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
         )
 
     return await served.read(work)
+
+
+def _with_embedded(status: CollectionStatus, covered: vectors.Coverage, wanted: str | None) -> CollectionStatus:
+    return msgspec.structs.replace(
+        status,
+        chunks=covered.chunks,
+        embedded=covered.embedded,
+        unembeddable=covered.failed,
+        model=covered.model,
+        next_model=wanted if wanted != covered.model else None,
+    )
 
 
 def _with_pending(freshness: Freshness, pending: int) -> Freshness:

@@ -1,0 +1,1 @@
+"""`gnoctl models …`: the language models."""

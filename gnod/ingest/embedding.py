@@ -1,0 +1,111 @@
+"""Embed what is pending for one model: fetch chunks, ask the model, store the vectors, a little at a time.
+
+What is not done when it is cut short is still pending: the database alone knows what is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from gnod.models.embedder import Embedder
+from gnod.models.inference import RequestFailed
+from gnod.models.profiles import EmbeddingText
+from gnod.store import vectors
+from gnod.store.database import Connection, Database
+from gnod.store.vectors import PendingChunk
+
+T = TypeVar("T")
+
+# One request to the model: about a second's work for a small one, so that what is done is stored soon.
+_REQUEST_CHARACTERS = 16_000
+_FETCH_CHUNKS = 512
+# A worker may die of something else, once.
+_DEATHS = 2
+
+
+class Step(NamedTuple):
+    """What one step did, in chunks and tokens."""
+
+    embedded: int
+    failed: int
+    tokens: int
+
+
+class EmbeddingRun:
+    """The backlog of one model for some collections."""
+
+    def __init__(self, database: Database, embedder: Embedder, collections: Sequence[str]) -> None:
+        self.collections = tuple(collections)
+        self._database = database
+        self._embedder = embedder
+        self._waiting: list[list[PendingChunk]] = []
+        self._deaths: Counter[str] = Counter()
+
+    @property
+    def uri(self) -> str:
+        return self._embedder.uri
+
+    async def count(self) -> int:
+        """Return how many chunks are pending."""
+        return await self._read(lambda c: vectors.count_pending(c, self.uri, self.collections))
+
+    async def step(self) -> Step | None:
+        """Embed and store some chunks; None when nothing is pending.
+
+        Raises what `Embedder.documents` raises, but for RequestFailed: a chunk that the model cannot take, or that
+        kills the worker, is found by halving, noted as failed, and left out.
+        """
+        if not self._waiting:
+            self._waiting = _groups(
+                await self._read(lambda c: vectors.pending(c, self.uri, self.collections, _FETCH_CHUNKS))
+            )
+        if not self._waiting:
+            return None
+        group = self._waiting.pop()
+        try:
+            found = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
+        except RequestFailed as error:
+            return await self._halve(group, error)
+        by_hash = {chunk.embed_hash: vector for chunk, vector in zip(group, found.vectors, strict=True)}
+        stored = await self._write(lambda c: vectors.put(c, self.uri, by_hash))
+        return Step(stored, 0, found.tokens)
+
+    async def _halve(self, group: list[PendingChunk], error: RequestFailed) -> Step:
+        middle = len(group) // 2
+        if middle:
+            self._waiting += [group[middle:], group[:middle]]
+            return Step(0, 0, 0)
+        embed_hash = group[0].embed_hash
+        self._deaths[embed_hash] += 1
+        if self._deaths[embed_hash] < _DEATHS:
+            self._waiting.append(group)
+            return Step(0, 0, 0)
+        await self._write(partial(_note_failed, self.uri, embed_hash, error.message))
+        return Step(0, 1, 0)
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._database.read(work))
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._database.write(work))
+
+
+def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection) -> None:
+    vectors.note_failed(connection, uri, embed_hash, message)
+
+
+def _groups(chunks: list[PendingChunk]) -> list[list[PendingChunk]]:
+    """Cut into requests, last one first."""
+    groups: list[list[PendingChunk]] = []
+    size = _REQUEST_CHARACTERS
+    for chunk in chunks:
+        if size + len(chunk.text) > _REQUEST_CHARACTERS:
+            groups.append([])
+            size = 0
+        groups[-1].append(chunk)
+        size += len(chunk.text)
+    return groups[::-1]

@@ -1,0 +1,290 @@
+"""Decide when chunks are embedded: as soon as there are some, unless something speaks against it.
+
+One task, from its making until `close`. It works in rounds and sleeps in between; a round is asked for after a sync, a
+pull, a change of the config. What is pending is in the database, so a restart goes on where the last run ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from gnod.errors import GnoError, ModelCorrupt, ModelNotPulled, ModelRejected
+from gnod.ingest.embedding import EmbeddingRun, Step
+from gnod.models.inference import Inference
+from gnod.server.configuration import Configuration
+from gnod.server.embedding import Embedding
+from gnod.server.power import on_battery
+from gnod.store import switches, vectors
+from gnod.store.database import Connection, Database
+
+T = TypeVar("T")
+
+_LOOK_AT_POWER_S = 20.0
+_FIRST_RETRY_S = 2.0
+_LAST_RETRY_S = 60.0
+_PACE_OVER_S = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class BacklogState(NamedTuple):
+    """`state`: idle (nothing to do), embedding, paused (by hand), waiting or failing (`reason` says why).
+
+    Chunks: `pending` are left, `done` were embedded since the backlog was empty last, `failed` cannot be embedded;
+    `chunks_per_s` is None while it is not known. `model`: the address of the one at work, or of the last that was.
+    """
+
+    state: str
+    reason: str | None
+    model: str | None
+    pending: int
+    done: int
+    failed: int
+    chunks_per_s: float | None
+
+
+Listener = Callable[[BacklogState], None]
+
+
+class _Held(Exception):
+    """The round ends here. `retry_s`: when to try again; None: when somebody asks."""
+
+    def __init__(self, state: str, reason: str, retry_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.state = state
+        self.reason = reason
+        self.retry_s = retry_s
+
+
+class _Superseded(Exception):
+    """What is to be done has changed: the next round knows."""
+
+
+class Backlog:
+    def __init__(
+        self, configuration: Configuration, embedding: Embedding, database: Database, inference: Inference
+    ) -> None:
+        self._configuration = configuration
+        self._embedding = embedding
+        self._database = database
+        self._inference = inference
+        self._listeners: set[Listener] = set()
+        self._wanted = asyncio.Event()
+        self._coming: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._retry_timer: asyncio.TimerHandle | None = None
+        self._retries = 0
+        self._is_paused = False
+        self._is_at_work = False
+        self._is_superseded = False
+        self._is_recount_due = False
+        self._held: _Held | None = None
+        self._uri: str | None = None
+        self._pending = self._done = self._failed = 0
+        self._pace: deque[tuple[float, int]] = deque()
+        self._task = asyncio.create_task(self._run(), name="embedding backlog")
+
+    def request(self) -> asyncio.Future[None]:
+        """Ask for a round that begins after now, and return what is done when it has ended."""
+        self._wanted.set()
+        return self._coming
+
+    def config_changed(self) -> None:
+        """Begin anew: other models may be wanted now."""
+        self._is_superseded = True
+        self.request()
+
+    def model_installed(self, uri: str) -> None:
+        """Begin anew, with a model that may do better with what failed before."""
+        self._database.write(partial(_forget_failed, uri))
+        self.config_changed()
+
+    def chunks_changed(self) -> None:
+        """Take in what a sync has brought."""
+        self._is_recount_due = True
+        self.request()
+
+    async def follow(self, listener: Listener = lambda _: None) -> BacklogState:
+        """Tell the listener of each step, until nothing is left to embed or something speaks against it."""
+        self._listeners.add(listener)
+        try:
+            await asyncio.shield(self.request())
+        finally:
+            self._listeners.discard(listener)
+        return self.state()
+
+    async def pause(self) -> None:
+        """Stop after the request under way, until `resume`; a restart does not change that."""
+        await self._write(switches.pause_embedding)
+        self._is_paused = True
+        await asyncio.shield(self.request())
+
+    async def resume(self) -> None:
+        await self._write(switches.resume_embedding)
+        self._is_paused = False
+        self._held = None
+        self.request()
+
+    def state(self) -> BacklogState:
+        state = self._held.state if self._held else "embedding" if self._is_at_work else "idle"
+        reason = self._held.reason if self._held else None
+        return BacklogState(state, reason, self._uri, self._pending, self._done, self._failed, self._chunks_per_s())
+
+    async def close(self) -> None:
+        self._task.cancel()
+        if self._retry_timer:
+            self._retry_timer.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        self._is_paused = await self._read(switches.is_embedding_paused)
+        self._wanted.set()
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            ended, self._coming = self._coming, asyncio.get_running_loop().create_future()
+            self._is_superseded = False
+            await self._round()
+            if self._is_superseded:
+                self._coming.add_done_callback(partial(_settle, ended))
+            else:
+                _settle(ended, self._coming)
+
+    async def _round(self) -> None:
+        """Embed what is pending. What speaks against it, or goes wrong, is kept for `state`."""
+        if self._retry_timer:
+            self._retry_timer.cancel()
+        try:
+            await self._embed_all()
+            self._held = None
+            self._retries = 0
+        except _Superseded:
+            self._wanted.set()
+        except _Held as held:
+            self._held = held
+        except (ModelCorrupt, ModelRejected, ModelNotPulled) as error:
+            self._held = _Held("waiting" if isinstance(error, ModelNotPulled) else "failing", error.message)
+        except GnoError as error:
+            self._retries += 1
+            retry_s = min(_FIRST_RETRY_S * 2 ** (self._retries - 1), _LAST_RETRY_S)
+            self._held = _Held("failing", error.message, retry_s)
+            _log.warning("embedding.failed", extra={"fields": {"kind": error.kind, "retry_s": retry_s}})
+        except Exception:
+            _log.exception("embedding.broken")
+            self._held = _Held("failing", "something unforeseen went wrong; `gnoctl daemon logs` says more")
+        if self._held and self._held.retry_s is not None:
+            self._retry_timer = asyncio.get_running_loop().call_later(self._held.retry_s, self.request)
+
+    async def _embed_all(self) -> None:
+        runs, missing = await self._runs()
+        self._done = 0
+        await self._count(runs)
+        self._pace.clear()
+        started = time.monotonic()
+        try:
+            with contextlib.ExitStack() as held:
+                if self._pending:
+                    held.enter_context(self._inference.lease())
+                    self._is_at_work = True
+                for number, run in enumerate(runs):
+                    await self._embed(run, runs[number:])
+        finally:
+            self._is_at_work = False
+            if self._done:
+                fields = {"chunks": self._done, "left": self._pending, "took_s": round(time.monotonic() - started, 3)}
+                _log.info("embedding.done", extra={"fields": fields})
+        if missing:
+            raise _Held("waiting", f"the model {missing} is not on this machine: `gnoctl models pull embed` fetches it")
+
+    async def _runs(self) -> tuple[list[EmbeddingRun], str | None]:
+        """Return what is to do, for models that answer now before those that are to answer later, and a model that is
+        missing."""
+        installed = self._embedding.is_installed
+        served = self._embedding.served()
+        missing: str | None = None
+        now: dict[str, list[str]] = {}
+        later: dict[str, list[str]] = {}
+        for name, uri in self._embedding.wanted().items():
+            if uri is None:
+                continue
+            answering = served.get(name)
+            if not installed(uri):
+                missing = uri
+            elif answering is None or not installed(answering):
+                # Nothing answers yet, or never will again: half an index is better than none.
+                if answering != uri:
+                    await self._embedding.serve([name], uri)
+                answering = uri
+            if answering is not None and installed(answering):
+                now.setdefault(answering, []).append(name)
+            if uri != answering and installed(uri):
+                later.setdefault(uri, []).append(name)
+        runs = [*now.items(), *later.items()]
+        embedder = self._embedding.embedder
+        return [EmbeddingRun(self._database, embedder(uri), names) for uri, names in runs], missing
+
+    async def _count(self, runs: Sequence[EmbeddingRun]) -> None:
+        self._is_recount_due = False
+        self._pending = sum([await run.count() for run in runs])
+
+    async def _embed(self, run: EmbeddingRun, left: Sequence[EmbeddingRun]) -> None:
+        self._uri = run.uri
+        while True:
+            self._check_for_reasons_against_it()
+            if self._is_recount_due:
+                await self._count(left)
+            step = await run.step()
+            if step is None:
+                break
+            self._note(step)
+        self._failed = await self._read(lambda c: len(vectors.failed(c, run.uri)))
+        behind = [name for name in run.collections if self._embedding.served().get(name) != run.uri]
+        wanted = self._embedding.wanted()
+        if complete := [name for name in behind if wanted.get(name) == run.uri]:
+            await self._embedding.serve(complete, run.uri)
+
+    def _check_for_reasons_against_it(self) -> None:
+        if self._is_superseded:
+            raise _Superseded
+        if self._is_paused:
+            raise _Held("paused", "paused by hand: `gnoctl resume` goes on")
+        if self._pending and not self._configuration.current.models.embed_on_battery and on_battery():
+            raise _Held("waiting", "the machine runs on its battery", _LOOK_AT_POWER_S)
+
+    def _note(self, step: Step) -> None:
+        self._held = None
+        self._done += step.embedded
+        self._pending = max(self._pending - step.embedded - step.failed, 0)
+        self._pace.append((time.monotonic(), step.embedded))
+        while self._pace and self._pace[0][0] < time.monotonic() - _PACE_OVER_S:
+            self._pace.popleft()
+        for listener in list(self._listeners):
+            listener(self.state())
+
+    def _chunks_per_s(self) -> float | None:
+        if len(self._pace) < 2:
+            return None
+        seconds = self._pace[-1][0] - self._pace[0][0]
+        # What the first step brought was done before its time was taken.
+        return sum(n for _, n in list(self._pace)[1:]) / seconds if seconds > 0 else None
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._database.read(work))
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._database.write(work))
+
+
+def _forget_failed(uri: str, connection: Connection) -> None:
+    vectors.forget_failed(connection, uri)
+
+
+def _settle(waited_for: asyncio.Future[None], _: object) -> None:
+    if not waited_for.done():
+        waited_for.set_result(None)

@@ -1,0 +1,105 @@
+"""From ranked documents to the hits of an answer: one place for every kind of search.
+
+Knows neither how the documents were ranked nor which method asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gnod.analysis.terms import Analyzer
+from gnod.config.model import Config, contexts_for
+from gnod.errors import QuerySyntaxError
+from gnod.pipeline import expression, lexical, query_language
+from gnod.pipeline.passages import Passage, Spelling, best_passage
+from gnod.protocol.params import FilterParams
+from gnod.protocol.results import Hit
+from gnod.server.handlers.shapes import iso
+from gnod.store import documents
+from gnod.store.database import Connection
+from gnod.types import format_uri, source_line
+
+
+class Span(NamedTuple):
+    """A part of the canonical text: `text[start:end]`, which begins in `line` (from 1)."""
+
+    start: int
+    end: int
+    line: int
+
+
+class Found(NamedTuple):
+    """A ranked document. Its passage is looked for inside `chunk`, or everywhere; `explain` is what its score is made
+    of."""
+
+    document_id: int
+    score: float
+    explain: dict[str, float]
+    chunk: Span | None = None
+
+
+class Words(NamedTuple):
+    """What is marked in a passage: the spellings of each word of the query, as best_passage takes them."""
+
+    sought: Sequence[Sequence[Spelling]] = ()
+    analyzers: Sequence[Analyzer] = ()
+
+
+def words_of(connection: Connection, query: str) -> Words:
+    """Return the words of a query that is a text like any other: quotation marks mean nothing in it, and no query is
+    refused."""
+    analyzers = lexical.analyzers_of_index(connection)
+    try:
+        wanted = expression.build(query_language.parse(query.replace('"', " ")), analyzers)
+    except QuerySyntaxError:
+        return Words()
+    return Words(wanted.sought(), analyzers)
+
+
+def hits_of(
+    connection: Connection, config: Config, found: Sequence[Found], words: Words, params: FilterParams
+) -> list[Hit]:
+    """Return the hits in the order of `found`, each with its best passage, as `params` wants them."""
+    by_id = documents.by_ids(connection, [each.document_id for each in found])
+    hits = []
+    for rank, each in enumerate(found, 1):
+        document = by_id[each.document_id]
+        text = documents.markdown(connection, document.mirror_hash)
+        passage = _passage(text, each.chunk, words)
+        hits.append(
+            Hit(
+                rank=rank,
+                score=each.score,
+                docid=document.docid,
+                uri=format_uri(document.collection, document.path),
+                collection=document.collection,
+                path=document.path,
+                source=document.source,
+                title=document.title,
+                line=source_line(document.line_map, passage.line),
+                end_line=source_line(document.line_map, passage.end_line),
+                snippet=passage.snippet,
+                snippet_line=source_line(document.line_map, passage.snippet_line),
+                marks=passage.marks,
+                language=document.language,
+                mime=document.mime,
+                modified=iso(document.mtime_ns / 1e9),
+                tags=documents.tags_of(connection, document.id),
+                context=contexts_for(config, document.collection, document.path),
+                text=text if params.full else None,
+                explain=each.explain if params.explain else None,
+            )
+        )
+    return hits
+
+
+def _passage(text: str, chunk: Span | None, words: Words) -> Passage:
+    """Return the best passage, with the lines of the whole text. Of a chunk without any of the words, its opening."""
+    if chunk is None:
+        return best_passage(text, words.sought, words.analyzers)
+    passage = best_passage(text[chunk.start : chunk.end], words.sought, words.analyzers)
+    above = chunk.line - 1
+    return passage._replace(
+        line=passage.line + above, end_line=passage.end_line + above, snippet_line=passage.snippet_line + above
+    )

@@ -1,0 +1,159 @@
+"""`gnoctl models …` against the fake daemon: what is asked, and what is printed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+
+import pytest
+
+from gnoctl.commands.models import clear as clear_command
+from gnoctl.progress import Progress
+from gnod.errors import DownloadFailed
+from gnod.protocol import params as p
+from gnod.protocol import results as r
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+
+EMBED = "hf:org/repo/embed.gguf"
+OLD = "hf:org/repo/old.gguf"
+
+
+def model(uri: str = EMBED, **changes: object) -> r.ModelInfo:
+    fields: dict[str, object] = {
+        "uri": uri,
+        "name": uri.rpartition("/")[2].removesuffix(".gguf"),
+        "uses": [r.ModelUse(role="embed"), r.ModelUse(role="rerank", collection="wiki")],
+        "installed": False,
+        **changes,
+    }
+    return r.ModelInfo(**fields)  # type: ignore[arg-type]
+
+
+def listed(*models: r.ModelInfo) -> r.ModelsListResult:
+    presets = [
+        r.ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}),
+        r.ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}),
+    ]
+    return r.ModelsListResult(
+        preset="slim", presets=presets, models=list(models), models_dir="/cache/models", total_bytes=12_000_000
+    )
+
+
+def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["models.list"] = listed(
+        model(),
+        model("hf:org/repo/b.gguf", installed=True, bytes=12_000_000, uses=[r.ModelUse(role="answer")]),
+        model("hf:org/repo/c.gguf", partial_bytes=5_000),
+        model("hf:org/repo/d.gguf", partial_bytes=5_000, fetching=True),
+        model(OLD, uses=[], installed=True, bytes=1000),
+    )
+    outcome = gnoctl("models", "list")
+    assert outcome.status == 0
+    assert outcome.out.splitlines() == [
+        "  mini               embed",
+        "* slim               embed, rerank",
+        "",
+        "used for               here           size     model  address",
+        "embed, rerank of wiki  no             -        embed  hf:org/repo/embed.gguf",
+        "answer                 yes            12.0 MB  b      hf:org/repo/b.gguf",
+        "embed, rerank of wiki  in part        5.0 kB   c      hf:org/repo/c.gguf",
+        "embed, rerank of wiki  being fetched  5.0 kB   d      hf:org/repo/d.gguf",
+        "nothing                yes            1.0 kB   old    hf:org/repo/old.gguf",
+        "",
+        "12.0 MB in /cache/models",
+    ]
+    assert outcome.err == "Not all models are on this machine: `gnoctl models pull`\n"
+    assert json.loads(gnoctl("models", "list", "--json").out)["preset"] == "slim"
+    daemon.answers["models.list"] = listed(model(installed=True, bytes=1))
+    assert gnoctl("models", "list").err == ""
+
+
+def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["models.use"] = r.ModelsUseResult(
+        preset="mini", previous="slim", config_file="/c/index.yml", missing=[EMBED]
+    )
+    outcome = gnoctl("models", "use", "mini")
+    assert daemon.asked(p.ModelsUseParams).preset == "mini"
+    assert outcome.out == "mini is the preset in use now, instead of slim\n"
+    assert outcome.err == f"1 model to be fetched with `gnoctl models pull`:\n  {EMBED}\n"
+
+
+def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
+    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in p.NETWORK_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    for name, value in {"HF_TOKEN": "hf_x", "https_proxy": "http://p", "HF_ENDPOINT": "", "PIP_TARGET": "/"}.items():
+        monkeypatch.setenv(name, value)
+    pulled = [
+        r.PulledModel(uri=EMBED, path="/m", bytes=12_000_000, fetched=True, took_ms=2500),
+        r.PulledModel(uri=OLD, path="/m", bytes=1, fetched=False, took_ms=1),
+    ]
+    daemon.answers["models.pull"] = r.ModelsPullResult(models=pulled)
+    outcome = gnoctl("models", "pull", "embed", OLD, "--force")
+    asked = daemon.asked(p.ModelsPullParams)
+    assert (asked.models, asked.force) == (["embed", OLD], True)
+    assert asked.network == {"HF_TOKEN": "hf_x", "https_proxy": "http://p"}
+    assert outcome.out == f"fetched {EMBED}: 12.0 MB · 2.5 s\nhere already: {OLD}\n"
+
+
+def test_a_failed_pull_is_worth_another_try(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["models.pull"] = DownloadFailed("no connection to huggingface.co")
+    assert gnoctl("models", "pull") == (2, "", "gnoctl: no connection to huggingface.co\n")
+
+
+def test_clear_wants_to_be_told_and_asks(
+    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cleared = [r.ClearedModel(uri=EMBED, freed_bytes=2_000_000), r.ClearedModel(uri=OLD, freed_bytes=0)]
+    daemon.answers["models.clear"] = r.ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert gnoctl("models", "clear").status == 1
+    assert gnoctl("models", "clear", "--all", "embed").status == 1
+    assert "add --yes" in gnoctl("models", "clear", "embed").err
+    assert not daemon.calls
+    outcome = gnoctl("models", "clear", "embed", OLD, "file:/a", "--yes")
+    assert outcome.out == f"removed {EMBED}\nwas not here: {OLD}\nfreed 2.0 MB\n"
+    assert outcome.err == "kept file:/a: the file is yours\n"
+
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        os.write(theirs, b"n\ny\n")
+        refused = gnoctl("models", "clear", "--all")
+        assert (refused.status, len(daemon.calls)) == (1, 1)
+        assert refused.err == "Remove all models from this machine? [y/N] Nothing was removed\n"
+        assert gnoctl("models", "clear", "--all").status == 0
+    os.close(theirs)
+    (_, last) = daemon.calls[-1]
+    assert isinstance(last, p.ModelsClearParams)
+    assert last.everything
+    assert clear_command.COMMAND.help
+
+
+def test_path(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["models.path"] = r.ModelsPathResult(path="/cache/models/a/model.gguf", uri=EMBED)
+    assert gnoctl("models", "path", "embed") == (0, "/cache/models/a/model.gguf\n", "")
+    assert daemon.asked(p.ModelsPathParams).model == "embed"
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (r.ProgressValue(stage="download", done=5_000_000, total=98_400_000, label="a b", unit="bytes"),
+         "download a b: 5.0 MB of 98.4 MB"),
+        (r.ProgressValue(stage="download", done=5_000_000, label="a", unit="bytes"), "download a: 5.0 MB"),
+        (r.ProgressValue(stage="convert", done=0, label="a", unit="bytes"), "convert a"),
+        (r.ProgressValue(stage="convert", done=1200, total=4000, label="x.md"), "convert: 1,200 of 4,000, x.md"),
+    ],
+)  # fmt: skip
+def test_bytes_are_told_in_megabytes(
+    value: r.ProgressValue, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnoctl.progress.LINE_EVERY_S", 0.0)
+    with Progress(quiet=False) as progress:
+        progress(value)
+    assert capsys.readouterr().err == f"{line}\n"

@@ -1,0 +1,186 @@
+"""Models with real processes: gnoctl, the daemon, the child that fetches, and a hub on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, wait_until
+from tests.models.hub_imitation import HubImitation, small_model
+
+pytestmark = pytest.mark.slow
+
+EMBED = "hf:org/repo/embed.gguf"
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[HubImitation]:
+    model = small_model(tmp_path / "small.gguf")
+    with HubImitation({"org/repo": {"embed.gguf": model, "other.gguf": model}}) as serving:
+        yield serving
+
+
+@pytest.fixture
+def machine(machine: Machine, hub: HubImitation) -> Machine:
+    """A machine whose one collection has a model of its own, and which knows the hub in gnoctl's environment only."""
+    machine.ok("init")
+    machine.config.write_text(
+        f'collections:\n  - name: notes\n    path: {machine.notes}\n    models: {{embed: "{EMBED}"}}\n'
+        "models:\n  preset: slim # the default\n"
+    )
+    machine.ok("daemon", "start")
+    machine.environment |= {"HF_ENDPOINT": hub.url, "NO_PROXY": "*"}
+    return machine
+
+
+def test_from_pull_to_clear(machine: Machine, hub: HubImitation) -> None:
+    (before,) = [each for each in machine.json("models", "list")["models"] if each["uri"] == EMBED]
+    assert (before["installed"], before["uses"]) == (False, [{"role": "embed", "collection": "notes"}])
+    assert machine.run("models", "path", EMBED).returncode == 2
+    assert "gnoctl models pull" in machine.run("models", "path", EMBED).stderr
+
+    (pulled,) = machine.json("models", "pull", EMBED)["models"]
+    assert pulled["fetched"]
+    assert not machine.json("models", "pull", EMBED)["models"][0]["fetched"]
+    assert len(hub.downloads) == 1
+    assert machine.json("models", "pull", EMBED, "--force")["models"][0]["fetched"]
+    assert machine.ok("models", "path", EMBED) == f"{pulled['path']}\n"
+    assert Path(pulled["path"]).read_bytes()[:4] == b"GGUF"
+
+    # Another one, which nothing uses; and the first still belongs to the collection.
+    machine.ok("models", "pull", "hf:org/repo:other")
+    listed = {each["uri"]: each for each in machine.json("models", "list")["models"]}
+    assert listed["hf:org/repo:other"]["uses"] == []
+    assert listed[EMBED]["installed"]
+    assert machine.json("models", "clear", "hf:org/repo:other", "--yes")["freed_bytes"] > 400_000
+    assert machine.json("models", "clear", "--all", "--yes")["freed_bytes"] > 400_000
+    assert machine.json("models", "list")["total_bytes"] == 0
+    assert Path(machine.ok("models", "path").strip()) == machine.folder / "cache" / "models"
+
+
+def test_a_role_is_the_presets_model_and_the_collections(machine: Machine, hub: HubImitation) -> None:
+    done = machine.run("models", "pull", "embed")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "has no repository Qwen/Qwen3-Embedding-0.6B-GGUF" in done.stderr
+    assert machine.run("models", "pull", "embedding").stderr.endswith("did you mean 'embed'?\n")
+    assert machine.run("models", "pull", "hf:org/repo").returncode == 1
+
+
+def test_use_edits_the_file_and_keeps_its_comments(machine: Machine) -> None:
+    used = machine.json("models", "use", "mini")
+    assert (used["preset"], used["previous"]) == ("mini", "slim")
+    assert EMBED in used["missing"]
+    assert machine.config.read_text().endswith("models:\n  preset: mini # the default\n")
+    assert machine.json("models", "list")["preset"] == "mini"
+    assert "did you mean 'mini'?" in machine.run("models", "use", "minni").stderr
+    assert "no model for rerank" in machine.run("models", "pull", "rerank").stderr
+
+
+def test_ctrl_c_stops_the_pull_and_the_next_goes_on(machine: Machine, hub: HubImitation) -> None:
+    hub.holds_after = 200_000
+    pulling = _spawn(machine, "models", "pull", EMBED)
+    wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
+    assert _listed(machine)["fetching"]
+    refused = machine.run("models", "clear", "--all", "--yes")
+    assert "is being fetched" in refused.stderr
+    pulling.send_signal(signal.SIGINT)
+    out, err = pulling.communicate(timeout=10)
+    assert (pulling.returncode, out, err) == (130, "", "")
+    wait_until(lambda: not _listed(machine)["fetching"])
+    hub.release()
+    hub.requests.clear()
+    machine.ok("models", "pull", EMBED)
+    assert [each.start for each in hub.downloads] == [200_000]
+
+
+def test_two_who_pull_share_one_fetch_and_one_may_leave(machine: Machine, hub: HubImitation) -> None:
+    hub.holds_after = 200_000
+    first = _spawn(machine, "models", "pull", EMBED)
+    wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
+    second = _spawn(machine, "models", "pull", EMBED)
+    wait_until(lambda: int(machine.json("daemon", "status")["connections"]) >= 3)
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=10)
+    assert _listed(machine)["fetching"]
+    hub.release()
+    out, err = second.communicate(timeout=20)
+    assert (second.returncode, out.startswith(f"fetched {EMBED}"), err) == (0, True, "")
+    assert len({each.start for each in hub.downloads}) == len(hub.downloads)
+
+
+def test_stopping_the_daemon_ends_a_pull_in_order(machine: Machine, hub: HubImitation) -> None:
+    hub.holds_after = 200_000
+    pulling = _spawn(machine, "models", "pull", EMBED)
+    wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
+    machine.ok("daemon", "stop")
+    pulling.communicate(timeout=10)
+    assert pulling.returncode == 2
+
+
+def test_only_the_listed_variables_may_be_passed_on(machine: Machine) -> None:
+    with machine.connect() as client:
+        params = {"models": [EMBED], "network": {"HF_TOKEN": "hf_secret", "LD_PRELOAD": "/evil_secret.so"}}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "models.pull", "params": params}
+        client.sendall(json.dumps(request).encode() + b"\n")
+        answer = json.loads(client.makefile("rb").readline())
+    assert answer["error"]["code"] == -32602
+    assert "'LD_PRELOAD' is not a variable" in answer["error"]["message"]
+    assert "secret" not in json.dumps(answer)
+
+
+def test_tokens_are_not_logged(machine: Machine) -> None:
+    machine.environment["HF_TOKEN"] = "hf_very_secret"
+    machine.ok("models", "pull", EMBED)
+    log = (machine.folder / "data" / "logs" / "gnod-default.log").read_text()
+    assert "model.pulled" in log
+    assert "very_secret" not in log
+
+
+def test_the_bar_counts_bytes(machine: Machine, hub: HubImitation) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    hub.holds_after = 200_000
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", "models", "pull", EMBED],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**machine.environment, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while data := os.read(ours, 4096):
+            shown += data
+            if b"200.0 kB/4" in shown:
+                hub.release()
+    except OSError:
+        pass  # Linux says EIO when the last writer is gone
+    os.close(ours)
+    assert process.wait(timeout=20) == 0
+    assert "download embed" in shown.decode()
+
+
+def _spawn(machine: Machine, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", *words],
+        env=machine.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _listed(machine: Machine) -> dict[str, int]:
+    (found,) = [each for each in machine.json("models", "list")["models"] if each["uri"] == EMBED]
+    assert isinstance(found, dict)
+    return found
