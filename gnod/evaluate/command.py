@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
 import msgspec
 
+from gnod import paths
+from gnod.config import load
 from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
 from gnod.evaluate import report, runs
 from gnod.evaluate.comparison import Comparison, compare
 from gnod.evaluate.dataset import Dataset, check_layout, read
 from gnod.evaluate.evaluation import Run, Summary, evaluate
+from gnod.evaluate.meaning import Meaning
 from gnod.evaluate.progress import Progress
-from gnod.evaluate.retrievers import MODES
+from gnod.evaluate.retrievers import MODES, NEEDS_MEANING
+from gnod.models.files import ModelFiles
+from gnod.models.presets import uri_for
 
 PROGRAM = "gnoctl bench"
 EXIT_INTERRUPTED = 130
@@ -54,8 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a test collection")
     parser.add_argument(
-        "--mode", action="append", choices=tuple(MODES), help="how to search, repeatable (default: all that there are)"
+        "--mode", action="append", choices=tuple(MODES), help="how to search, repeatable (default: all that can be)"
     )
+    parser.add_argument("--model", metavar="URI", help="what embeds (default: the model of your index.yml)")
     parser.add_argument("--limit", type=_positive, metavar="N", help="ask the first N queries only")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures, of every query too, as JSON")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="show what changed since --save wrote FILE")
@@ -78,6 +85,7 @@ class _Bench:
     def __init__(self, options: argparse.Namespace, out: TextIO, err: TextIO) -> None:
         self._folders: list[Path] = options.folders
         self._modes: list[str] = list(dict.fromkeys(options.mode or MODES))
+        self._meaning: Meaning | None = None
         self._options = options
         self._out = out
         self._err = err
@@ -87,7 +95,8 @@ class _Bench:
         """Raises GnoError. What can be refused is refused before the work begins."""
         before = runs.load(self._options.compare) if self._options.compare else None
         self._check()
-        saved = runs.summarise([self._finish(run) for folder in self._folders for run in self._measure(folder)])
+        with self._with_model():
+            saved = runs.summarise([self._finish(run) for folder in self._folders for run in self._measure(folder)])
         if self._options.save:
             runs.save(saved, self._options.save)
         compared = compare(saved.runs, before.runs) if before else []
@@ -110,12 +119,31 @@ class _Bench:
             if file and not file.absolute().parent.is_dir():
                 raise UsageError(f"{file} cannot be written: there is no folder {file.absolute().parent}")
 
+    @contextlib.contextmanager
+    def _with_model(self) -> Iterator[None]:
+        """Run the model that the modes need; without one, leave out those that were not asked for by name."""
+        if NEEDS_MEANING.isdisjoint(self._modes):
+            yield
+            return
+        places = paths.resolve(None)
+        uri = self._options.model or uri_for(load.load(places.config_file).config, "embed")
+        files = ModelFiles(places.models_dir)
+        if uri and (self._options.mode or files.find(uri)):
+            with Meaning(uri, files) as self._meaning:
+                yield
+            return
+        self._modes = [mode for mode in self._modes if mode not in NEEDS_MEANING]
+        self._note(f"only {', '.join(self._modes)}: the model {uri} is not here (`gnoctl models pull embed`)")
+        yield
+
     def _measure(self, folder: Path) -> list[Run]:
         dataset: Dataset = read(folder)
         self._queries[dataset.name] = dataset.queries
         progress = Progress(self._err, quiet=self._options.quiet)
         try:
-            return list(evaluate(dataset, self._modes, progress, max_queries=self._options.limit))
+            return list(
+                evaluate(dataset, self._modes, progress, meaning=self._meaning, max_queries=self._options.limit)
+            )
         finally:
             progress.clear()
 

@@ -12,14 +12,16 @@ import numpy
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Index, Progress, throw_away
+from gnod.evaluate.meaning import Meaning
 from gnod.evaluate.measures import DEPTH, in_order, measure
-from gnod.evaluate.retrievers import MODES, Ranking, Retriever
+from gnod.evaluate.retrievers import MODES, NEEDS_MEANING, Ranking, Retriever
 
 PERCENTILES = (50, 95, 99)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run in figures. `latency_ms` by percentile ("p50"), `measures` by name, `per_query` is nDCG@10 by query id.
+    """One run in figures. `model`: the address of what embedded it, if something did. `latency_ms` by percentile
+    ("p50"), `measures` by name, `per_query` is nDCG@10 by query id.
 
     `rewritten_queries` had to be asked without their quotation marks; `refused_queries` were no queries even so,
     and score 0. `failed_documents`: id → reason.
@@ -27,6 +29,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     collection: str
     mode: str
+    model: str | None = None
     dataset_sha256: str
     documents: int
     queries: int
@@ -78,11 +81,17 @@ class _Asked:
 
 
 def evaluate(
-    dataset: Dataset, modes: Sequence[str], progress: Progress, *, max_queries: int | None = None
+    dataset: Dataset,
+    modes: Sequence[str],
+    progress: Progress,
+    *,
+    meaning: Meaning | None = None,
+    max_queries: int | None = None,
 ) -> Iterator[Run]:
-    """Index the collection once and yield one run a mode. `max_queries` takes the first ones, for a quick look."""
+    """Index the collection once and yield one run a mode. `meaning` is for those of NEEDS_MEANING. `max_queries` takes
+    the first ones, for a quick look."""
     queries = dict(islice(dataset.queries.items(), max_queries))
-    with throw_away(dataset, progress) as index:
+    with throw_away(dataset, progress, meaning) as index:
         for mode in modes:
             asked = _ask_all(MODES[mode](index), queries, f"{mode} queries of {dataset.name}", progress)
             yield Run(summary=_summary(dataset, mode, index, asked), rankings=asked.rankings)
@@ -104,6 +113,7 @@ def _summary(dataset: Dataset, mode: str, index: Index, asked: _Asked) -> Summar
     return Summary(
         collection=dataset.name,
         mode=mode,
+        model=index.meaning.uri if index.meaning and mode in NEEDS_MEANING else None,
         dataset_sha256=dataset.sha256,
         documents=len(dataset.documents),
         queries=len(asked.rankings),

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from gnod.config.model import IngestConfig
 from gnod.evaluate.dataset import Dataset, Document
+from gnod.evaluate.meaning import Meaning
 from gnod.ingest.jobs import Failure, Outcome, Prepared, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.store import collections, documents
@@ -37,25 +38,31 @@ Progress = Callable[[str, int, int], None]
 
 
 class Index(NamedTuple):
-    """`ids` maps the store's document ids to the collection's. `failed` says why a document is not in it."""
+    """`ids` maps the store's document ids to the collection's. `failed` says why a document is not in it. `meaning`
+    is the model that embedded it, None when it was not."""
 
     database: Database
     ids: dict[int, str]
     failed: dict[str, str]
     took_s: float
+    meaning: Meaning | None
 
 
 @contextmanager
-def throw_away(dataset: Dataset, progress: Progress) -> Iterator[Index]:
-    """Index the whole collection; the index goes with the context. Raises WorkerFailed."""
+def throw_away(dataset: Dataset, progress: Progress, meaning: Meaning | None = None) -> Iterator[Index]:
+    """Index the whole collection, and embed it if there is a model; the index goes with the context.
+
+    Raises WorkerFailed, and what `Meaning` raises."""
     with TemporaryDirectory(prefix="gnod-bench-", ignore_cleanup_errors=True) as folder:
         database = Database(Path(folder) / "index.sqlite", readers=1)
         try:
             started = time.monotonic()
             failed = _run(_fill(database, dataset, progress))
+            if meaning is not None:
+                meaning.embed_all(database, COLLECTION, partial(progress, f"embedding {dataset.name}"))
             took_s = time.monotonic() - started
             ids = database.read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
-            yield Index(database, ids.result(), failed, took_s)
+            yield Index(database, ids.result(), failed, took_s, meaning)
         finally:
             database.close()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gnod.evaluate.index import Index
-from gnod.pipeline import lexical
+from gnod.evaluate.index import COLLECTION, Index
+from gnod.pipeline import lexical, vector
+from gnod.pipeline.nearest import Nearest
 from gnod.store.filters import Filters
 
 Ranking = list[tuple[str, float]]
@@ -23,4 +24,22 @@ def lexical_retriever(index: Index) -> Retriever:
     return retrieve
 
 
-MODES: Mapping[str, Callable[[Index], Retriever]] = {"lexical": lexical_retriever}
+def vector_retriever(index: Index) -> Retriever:
+    meaning = index.meaning
+    assert meaning is not None, "NEEDS_MEANING has this mode"
+    nearest = Nearest()
+    served = {COLLECTION: meaning.uri}
+
+    def retrieve(query: str, limit: int) -> Ranking:
+        vectors = {meaning.uri: meaning.query(query)}
+        found = index.database.read(
+            lambda connection: vector.search(connection, nearest, vectors, served, Filters(), limit=limit)
+        )
+        return [(index.ids[each.document_id], each.score) for each in found.result()]
+
+    return retrieve
+
+
+MODES: Mapping[str, Callable[[Index], Retriever]] = {"lexical": lexical_retriever, "vector": vector_retriever}
+
+NEEDS_MEANING = frozenset({"vector"})
