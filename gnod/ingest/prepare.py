@@ -43,9 +43,11 @@ def prepare(
     head = frontmatter.parse(markdown)
     structure = outline(markdown, markup_of(converted.mime, converted.converter), head.body_start)
     metadata = {**converted.metadata, **head.metadata}
-    # What the text says of itself; documents with one mirror share their chunks, whatever their files are called.
-    own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings)) or ""
-    title = _one_line(title or own_title or converted.title or PurePosixPath(relative_path).stem)
+    # What the text (or who gave it) says of itself; documents with one mirror share their chunks, whatever their files
+    # are called.
+    own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
+    own_title = title or own_title or ""
+    title = _one_line(own_title or converted.title or PurePosixPath(relative_path).stem)
     language = _language(language, metadata, converted, markdown[head.body_start :])
     passages = cut(markdown, structure)
     return Prepared(

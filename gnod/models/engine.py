@@ -1,36 +1,41 @@
 """One embedding model in llama.cpp: text in, vector out. Lives in the inference worker and nowhere else.
 
 Uses llama.cpp's C interface: the high-level class reads past its buffers with some poolings, and computes the texts
-of a batch one by one. One context must only ever be used by one thread.
+of a batch one by one. The model is loaded once; what computes with it are lanes (docs/adr/0012): one in front for what
+somebody waits for, and behind it one a processor core, which never wait for each other.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import wait
+from functools import partial
+from queue import Empty, SimpleQueue
 
 import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.batching import batches, windows
+from gnod.models.lane import MAX_PARTS, Lane, Matrix
 from gnod.models.messages import ModelSpec
 from gnod.models.tokenization import tokenization
 
-# Tokens in one step of the model. A query waits for at most one step of the backlog: 0.1 s on two cores with the
-# smallest model. Larger steps are not faster (docs/BENCHMARKS.md).
-BATCH_TOKENS = 512
-_MAX_PARTS = 64
+# Tokens in one step of the model; larger steps are not faster.
+BATCH_TOKENS = 256
 # A context is sized to the work: a model that takes 32,768 tokens at once would need gigabytes for it.
 MAX_WINDOW = 2048
+# Decoders keep keys and values of every token; queries are short.
+_FRONT_TOKENS = 512
 
 _PAIRS = (
     ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
     ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
 )
 
-Matrix = NDArray[np.float32]
+Parts = Sequence[Sequence[int]]
 
 
 def _quiet(_level: int, _text: bytes, _data: object) -> None:
@@ -43,28 +48,31 @@ llama_cpp.llama_backend_init()
 
 
 class EmbeddingEngine:
-    """Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it gives no sensible vectors."""
+    """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it gives no sensible
+    vectors."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = _load(spec)
-        self._tokenization = tokenization(llama_cpp.llama_model_get_vocab(self._model))
-        self._dimensions = llama_cpp.llama_model_n_embd(self._model)
-        trained = llama_cpp.llama_model_n_ctx_train(self._model)
-        self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
-        self._step_tokens = max(BATCH_TOKENS, self.window)
-        self._context = _context(self._model, spec, self._step_tokens)
-        self._batch = llama_cpp.llama_batch_init(self._step_tokens, 0, 1)
-        self._room = self.window - len(self._tokenization.prefix) - len(self._tokenization.suffix)
-        self._self_test()
+        self._lanes: list[Lane] = []
+        try:
+            self._tokenization = tokenization(llama_cpp.llama_model_get_vocab(self._model))
+            trained = llama_cpp.llama_model_n_ctx_train(self._model)
+            self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
+            self._room = self.window - len(self._tokenization.prefix) - len(self._tokenization.suffix)
+            self._front, self._back = self._make_lanes(spec)
+            self._self_test()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        llama_cpp.llama_batch_free(self._batch)
-        llama_cpp.llama_free(self._context)
+        for lane in self._lanes:
+            lane.close()
         llama_cpp.llama_model_free(self._model)
 
-    def embed(self, texts: Sequence[str], between: Callable[[], None] = lambda: None) -> tuple[Matrix, int]:
+    def embed(self, texts: Sequence[str], *, interactive: bool = False) -> tuple[Matrix, int]:
         """Return one vector of length 1 a text, and how many tokens they had. A text longer than the window is
-        embedded in windows, whose vectors are averaged by their lengths. `between` is called between two steps."""
+        embedded in windows, whose vectors are averaged by their lengths. Raises InferenceFailed."""
         prefix, suffix = self._tokenization.prefix, self._tokenization.suffix
         parts: list[list[int]] = []
         owners: list[int] = []
@@ -72,46 +80,51 @@ class EmbeddingEngine:
             for window in windows(self._tokenization.tokens(text), self._room):
                 parts.append([*prefix, *window, *suffix])
                 owners.append(number)
-        sums = np.zeros((len(texts), self._dimensions), np.float32)
-        for step, numbers in enumerate(batches(parts, budget=BATCH_TOKENS, most=_MAX_PARTS)):
-            if step:
-                between()
-            vectors = _unit(self._run([parts[n] for n in numbers]))
-            for vector, n in zip(vectors, numbers, strict=True):
-                sums[owners[n]] += vector * len(parts[n])
-        return _unit(sums), sum(map(len, parts))
+        vectors = self._vectors(parts, interactive=interactive)
+        lengths = np.array([len(part) for part in parts], np.float32)
+        sums = np.zeros((len(texts), vectors.shape[1]), np.float32)
+        np.add.at(sums, owners, vectors * lengths[:, None])
+        return _unit(sums), int(lengths.sum())
 
-    def _run(self, parts: list[list[int]]) -> Matrix:
-        """Return the pooled vector of each part; one step of the model."""
-        batch = self._batch
-        at = 0
-        for sequence, tokens in enumerate(parts):
-            for position, token in enumerate(tokens):
-                batch.token[at] = token
-                batch.pos[at] = position
-                batch.n_seq_id[at] = 1
-                batch.seq_id[at][0] = sequence
-                batch.logits[at] = 1
-                at += 1
-        batch.n_tokens = at
-        if memory := llama_cpp.llama_get_memory(self._context):  # decoders have one
-            llama_cpp.llama_memory_clear(memory, True)
-            status = llama_cpp.llama_decode(self._context, batch)
-        else:
-            status = llama_cpp.llama_encode(self._context, batch)
-        if status:
-            raise InferenceFailed(f"the model failed on a text (llama.cpp's status {status})")
-        return np.stack([self._pooled(sequence) for sequence in range(len(parts))])
+    def _vectors(self, parts: Parts, *, interactive: bool) -> Matrix:
+        """Return the vector of each part, of length 1."""
+        in_front = interactive and all(len(part) <= self._front.tokens for part in parts)
+        lanes = [self._front] if in_front else self._back
+        steps: SimpleQueue[list[int]] = SimpleQueue()
+        for numbers in batches(parts, budget=min(BATCH_TOKENS, lanes[0].tokens), most=MAX_PARTS):
+            steps.put(numbers)
+        vectors = np.empty((len(parts), llama_cpp.llama_model_n_embd(self._model)), np.float32)
 
-    def _pooled(self, sequence: int) -> Matrix:
-        vector = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
-        if not vector:
-            raise ModelRejected("the model gives no vector for a text: it is not an embedding model")
-        return np.ctypeslib.as_array(vector, (self._dimensions,)).copy()
+        def work(lane: Lane) -> None:
+            while True:
+                try:
+                    numbers = steps.get_nowait()
+                except Empty:
+                    return
+                vectors[numbers] = lane.run([parts[number] for number in numbers])
+
+        done = [lane.submit(partial(work, lane)) for lane in lanes]
+        wait(done)  # all of them: none may write into what is given up
+        for future in done:
+            future.result()
+        return _unit(vectors)
+
+    def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
+        is_encoder = not _is_causal(self._model)
+        step = max(BATCH_TOKENS, self.window)
+        front = self._lane(step if is_encoder else min(step, _FRONT_TOKENS), spec.threads, background=False)
+        if is_encoder:
+            return front, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
+        return front, [self._lane(step, spec.threads, background=True)]
+
+    def _lane(self, tokens: int, threads: int, *, background: bool) -> Lane:
+        lane = Lane(self._model, tokens=tokens, threads=threads, background=background)
+        self._lanes.append(lane)
+        return lane
 
     def _self_test(self) -> None:
         """Two known pairs must rank the right way round. Raises ModelRejected."""
-        vectors, _ = self.embed([text for pair in _PAIRS for text in pair])
+        vectors, _ = self.embed([text for pair in _PAIRS for text in pair], interactive=True)
         likeness = vectors[0::2] @ vectors[1::2].T
         if not np.isfinite(vectors).all() or not all(likeness[n].argmax() == n for n in range(len(_PAIRS))):
             raise ModelRejected("the model failed its self-test: it takes unlike texts for like ones")
@@ -127,23 +140,19 @@ def _load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     return model
 
 
-def _context(model: llama_cpp.llama_model_p, spec: ModelSpec, tokens: int) -> llama_cpp.llama_context_p:
-    settings = llama_cpp.llama_context_default_params()
-    settings.n_ctx = settings.n_batch = settings.n_ubatch = tokens
-    settings.n_seq_max = _MAX_PARTS
-    settings.n_threads = settings.n_threads_batch = spec.threads
-    settings.embeddings = True
-    settings.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
-    settings.kv_unified = True  # else each of the _MAX_PARTS has its share only
-    settings.no_perf = True
-    context: llama_cpp.llama_context_p = llama_cpp.llama_init_from_model(model, settings)
-    if not context:
-        llama_cpp.llama_model_free(model)
-        raise ModelRejected(f"llama.cpp cannot run {spec.path} for embeddings")
-    return context
+def _is_causal(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether each token sees only those before it: such a model keeps keys and values, a lot of memory a lane."""
+    architecture = _metadata(model, "general.architecture")
+    return _metadata(model, f"{architecture}.attention.causal") != "false"
 
 
-def _unit(rows: Matrix) -> Matrix:
+def _metadata(model: llama_cpp.llama_model_p, key: str) -> str:
+    value = ctypes.create_string_buffer(128)
+    found = llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
+    return value.value.decode("utf-8", "replace") if found >= 0 else ""
+
+
+def _unit(rows: NDArray[np.float32]) -> Matrix:
     """Scale each row to length 1; a row of zeros stays."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)

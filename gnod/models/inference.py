@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
-from gnod.models.messages import Begun, Cancel, Embed, Embedded, Failed, Loaded, ModelSpec, Ready, Reply
+from gnod.models.messages import Begun, Cancel, Embed, Embedded, Failed, Loaded, ModelSpec, Ready, Reply, Unloaded
 
 _START_LIMIT_S = 60.0
 # A worker that says nothing for so long, while it has work, hangs.
@@ -30,9 +30,11 @@ _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
 # Somebody who waits is told at once when the next start is further away than this.
 _PATIENCE_S = 2.0
-# llama.cpp's threads spin at their barriers by default: 40 times slower when other work needs the processor.
+# llama.cpp's threads spin at their barriers by default: 40 times slower when other work needs the processor. Not to
+# spin at all costs a query 10 ms in system calls; some microseconds of it are the best of both (docs/adr/0012).
 _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "1000",
     "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
     "PYTHONWARNINGS": "ignore",
@@ -178,7 +180,7 @@ class Inference:
     async def _start(self) -> _Worker:
         try:
             try:
-                process = await launch("gnod.models.worker", environment=_ENVIRONMENT)
+                process = await launch("gnod.models.worker", [str(self.idle_unload_s)], environment=_ENVIRONMENT)
             except OSError as error:
                 raise InferenceFailed(f"the inference worker cannot be started: {error.strerror}") from error
             worker = _Worker(process)
@@ -244,7 +246,7 @@ class _Worker:
         self.models: set[str] = set()
         self.waiting: dict[int, asyncio.Future[Embedded | Failed]] = {}
         self.was_stopped = False
-        self._at_work: int | None = None
+        self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ready.add_done_callback(_retrieve)
 
@@ -288,7 +290,7 @@ class _Worker:
                 async with asyncio.timeout(_STALL_LIMIT_S):
                     return await frames.read(self.process.reader, _REPLIES)
             except TimeoutError:
-                if self._at_work is not None:
+                if self._at_work:
                     _log.warning("inference.stalled", extra={"fields": {"limit_s": _STALL_LIMIT_S}})
                     return None
 
@@ -297,14 +299,15 @@ class _Worker:
             case Ready():
                 self._ready.set_result(None)
             case Begun():
-                self._at_work = reply.id
+                self._at_work.add(reply.id)
             case Loaded():
                 self.models.add(reply.path)
                 fields = {"model": reply.path, "took_s": round(reply.took_s, 3)}
                 _log.info("inference.loaded", extra={"fields": fields})
+            case Unloaded():
+                self.models.discard(reply.path)
             case Embedded() | Failed():
-                if self._at_work == reply.id:
-                    self._at_work = None
+                self._at_work.discard(reply.id)
                 future = self.waiting.get(reply.id)
                 if future is not None and not future.done():
                     future.set_result(reply)
@@ -314,7 +317,7 @@ class _Worker:
             self._ready.set_exception(InferenceFailed(f"the inference worker ended while it started ({how})"))
         for request_id, future in self.waiting.items():
             if not future.done():
-                future.set_exception(_Lost(how, had_begun=request_id == self._at_work))
+                future.set_exception(_Lost(how, had_begun=request_id in self._at_work))
 
     def stop(self) -> None:
         self.was_stopped = True

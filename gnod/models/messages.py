@@ -49,6 +49,12 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag="loaded"):
     took_s: float
 
 
+class Unloaded(msgspec.Struct, frozen=True, kw_only=True, tag="unloaded"):
+    """A model is no longer in memory."""
+
+    path: str
+
+
 class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
     """`vectors`: float32, little-endian, one row of `dimensions` a text, each of length 1. `tokens`: of all texts."""
 
@@ -67,4 +73,4 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
 
 
 Request = Embed | Cancel
-Reply = Ready | Begun | Loaded | Embedded | Failed
+Reply = Ready | Begun | Loaded | Unloaded | Embedded | Failed

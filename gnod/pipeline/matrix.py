@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numkong
 import numpy as np
 from numpy.typing import NDArray
-
-try:
-    import numkong  # type: ignore[import-not-found, import-untyped, unused-ignore]
-except ImportError:  # slower, and the same to the last bit
-    numkong = None
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 SEGMENT_ROWS = 65_536
 _INT8_MAX = 127
-# Rows of int8 that are turned into float32 at a time where numkong is missing: they fit into the processor's cache.
+# Rows that are quantised at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
 # A removed row costs a comparison until so large a share is gone.
 _COMPACT_ABOVE = 0.2
@@ -179,12 +175,4 @@ _NOTHING = _Segment(0, False, 0)
 
 def _products(rows: NDArray[np.number], query: NDArray[np.int8], into: Floats) -> None:
     """Multiply int8 rows by an int8 vector."""
-    if numkong is not None:
-        into[:] = np.asarray(numkong.cdist(query[None, :], rows, metric="dot"))[0]
-        return
-    values = query.astype(np.float32)
-    block = np.empty((min(_BLOCK_ROWS, len(rows)), rows.shape[1]), np.float32)
-    for low in range(0, len(rows), _BLOCK_ROWS):
-        part = rows[low : low + _BLOCK_ROWS]
-        np.copyto(block[: len(part)], part, casting="unsafe")
-        np.dot(block[: len(part)], values, out=into[low : low + len(part)])
+    into[:] = np.asarray(numkong.cdist(query[None, :], rows, metric="dot"))[0]

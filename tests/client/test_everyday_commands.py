@@ -233,6 +233,11 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         pending=0,
         failed=1,
         excluded=2,
+        chunks=9,
+        embedded=3,
+        unembeddable=1,
+        model="file:/m/old.gguf",
+        next_model="file:/m/new.gguf",
         watch="polling",
         watch_reason="inotify limit reached",
     )
@@ -246,6 +251,10 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         collections=[collection],
         freshness=r.Freshness(current=False, failed=1, unwatched=["notes", "work"]),
         syncing=False,
+        embedding=r.EmbeddingStatus(
+            state="waiting", reason="the model is not \x1b[31mhere", pending=6, done=0, failed=0
+        ),
+        inference=r.InferenceStatus(state="off", resident_bytes=0, crashes=2, last_crash="signal SIGSEGV"),
         config_file="/c/index.yml",
         errors=[error],
     )
@@ -258,6 +267,11 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "changes are not watched in work:",
         "notes/a␛.pdf",
         "timeout while convert: took longer than 60 s",
+        "33 %",
+        "embedding is waiting: the model is not ␛[31mhere",
+        "notes: file:/m/old.gguf answers until file:/m/new.gguf has embedded everything",
+        "1 chunk cannot be embedded",
+        "died 2 times, last of signal SIGSEGV",
     ):
         assert part in shown
     assert daemon.asked(p.IndexStatusParams).errors

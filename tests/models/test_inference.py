@@ -84,6 +84,19 @@ async def test_an_idle_worker_goes_and_its_memory_with_it(spec: ModelSpec) -> No
         assert (await served.embed(spec, ["again"], interactive=True)).vectors.shape == (1, 384)
 
 
+async def test_a_model_that_is_no_longer_asked_leaves_memory(spec: ModelSpec, e5_gguf: Path) -> None:
+    other = ModelSpec(path=str(e5_gguf), window=512, gpu=False, threads=2)
+    async with inference(idle_unload_s=0.3) as served:
+        with served.lease():
+            await served.embed(other, ["one"], interactive=True)
+            await served.embed(spec, ["one"], interactive=True)
+            assert served.status().models == sorted([spec.path, other.path])
+            await asyncio.sleep(0.5)
+            await served.embed(spec, ["two"], interactive=True)
+            await until(lambda: served.status().models == [spec.path])
+            assert (await served.embed(other, ["again"], interactive=True)).vectors.shape == (1, 384)
+
+
 async def test_a_lease_keeps_it(spec: ModelSpec) -> None:
     async with inference(idle_unload_s=0.1) as served:
         with served.lease():

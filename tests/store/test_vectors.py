@@ -50,7 +50,7 @@ def ids(index: SmallIndex) -> dict[object, object]:
 
 
 def test_what_is_embedded_is_the_own_title_the_headings_and_the_text(index: SmallIndex) -> None:
-    index.add({"a.md": "# Zebra\n\n## Stripes\n\ntext\n"}, title="Something else")
+    index.add({"a.md": "# Zebra\n\n## Stripes\n\ntext\n"})
     (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     assert chunk[1:] == ("Zebra", "Zebra", "# Zebra\n\n## Stripes\n\ntext")
     assert index.embed(URI) == 1
