@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -95,7 +95,10 @@ class _Bench:
         """Raises GnoError. What can be refused is refused before the work begins."""
         before = runs.load(self._options.compare) if self._options.compare else None
         self._check()
-        with self._with_model():
+        model = self._model()
+        if self._options.run and len(self._folders) * len(self._modes) > 1:
+            raise UsageError("--run writes one run: give one DIR, and one --mode")
+        with model or contextlib.nullcontext() as self._meaning:
             saved = runs.summarise([self._finish(run) for folder in self._folders for run in self._measure(folder)])
         if self._options.save:
             runs.save(saved, self._options.save)
@@ -113,28 +116,22 @@ class _Bench:
         names = [folder.resolve().name for folder in self._folders]
         if taken := {name for name in names if names.count(name) > 1}:
             raise UsageError(f"two folders are called {min(taken)!r}; collections go by the name of their folder")
-        if self._options.run and len(self._folders) * len(self._modes) > 1:
-            raise UsageError("--run writes one run: give one DIR, and one --mode")
         for file in (self._options.save, self._options.run):
             if file and not file.absolute().parent.is_dir():
                 raise UsageError(f"{file} cannot be written: there is no folder {file.absolute().parent}")
 
-    @contextlib.contextmanager
-    def _with_model(self) -> Iterator[None]:
-        """Run the model that the modes need; without one, leave out those that were not asked for by name."""
+    def _model(self) -> Meaning | None:
+        """Return the model that the modes need; without one, leave out those that were not asked for by name."""
         if NEEDS_MEANING.isdisjoint(self._modes):
-            yield
-            return
+            return None
         places = paths.resolve(None)
         uri = self._options.model or uri_for(load.load(places.config_file).config, "embed")
         files = ModelFiles(places.models_dir)
         if uri and (self._options.mode or files.find(uri)):
-            with Meaning(uri, files) as self._meaning:
-                yield
-            return
+            return Meaning(uri, files)
         self._modes = [mode for mode in self._modes if mode not in NEEDS_MEANING]
         self._note(f"only {', '.join(self._modes)}: the model {uri} is not here (`gnoctl models pull embed`)")
-        yield
+        return None
 
     def _measure(self, folder: Path) -> list[Run]:
         dataset: Dataset = read(folder)

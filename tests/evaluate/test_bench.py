@@ -27,6 +27,13 @@ def _no_progress(what: str, done: int, total: int) -> None:
     pass
 
 
+@pytest.fixture(autouse=True)
+def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine's own user has fetched is none of our business."""
+    monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
+
+
 def _bench(*arguments: str | Path, program: str = "gnod") -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", program, "bench", *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -52,7 +59,7 @@ def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
 
 def test_save_compare_and_run(tmp_path: Path) -> None:
     folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
-    first = _bench(folder, "--save", saved, "--limit", "2", program="gnoctl")
+    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", program="gnoctl")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.splitlines()[0].split()[:6] == ["collection", "mode", "nDCG@10", "RR@10", "R@100", "MAP"]
     assert first.stdout.splitlines()[1].split()[:6] == ["tiny", "lexical", "0.7364", "1.0000", "0.7500", "0.7500"]
@@ -60,7 +67,8 @@ def test_save_compare_and_run(tmp_path: Path) -> None:
 
     second = _bench(folder, "--compare", saved, "--run", run, "--json")
     assert second.returncode == 0
-    assert second.stderr == f"{run}: 1 ids hold spaces or '%' and are percent-encoded\n"
+    assert second.stderr.startswith("only lexical: the model hf:")
+    assert second.stderr.endswith(f"\n{run}: 1 ids hold spaces or '%' and are percent-encoded\n")
     answer = json.loads(second.stdout)
     [summary], [compared] = answer["runs"], answer["comparisons"]
     assert tiny.rounded(summary["measures"]) == tiny.rounded(answer["mean"]["lexical"]) == tiny.MEASURES
@@ -80,18 +88,39 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ([empty], f"{empty / 'corpus.jsonl'} is missing"),
         ([folder, "--mode", "psychic"], "argument --mode: invalid choice: 'psychic'"),
         ([folder, "--limit", "0"], "argument --limit: must be >= 1"),
+        ([folder, "--mode", "vector", "--model", "nonsense"], "'nonsense' is not a model's address: expected hf:"),
         ([folder, "--lim", "5"], "unrecognized arguments: --lim 5; see `gnoctl bench --help`"),
         ([folder, folder], "two folders are called 'tiny'"),
         ([folder, "--compare", absent], f"{absent}: it cannot be read"),
         ([folder, "--save", absent], f"{absent} cannot be written: there is no folder"),
         ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
-        ([folder, tiny.write(tmp_path / "b"), "--run", tmp_path / "run"], "--run writes one run: give one DIR"),
     ]
     for arguments, message in refusals:
         out, err = io.StringIO(), io.StringIO()
         assert command.main([str(each) for each in arguments], out, err) == 1
         assert err.getvalue().startswith(f"gnoctl: {message}")
         assert (err.getvalue().count("\n"), out.getvalue()) == (1, "")
+
+
+@pytest.mark.slow
+def test_by_meaning(tmp_path: Path, minilm_gguf: Path) -> None:
+    folder = tiny.write(tmp_path / "tiny")
+    done = _bench(folder, "--mode", "vector", "--model", f"file:{minilm_gguf}", "--json")
+    assert done.returncode == 0
+    [summary] = json.loads(done.stdout)["runs"]
+    assert (summary["mode"], summary["model"]) == ("vector", f"file:{minilm_gguf}")
+    assert summary["measures"]["R@100"] == 1, "every document is found, near or far"
+    assert summary["measures"]["nDCG@10"] > 0.5
+    missing = _bench(folder, "--mode", "vector")
+    assert missing.returncode == 2
+    assert "gnoctl models pull" in missing.stderr
+
+
+def test_a_run_file_holds_one_run(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    folders = [str(tiny.write(tmp_path / name)) for name in ("a", "b")]
+    assert command.main([*folders, "--mode", "lexical", "--run", str(tmp_path / "run")], out, err) == 1
+    assert err.getvalue().startswith("gnoctl: --run writes one run: give one DIR")
 
 
 def test_an_error_for_programs(tmp_path: Path) -> None:
@@ -109,7 +138,7 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
         for number in range(20_000):
             corpus.write(json.dumps({"_id": f"n{number}", "title": "", "text": f"number {number} " * 50}) + "\n")
     process = subprocess.Popen(
-        [sys.executable, "-m", "gnod", "bench", str(folder)],
+        [sys.executable, "-m", "gnod", "bench", "--mode", "lexical", str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(temporary)},

@@ -44,7 +44,7 @@ def test_progress_carries_the_token_and_precedes_the_answer() -> None:
                     "method": "$/progress",
                     "params": {
                         "token": "p",
-                        "value": {"stage": "count", "done": 1, "total": 1000, "label": None},
+                        "value": {"stage": "count", "done": 1, "total": 1000, "label": None, "unit": None},
                     },
                 }
                 assert first == expected

@@ -1,0 +1,81 @@
+"""What `gnoctl doctor` says of models: those that are here are asked, those that are not have a remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import Machine
+
+pytestmark = pytest.mark.slow
+
+
+def use(machine: Machine, model: Path) -> None:
+    """Write a config whose one collection is embedded by this file."""
+    machine.config.parent.mkdir(exist_ok=True)
+    machine.config.write_text(
+        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{model}"}}}}\n'
+    )
+
+
+def checks(machine: Machine, status: int = 0) -> dict[str, dict[str, Any]]:
+    done = machine.run("doctor", "--json")
+    assert done.returncode == status, done.stdout
+    return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+
+
+def test_a_model_that_is_not_here_has_a_remedy(machine: Machine) -> None:
+    machine.ok("init", str(machine.notes))
+    found = checks(machine)
+    embed = found["model Qwen3-Embedding-0.6B-Q8_0"]
+    assert (embed["status"], embed["remedy"]) == ("warning", "gnoctl models pull embed")
+    assert "keyword search" in embed["message"]
+    others = [check for name, check in found.items() if name.startswith("model ") and check != embed]
+    assert [check["status"] for check in others] == ["ok", "ok"], "nothing nags about what nothing needs"
+    assert all("not here" in check["message"] for check in others)
+    assert found["inference worker"]["message"] == "off"
+    assert found["sqlite-vec"]["status"] == "ok"
+    assert found["pip"]["status"] == "ok"
+
+
+def test_a_model_that_is_here_is_asked(machine: Machine, minilm_gguf: Path) -> None:
+    use(machine, minilm_gguf)
+    asked = checks(machine)[f"model {minilm_gguf.stem}"]
+    assert asked["status"] == "ok"
+    assert "embeds a query in" in asked["message"]
+    assert "384 dimensions" in asked["message"]
+
+    os.kill(machine.json("status")["inference"]["pid"], signal.SIGKILL)
+    found = checks(machine)
+    assert found[f"model {minilm_gguf.stem}"]["status"] == "ok"
+    assert found["inference worker"]["status"] == "warning"
+    assert "died once since the daemon started, last of signal SIGKILL" in found["inference worker"]["message"]
+
+
+def test_a_model_that_cannot_be_loaded_is_an_error(machine: Machine) -> None:
+    model = machine.folder / "broken.gguf"
+    model.write_bytes(b"GGUF" + bytes(1000))
+    use(machine, model)
+    broken = checks(machine, status=2)["model broken"]
+    assert broken["status"] == "error"
+    assert broken["message"].startswith("cannot embed: ")
+    model.unlink()
+    missing = checks(machine)["model broken"]
+    assert missing["status"] == "warning"
+    assert "no search by meaning in notes" in missing["message"]
+    assert "index.yml" in missing["remedy"]
+
+
+def test_without_sqlite_vec(machine: Machine) -> None:
+    (machine.folder / "path").mkdir()
+    (machine.folder / "path" / "sqlite_vec.py").write_text("raise ImportError\n")
+    machine.environment["PYTHONPATH"] = str(machine.folder / "path")
+    machine.ok("init", str(machine.notes))
+    missing = checks(machine)["sqlite-vec"]
+    assert missing["status"] == "warning"
+    assert "sqlite-vec is not installed. Search by meaning works without it" in missing["message"]
