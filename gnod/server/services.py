@@ -36,24 +36,24 @@ class Services:
     """What `lifecycle.serve` holds while the daemon runs."""
 
     def __init__(self, index: Index) -> None:
-        self._index = index
+        self.index = index
         self.handlers: Mapping[str, Handler] = all_handlers(index)
 
     @property
     def shutdown_grace_s(self) -> float:
-        return self._index.configuration.current.daemon.shutdown_grace_s
+        return self.index.configuration.current.daemon.shutdown_grace_s
 
     async def reload(self) -> None:
-        await self._index.configuration.reload()
+        await self.index.configuration.reload()
 
     async def close(self) -> None:
-        await self._index.models.close()
-        await self._index.watching.close()
-        await self._index.syncing.close()
-        await self._index.backlog.close()
-        await self._index.inference.close()
-        await self._index.pool.close()
-        await asyncio.to_thread(self._index.database.close)
+        await self.index.models.close()
+        await self.index.watching.close()
+        await self.index.syncing.close()
+        await self.index.backlog.close()
+        await self.index.inference.close()
+        await self.index.pool.close()
+        await asyncio.to_thread(self.index.database.close)
 
 
 async def start(
