@@ -10,7 +10,7 @@ HELP = """Find documents by meaning.
 
 Ask in your own words: a page is found that says the same with other words, and in another language where the model
 knows it. Quotes and minus signs have no meaning of their own here; for names and exact words there is `gnoctl search`.
-It needs an embedding model on this machine: `gnoctl models pull` fetches one.
+It needs an embedding model on this machine: `gnoctl models pull embed` fetches one.
 
 Examples:
 

@@ -14,38 +14,25 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.child import frames
-from gnod.child.process import ChildProcess, launch
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
-from gnod.models.messages import Begun, Cancel, Embed, Embedded, Failed, Loaded, ModelSpec, Ready, Reply, Unloaded
+from gnod.models.messages import Embed, Embedded, Failed, ModelSpec
+from gnod.models.worker_process import Lost, WorkerProcess
 
-_START_LIMIT_S = 60.0
-# A worker that says nothing for so long, while it has work, hangs.
-_STALL_LIMIT_S = 300.0
 _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
 # Somebody who waits is told at once when the next start is further away than this.
 _PATIENCE_S = 2.0
-# llama.cpp's threads spin at their barriers by default: 40 times slower when other work needs the processor. Not to
-# spin at all costs a query 10 ms in system calls; some microseconds of it are the best of both (docs/adr/0012).
-_ENVIRONMENT = {
-    "OMP_WAIT_POLICY": "passive",
-    "GOMP_SPINCOUNT": "1000",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MALLOC_ARENA_MAX": "2",
-    "PYTHONWARNINGS": "ignore",
-}
-_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-
 _log = logging.getLogger(__name__)
 
 
 class RequestFailed(InferenceFailed):
     """It is this request that fails, or kills the worker: another one may do better."""
+
+
+_ERRORS = {"corrupt": ModelCorrupt, "rejected": ModelRejected, "failed": RequestFailed}
 
 
 class Embeddings(NamedTuple):
@@ -74,8 +61,8 @@ class Inference:
     def __init__(self, *, idle_unload_s: float) -> None:
         self.idle_unload_s = idle_unload_s
         self._ids = itertools.count(1)
-        self._worker: _Worker | None = None
-        self._starting: asyncio.Task[_Worker] | None = None
+        self._worker: WorkerProcess | None = None
+        self._starting: asyncio.Task[WorkerProcess] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._leases = 0
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -147,14 +134,14 @@ class Inference:
             worker = await self._running(patient=not request.interactive)
             try:
                 return await worker.ask(request)
-            except _Lost as lost:
+            except Lost as lost:
                 self._require_open()
                 may_try_again = not lost.had_begun or (request.interactive and attempt == 1)
                 if not may_try_again:
                     raise RequestFailed(f"the inference worker died of it ({lost.how}); it is restarted") from lost
         raise InferenceFailed("the inference worker died again and again; `gnoctl daemon logs` says more")
 
-    async def _running(self, *, patient: bool) -> _Worker:
+    async def _running(self, *, patient: bool) -> WorkerProcess:
         """Return the worker, starting one if there is none."""
         while self._worker is None:
             self._require_open()
@@ -177,13 +164,12 @@ class Inference:
         if left > 0:
             await asyncio.sleep(left)
 
-    async def _start(self) -> _Worker:
+    async def _start(self) -> WorkerProcess:
         try:
             try:
-                process = await launch("gnod.models.worker", [str(self.idle_unload_s)], environment=_ENVIRONMENT)
+                worker = await WorkerProcess.launch(self.idle_unload_s)
             except OSError as error:
                 raise InferenceFailed(f"the inference worker cannot be started: {error.strerror}") from error
-            worker = _Worker(process)
             ending = asyncio.create_task(self._watch(worker), name="inference worker")
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
@@ -194,7 +180,7 @@ class Inference:
         self._worker = worker
         return worker
 
-    async def _watch(self, worker: _Worker) -> None:
+    async def _watch(self, worker: WorkerProcess) -> None:
         """Listen to a worker until it ends, and settle what it leaves."""
         how = await worker.listen()
         if self._worker is worker:
@@ -224,107 +210,3 @@ class Inference:
     def _require_open(self) -> None:
         if self._closed:
             raise ShuttingDown("The daemon is shutting down.")
-
-
-_ERRORS = {"corrupt": ModelCorrupt, "rejected": ModelRejected, "failed": RequestFailed}
-
-
-class _Lost(Exception):
-    """The worker is gone. `had_begun`: it was working on this request."""
-
-    def __init__(self, how: str, *, had_begun: bool) -> None:
-        super().__init__(how)
-        self.how = how
-        self.had_begun = had_begun
-
-
-class _Worker:
-    """One process, and who waits for it."""
-
-    def __init__(self, process: ChildProcess) -> None:
-        self.process = process
-        self.models: set[str] = set()
-        self.waiting: dict[int, asyncio.Future[Embedded | Failed]] = {}
-        self.was_stopped = False
-        self._at_work: set[int] = set()
-        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ready.add_done_callback(_retrieve)
-
-    async def ready(self) -> None:
-        """Wait until the process has started. Raises InferenceFailed."""
-        try:
-            async with asyncio.timeout(_START_LIMIT_S):
-                await asyncio.shield(self._ready)
-        except TimeoutError:
-            self.process.kill()
-            raise InferenceFailed("the inference worker did not start in time") from None
-
-    async def ask(self, request: Embed) -> Embedded | Failed:
-        """Send a request and wait for the answer. Raises _Lost."""
-        future: asyncio.Future[Embedded | Failed] = asyncio.get_running_loop().create_future()
-        self.waiting[request.id] = future
-        try:
-            try:
-                await self.process.send(frames.encode(request))
-            except ConnectionError:
-                self.process.kill()  # `listen` sees the end, and settles what is waiting
-            return await future
-        except asyncio.CancelledError:
-            with contextlib.suppress(ConnectionError):
-                await self.process.send(frames.encode(Cancel(id=request.id)))
-            raise
-        finally:
-            self.waiting.pop(request.id, None)
-
-    async def listen(self) -> str:
-        """Take replies until the process ends. Returns how it ended."""
-        with contextlib.suppress(frames.FrameError, ConnectionError, msgspec.DecodeError):
-            while (reply := await self._next()) is not None:
-                self._take(reply)
-        self.process.kill()
-        return await self.process.ended()
-
-    async def _next(self) -> Reply | None:
-        while True:
-            try:
-                async with asyncio.timeout(_STALL_LIMIT_S):
-                    return await frames.read(self.process.reader, _REPLIES)
-            except TimeoutError:
-                if self._at_work:
-                    _log.warning("inference.stalled", extra={"fields": {"limit_s": _STALL_LIMIT_S}})
-                    return None
-
-    def _take(self, reply: Reply) -> None:
-        match reply:
-            case Ready():
-                self._ready.set_result(None)
-            case Begun():
-                self._at_work.add(reply.id)
-            case Loaded():
-                self.models.add(reply.path)
-                fields = {"model": reply.path, "took_s": round(reply.took_s, 3)}
-                _log.info("inference.loaded", extra={"fields": fields})
-            case Unloaded():
-                self.models.discard(reply.path)
-            case Embedded() | Failed():
-                self._at_work.discard(reply.id)
-                future = self.waiting.get(reply.id)
-                if future is not None and not future.done():
-                    future.set_result(reply)
-
-    def fail_all(self, how: str) -> None:
-        if not self._ready.done():
-            self._ready.set_exception(InferenceFailed(f"the inference worker ended while it started ({how})"))
-        for request_id, future in self.waiting.items():
-            if not future.done():
-                future.set_exception(_Lost(how, had_begun=request_id in self._at_work))
-
-    def stop(self) -> None:
-        self.was_stopped = True
-        self.process.kill()
-
-
-def _retrieve(future: asyncio.Future[None]) -> None:
-    """Look at the exception, so that asyncio does not complain when nobody waits any more."""
-    if not future.cancelled():
-        future.exception()

@@ -30,7 +30,7 @@ def list_models(options: JsonOptions) -> None:
     for line in render(result, options.terminal):
         print(line)
     if any(each.uses and not each.installed for each in result.models):
-        note("Not all models are on this machine: `gnoctl models pull`", quiet=options.quiet)
+        note("Not all models are on this machine: `gnoctl models pull`, or `… pull embed` alone", quiet=options.quiet)
 
 
 def render(result: ModelsListResult, terminal: Terminal) -> Iterator[str]:

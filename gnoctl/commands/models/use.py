@@ -21,7 +21,7 @@ Examples:
 
   gnoctl models use mini-multilingual
 
-  gnoctl models pull
+  gnoctl models pull embed
 """
 
 
@@ -49,7 +49,8 @@ def use(options: UseOptions) -> None:
     if result.missing:
         listed = "".join(f"\n  {uri}" for uri in result.missing)
         note(
-            f"{count(len(result.missing), 'model')} to be fetched with `gnoctl models pull`:{listed}",
+            f"{count(len(result.missing), 'model')} to be fetched with `gnoctl models pull` (search by meaning needs no"
+            f" more than `gnoctl models pull embed`):{listed}",
             quiet=options.quiet,
         )
 
