@@ -65,7 +65,7 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "",
         "12.0 MB in /cache/models",
     ]
-    assert outcome.err == "Not all models are on this machine: `gnoctl models pull`\n"
+    assert outcome.err == "Not all models are on this machine: `gnoctl models pull`, or `… pull embed` alone\n"
     assert json.loads(gnoctl("models", "list", "--json").out)["preset"] == "slim"
     daemon.answers["models.list"] = listed(model(installed=True, bytes=1))
     assert gnoctl("models", "list").err == ""
@@ -78,7 +78,7 @@ def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
     outcome = gnoctl("models", "use", "mini")
     assert daemon.asked(p.ModelsUseParams).preset == "mini"
     assert outcome.out == "mini is the preset in use now, instead of slim\n"
-    assert outcome.err == f"1 model to be fetched with `gnoctl models pull`:\n  {EMBED}\n"
+    assert outcome.err == f"1 model to be fetched with `gnoctl models pull` (search by meaning needs no more than `gnoctl models pull embed`):\n  {EMBED}\n"
 
 
 def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
