@@ -18,6 +18,7 @@ from gnod.store import collections, documents, vectors
 from gnod.store.collections import Folder
 from gnod.store.database import Connection, Database
 from gnod.store.filters import Filters
+from gnod.store.vectors import Piece
 
 
 def prepared(text: str, path: str, *, title: str | None = None, language: str | None = None) -> Prepared:
@@ -57,12 +58,18 @@ class SmallIndex:
     def remove(self, *paths: str, collection: str = "notes") -> None:
         self.database.write(lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)).result()
 
-    def embed(self, uri: str, *collections: str, limit: int = 10_000, dimensions: int = 8) -> int:
-        """Give the chunks of these collections ("notes") vectors. Returns how many."""
+    def embed(self, uri: str, *collections: str, limit: int = 10_000, dimensions: int = 8, pieces: int = 1) -> int:
+        """Give the chunks of these collections ("notes") vectors, so many each. Returns how many chunks got some."""
 
         def work(connection: Connection) -> int:
             chunks = vectors.pending(connection, uri, collections or ("notes",), limit)
-            made = {c.embed_hash: vector_of(uri, f"{c.title}|{c.heading}|{c.text}", dimensions) for c in chunks}
+            made = {
+                c.embed_hash: [
+                    Piece(vector_of(uri, f"{c.title}|{c.heading}|{c.text}{'+' * number}", dimensions), number)
+                    for number in range(pieces)
+                ]
+                for c in chunks
+            }
             return vectors.put(connection, uri, made)
 
         return self.database.write(work).result()

@@ -21,7 +21,7 @@ from gnod.store.vectors import PendingChunk
 T = TypeVar("T")
 
 # One request to the model: about a second's work for a small one, so that what is done is stored soon.
-_REQUEST_CHARACTERS = 16_000
+_REQUEST_CHARACTERS = 24_000
 _FETCH_CHUNKS = 512
 # A worker may die of something else, once.
 _DEATHS = 2
@@ -70,7 +70,10 @@ class EmbeddingRun:
             found = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
         except RequestFailed as error:
             return await self._halve(group, error)
-        by_hash = {chunk.embed_hash: vector for chunk, vector in zip(group, found.vectors, strict=True)}
+        by_hash = {
+            chunk.embed_hash: [vectors.Piece(*piece) for piece in pieces]
+            for chunk, pieces in zip(group, found.pieces, strict=True)
+        }
         stored = await self._write(lambda c: vectors.put(c, self.uri, by_hash))
         return Step(stored, 0, found.tokens)
 

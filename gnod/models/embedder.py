@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import ModelNotPulled
 from gnod.models.files import ModelFiles
-from gnod.models.inference import Embeddings, Inference
+from gnod.models.inference import Inference
 from gnod.models.messages import ModelSpec
+from gnod.models.pieces import cut
 from gnod.models.profiles import EmbeddingText, dress_document, dress_query, profile_of
+
+
+class Piece(NamedTuple):
+    """A part of a chunk, `text[start:end]`, with its vector of length 1. `line` and `last_line` count from the chunk's
+    first line, which is 0."""
+
+    vector: NDArray[np.float32]
+    start: int
+    end: int
+    line: int
+    last_line: int
+
+
+class Documents(NamedTuple):
+    """The pieces of each chunk, in order. `tokens`: of all together."""
+
+    pieces: list[list[Piece]]
+    tokens: int
 
 
 class Embedder:
@@ -44,7 +64,23 @@ class Embedder:
         vector: NDArray[np.float32] = found.vectors[0]
         return vector
 
-    async def documents(self, chunks: Sequence[EmbeddingText]) -> Embeddings:
+    async def documents(self, chunks: Sequence[EmbeddingText]) -> Documents:
         """Return the vectors of chunks, in their order. Raises what `query` raises."""
-        dressed = [dress_document(self.profile, chunk) for chunk in chunks]
-        return await self._inference.embed(self.spec(), dressed, interactive=False)
+        spans = [cut(chunk.text, self.profile.piece) for chunk in chunks]
+        dressed = [
+            dress_document(self.profile, chunk._replace(text=chunk.text[start:end]))
+            for chunk, of_chunk in zip(chunks, spans, strict=True)
+            for start, end in of_chunk
+        ]
+        found = await self._inference.embed(self.spec(), dressed, interactive=False)
+        vectors = iter(found.vectors)
+        pieces = [
+            [_piece(next(vectors), chunk.text, start, end) for start, end in of_chunk]
+            for chunk, of_chunk in zip(chunks, spans, strict=True)
+        ]
+        return Documents(pieces, found.tokens)
+
+
+def _piece(vector: NDArray[np.float32], text: str, start: int, end: int) -> Piece:
+    lines = text.count("\n", 0, start)
+    return Piece(vector, start, end, lines, lines + text[start:end].rstrip().count("\n"))

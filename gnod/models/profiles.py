@@ -21,28 +21,36 @@ class EmbeddingText(NamedTuple):
 class Profile(NamedTuple):
     """`query` has `{text}`; `document` has `{title}` and `{text}`. `bare` is a document without a title.
 
-    `window`: tokens at once, specials included; None: what the model's file says. `nfkc`: the tokenizer expects
-    compatibility characters to be folded before.
+    `window`: tokens at once, specials included; None: what the model's file says. `piece`: characters of a chunk that
+    go into one vector; None: all of it. `nfkc`: the tokenizer expects compatibility characters to be folded before.
     """
 
     query: str = "{text}"
     document: str = "title: {title} | text: {text}"
     bare: str = "title: none | text: {text}"
     window: int | None = None
+    piece: int | None = None
     nfkc: bool = False
 
 
 _PLAIN = Profile(document="{title}\n{text}", bare="{text}")
+# What small models are best at, by measurement (docs/adr/0013).
+_FEW_SENTENCES = 600
 _QWEN3_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
 # The first that stands in the model's address, in lower case and without "-" and "_", is it.
 _KNOWN = (
     ("qwen3embedding", _PLAIN._replace(query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
-    ("minilm", _PLAIN._replace(window=256)),
+    ("minilm", _PLAIN._replace(window=256, piece=_FEW_SENTENCES)),
     ("bgem3", _PLAIN),
     ("embeddinggemma", Profile(query="task: search result | query: {text}")),
     ("nomicembed", Profile("search_query: {text}", "search_document: {title}\n{text}", "search_document: {text}")),
-    ("e5", Profile("query: {text}", "passage: {title}\n{text}", "passage: {text}", window=512, nfkc=True)),
+    (
+        "e5",
+        Profile(
+            "query: {text}", "passage: {title}\n{text}", "passage: {text}", window=512, piece=_FEW_SENTENCES, nfkc=True
+        ),
+    ),
 )
 
 

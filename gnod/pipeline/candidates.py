@@ -28,7 +28,7 @@ Cosines = NDArray[np.float64]
 
 
 class Near(NamedTuple):
-    """A document and its best chunk. `similarity` is 1 - cosine distance / 2, in [0, 1]."""
+    """A document and its best piece of a chunk. `similarity` is 1 - cosine distance / 2, in [0, 1]."""
 
     document_id: int
     similarity: float
@@ -157,10 +157,11 @@ def _collect(
     bound: tuple[object, ...],
     found: dict[int, Near],
 ) -> int:
-    """Put the documents of vectors into `found`, each with its best chunk (of equals the first). Returns how many
+    """Put the documents of vectors into `found`, each with its best piece (of equals the first). Returns how many
     vectors belong to a document that passes."""
     rows = connection.execute(
-        "SELECT v.id, d.id, k.start, k.end, k.start_line, k.end_line, k.heading FROM json_each(?) wanted"
+        "SELECT v.id, d.id, k.start + v.start, coalesce(k.start + v.end, k.end), k.start_line + v.line,"
+        " coalesce(k.start_line + v.last_line, k.end_line), k.heading FROM json_each(?) wanted"
         " CROSS JOIN content_vectors v ON v.id = wanted.value"
         " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
         f" CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash WHERE {where}",

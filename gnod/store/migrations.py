@@ -123,8 +123,13 @@ def m002_vectors(connection: apsw.Connection) -> None:
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
             embed_hash TEXT NOT NULL,
+            -- The piece of the chunk's text that was embedded: offsets and lines in it; NULL: the chunk's end.
+            start INTEGER NOT NULL DEFAULT 0,
+            end INTEGER,
+            line INTEGER NOT NULL DEFAULT 0,
+            last_line INTEGER,
             embedding BLOB NOT NULL, -- float32, little-endian, of length 1
-            UNIQUE (embed_hash, model_id)
+            UNIQUE (embed_hash, model_id, start)
         ) STRICT;
         CREATE INDEX content_vectors_by_model ON content_vectors (model_id);
         CREATE TABLE embedding_errors (

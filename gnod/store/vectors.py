@@ -28,6 +28,17 @@ class PendingChunk(NamedTuple):
     text: str
 
 
+class Piece(NamedTuple):
+    """A vector, and the part of its chunk's text that it stands for: `text[start:end]`, from `line` to `last_line`
+    counted from the chunk's first. None: to the chunk's end."""
+
+    vector: Vectors
+    start: int = 0
+    end: int | None = None
+    line: int = 0
+    last_line: int | None = None
+
+
 class FailedChunk(NamedTuple):
     """A chunk that a model could not embed, and one document that has it."""
 
@@ -91,22 +102,29 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
     )
 
 
-def put(connection: Connection, uri: str, vectors: Mapping[str, Vectors]) -> int:
-    """Store the vectors whose chunk still exists, by embed hash. Returns how many were new.
+def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[Piece]]) -> int:
+    """Store the vectors of the chunks that still exist, by embed hash: all pieces of each. Returns how many chunks had
+    none before.
 
     Raises ModelRejected where the model gave vectors of another length before, InferenceFailed for what is no vector.
     """
-    if not vectors:
+    if not chunks:
         return 0
-    model_id = _register(connection, uri, {len(vector) for vector in vectors.values()})
+    model_id = _register(connection, uri, {len(piece.vector) for pieces in chunks.values() for piece in pieces})
     stored = 0
-    for embed_hash, vector in vectors.items():
-        connection.execute(
-            "INSERT INTO content_vectors (model_id, embed_hash, embedding) SELECT ?1, ?2, ?3"
-            " WHERE EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?2) ON CONFLICT DO NOTHING",
-            (model_id, embed_hash, _normalised(vector)),
-        )
-        stored += connection.changes()
+    for embed_hash, pieces in chunks.items():
+        wanted = connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?1)"
+            " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2)",
+            (embed_hash, model_id),
+        ).get
+        if wanted:
+            connection.executemany(
+                "INSERT INTO content_vectors (model_id, embed_hash, start, end, line, last_line, embedding)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(model_id, embed_hash, *piece[1:], _normalised(piece.vector)) for piece in pieces],
+            )
+            stored += 1
         connection.execute("DELETE FROM embedding_errors WHERE embed_hash = ? AND model_id = ?", (embed_hash, model_id))
     return stored
 
@@ -200,7 +218,7 @@ def _count(connection: Connection, collection: str, uri: str | None) -> tuple[in
         "WITH used AS (SELECT DISTINCT k.embed_hash FROM documents d JOIN chunks k ON k.mirror_hash = d.mirror_hash"
         " WHERE d.active AND d.collection_id = (SELECT id FROM collections WHERE name = ?))"
         " SELECT count(*), count(v.id), count(e.embed_hash) FROM used"
-        " LEFT JOIN content_vectors v ON v.embed_hash = used.embed_hash AND v.model_id = ?"
+        " LEFT JOIN content_vectors v ON v.embed_hash = used.embed_hash AND v.model_id = ? AND v.start = 0"
         " LEFT JOIN embedding_errors e ON e.embed_hash = used.embed_hash AND e.model_id = ?",
         (collection, model_id, model_id),
     ).fetchone()

@@ -17,6 +17,7 @@ from gnod.pipeline.nearest import Near, Nearest
 from gnod.store import collections, documents, knn, maintenance, vector_rows, vectors
 from gnod.store.database import Connection, Database
 from gnod.store.filters import Filters
+from gnod.store.vectors import Piece
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -102,7 +103,7 @@ def test_after_any_history_nothing_is_stale(
                 if name in names(index):
                     index.remove(file, collection=name)
             case ("embed", str(name), str(uri), int(limit)):
-                index.embed(uri, name, limit=limit)
+                index.embed(uri, name, limit=limit, pieces=2)
             case ("serve", str(name), str(uri)):
                 index.database.write(partial(vectors.serve, collection=name, uri=uri)).result()
             case ("drop", list(wanted)):
@@ -182,7 +183,7 @@ def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
 
     def work(connection: Connection) -> None:
         chunks = vectors.pending(connection, URI, ["notes"], 1000)
-        vectors.put(connection, URI, {c.embed_hash: QUERY for c in chunks})
+        vectors.put(connection, URI, {c.embed_hash: [Piece(QUERY)] for c in chunks})
 
     small_index.database.write(work).result()
     for options in KINDS.values():

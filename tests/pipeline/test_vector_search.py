@@ -16,6 +16,7 @@ from gnod.pipeline.vector import Ranked
 from gnod.store import documents, vectors
 from gnod.store.database import Connection
 from gnod.store.filters import Filters
+from gnod.store.vectors import Piece
 from tests.small_index import SmallIndex
 
 Vector = NDArray[np.float32]
@@ -59,7 +60,8 @@ class Meaning:
                     (path, collection),
                 )
             ]
-            return vectors.put(connection, uri or self.served[collection], dict(zip(hashes, each, strict=True)))
+            pieces = {embed_hash: [Piece(vector)] for embed_hash, vector in zip(hashes, each, strict=True)}
+            return vectors.put(connection, uri or self.served[collection], pieces)
 
         self.index.database.write(work).result()
 

@@ -14,6 +14,7 @@ import pytest
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import collections, documents, knn, maintenance, migrations, vector_rows, vectors
 from gnod.store.database import APPLICATION_ID, Connection, Database
+from gnod.store.vectors import Piece
 from tests.small_index import SmallIndex, prepared, vector_of
 
 URI = "file:/models/one.gguf"
@@ -91,7 +92,7 @@ def test_a_vector_that_comes_too_late_is_not_stored(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
     (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     index.add({"a.md": "lion"})
-    late = {chunk.embed_hash: vector_of(URI, "late")}
+    late = {chunk.embed_hash: [Piece(vector_of(URI, "late"))]}
     assert index.database.write(lambda c: vectors.put(c, URI, late)).result() == 0
     index.database.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late")).result()
     assert count(index, "embedding_errors") == 0
@@ -110,7 +111,7 @@ def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> 
     index.add({"a.md": "zebra"})
     (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     with pytest.raises(InferenceFailed):
-        index.database.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: vector})).result()
+        index.database.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [Piece(vector)]})).result()
     assert count(index) == 0
 
 

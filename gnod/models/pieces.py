@@ -1,0 +1,49 @@
+"""Cut a chunk into the pieces that a model embeds one by one. Pure.
+
+A vector says what its text is about: the shorter the text, the sharper. Small models were trained on a few sentences,
+and a document ranks by its best piece, so that nothing is averaged away (docs/adr/0013).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# Best first.
+_BOUNDARIES = tuple(
+    re.compile(pattern) for pattern in (r"\n\n", r"[.!?…]['\"”’)\]]*\s+|[。！？]|[।॥]\s*", r"\n", r"\s+")
+)
+_SHORTEST = 0.5
+
+
+class Span(NamedTuple):
+    """`text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def cut(text: str, limit: int | None) -> list[Span]:
+    """Return the pieces in order: all of the text, in parts of nearly equal length, none over `limit` characters.
+
+    >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
+    (['One. Two.'], [Span(start=0, end=10), Span(start=10, end=16)])
+    """
+    spans = []
+    start = 0
+    while limit is not None and len(text) - start > limit:
+        left = len(text) - start
+        aim = left / -(-left // limit)
+        end = _nearest(text, start + int(aim * _SHORTEST), start + limit, start + int(aim))
+        spans.append(Span(start, end))
+        start = end
+    return [*spans, Span(start, len(text))]
+
+
+def _nearest(text: str, low: int, high: int, aim: int) -> int:
+    """Return the boundary of the best kind in (low, high] that is nearest to `aim`; `high` where there is none."""
+    for pattern in _BOUNDARIES:
+        places = [match.end() for match in pattern.finditer(text, low, high) if match.end() > low]
+        if places:
+            return min(places, key=lambda place: abs(place - aim))
+    return high
