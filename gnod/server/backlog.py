@@ -83,7 +83,8 @@ class Backlog:
         self._is_paused = False
         self._is_at_work = False
         self._is_superseded = False
-        self._is_recount_due = False
+        self._is_recount_due = True
+        self._is_missing_a_model = False
         self._held: _Held | None = None
         self._uri: str | None = None
         self._pending = self._done = self._failed = 0
@@ -136,6 +137,11 @@ class Backlog:
         reason = self._held.reason if self._held else None
         return BacklogState(state, reason, self._uri, self._pending, self._done, self._failed, self._chunks_per_s())
 
+    def known_pending(self) -> int | None:
+        """Return how many chunks are pending where that is known without counting; None where it is not."""
+        is_sure = not (self._is_recount_due or self._wanted.is_set() or self._is_missing_a_model)
+        return self._pending if is_sure else None
+
     async def close(self) -> None:
         self._task.cancel()
         if self._retry_timer:
@@ -183,6 +189,7 @@ class Backlog:
 
     async def _embed_all(self) -> None:
         runs, missing = await self._runs()
+        self._is_missing_a_model = missing is not None
         self._done = 0
         await self._count(runs)
         self._pace.clear()

@@ -189,7 +189,14 @@ async def _pulled(uri: str, files: ModelFiles, steps: list[FetchProgress]) -> In
 
 
 def _children() -> Sequence[psutil.Process]:
-    return [each for each in psutil.Process().children() if "gnod.models.fetch" in " ".join(each.cmdline())]
+    return [each for each in psutil.Process().children() if "gnod.models.fetch" in _command_line(each)]
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has ended, and another test's loop has not asked for its status
+        return ""
 
 
 # ------------------------------------------------------------------------------------------------ pip itself

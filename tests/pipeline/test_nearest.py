@@ -35,10 +35,10 @@ KINDS = {
 def brute_force(
     connection: Connection, uri: str, filters: Filters, limit: int, exclude_mirror: str | None = None
 ) -> list[tuple[int, float, int]]:
-    """Return (document, similarity, start of its best chunk), straight from the tables."""
+    """Return (document, similarity, start of its best piece), straight from the tables."""
     where, bound = filters.condition()
     rows = connection.execute(
-        "SELECT d.id, d.mirror_hash, k.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
+        "SELECT d.id, d.mirror_hash, k.start + v.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
         " JOIN content_vectors v USING (embed_hash) JOIN embedding_models m ON m.id = v.model_id"
         f" WHERE m.uri = ? AND {where}",
         (uri, *bound),
