@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
-
-
-class Window(NamedTuple):
-    """A part of a text that fits into the model; `text` is the number of the text it belongs to."""
-
-    text: int
-    tokens: Sequence[int]
 
 
 def windows(tokens: Sequence[int], room: int) -> Iterator[Sequence[int]]:
