@@ -21,7 +21,7 @@ import msgspec
 from gnod.child import frames
 from gnod.child.settle import settle, silence
 from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected
-from gnod.models.engine import EmbeddingEngine
+from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.messages import (
     Begun,
     Cancel,

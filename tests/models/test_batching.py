@@ -7,7 +7,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.batching import batches, windows
+from gnod.models.llama.batching import batches, windows
 
 
 @given(st.lists(st.integers(), max_size=300), st.integers(1, 40))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.convert import bert
-from gnod.models.engine import EmbeddingEngine
+from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.messages import ModelSpec
 from gnod.models.profiles import EmbeddingText, dress_document, dress_query, profile_of
 

@@ -1,13 +1,11 @@
-"""One embedding model in llama.cpp: text in, vector out. Lives in the inference worker and nowhere else.
+"""One embedding model: text in, vector out.
 
-Uses llama.cpp's C interface: the high-level class reads past its buffers with some poolings, and computes the texts
-of a batch one by one. The model is loaded once; what computes with it are lanes (docs/adr/0012): one in front for what
-somebody waits for, and behind it one a processor core, which never wait for each other.
+The model is loaded once; what computes with it are lanes (docs/adr/0012): one in front for what somebody waits for, and
+behind it one a processor core, which never wait for each other.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from concurrent.futures import wait
 from functools import partial
@@ -17,11 +15,12 @@ import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.batching import batches, windows
-from gnod.models.lane import MAX_PARTS, Lane, Matrix
+from gnod.errors import ModelRejected
+from gnod.models.llama import library
+from gnod.models.llama.batching import batches, windows
+from gnod.models.llama.lane import MAX_PARTS, Lane, Matrix
+from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
-from gnod.models.tokenization import tokenization
 
 # Tokens in one step of the model; larger steps are not faster.
 BATCH_TOKENS = 256
@@ -38,21 +37,12 @@ _PAIRS = (
 Parts = Sequence[Sequence[int]]
 
 
-def _quiet(_level: int, _text: bytes, _data: object) -> None:
-    """llama.cpp prints pages while it loads."""
-
-
-_QUIET = llama_cpp.llama_log_callback(_quiet)  # kept: llama.cpp calls it as long as the process lives
-llama_cpp.llama_log_set(_QUIET, ctypes.c_void_p(0))
-llama_cpp.llama_backend_init()
-
-
 class EmbeddingEngine:
     """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it gives no sensible
     vectors."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        self._model = _load(spec)
+        self._model = library.load(spec)
         self._lanes: list[Lane] = []
         try:
             self._tokenization = tokenization(llama_cpp.llama_model_get_vocab(self._model))
@@ -110,7 +100,7 @@ class EmbeddingEngine:
         return _unit(vectors)
 
     def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
-        is_encoder = not _is_causal(self._model)
+        is_encoder = not library.is_causal(self._model)
         step = max(BATCH_TOKENS, self.window)
         front = self._lane(step if is_encoder else min(step, _FRONT_TOKENS), spec.threads, background=False)
         if is_encoder:
@@ -128,28 +118,6 @@ class EmbeddingEngine:
         likeness = vectors[0::2] @ vectors[1::2].T
         if not np.isfinite(vectors).all() or not all(likeness[n].argmax() == n for n in range(len(_PAIRS))):
             raise ModelRejected("the model failed its self-test: it takes unlike texts for like ones")
-
-
-def _load(spec: ModelSpec) -> llama_cpp.llama_model_p:
-    settings = llama_cpp.llama_model_default_params()
-    offloads = spec.gpu and llama_cpp.llama_supports_gpu_offload()
-    settings.n_gpu_layers = 999 if offloads else 0
-    model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
-    if not model:
-        raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
-    return model
-
-
-def _is_causal(model: llama_cpp.llama_model_p) -> bool:
-    """Tell whether each token sees only those before it: such a model keeps keys and values, a lot of memory a lane."""
-    architecture = _metadata(model, "general.architecture")
-    return _metadata(model, f"{architecture}.attention.causal") != "false"
-
-
-def _metadata(model: llama_cpp.llama_model_p, key: str) -> str:
-    value = ctypes.create_string_buffer(128)
-    found = llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
-    return value.value.decode("utf-8", "replace") if found >= 0 else ""
 
 
 def _unit(rows: NDArray[np.float32]) -> Matrix:
