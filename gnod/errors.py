@@ -48,7 +48,8 @@ The module knows no other module of the project: everything else may import it.
     │   ├── DownloadFailed           410
     │   ├── Offline                  411
     │   ├── InferenceFailed          412
-    │   └── NotEmbedded              413
+    │   ├── NotEmbedded              413
+    │   └── ModelNotConfigured       414
     └── Corrupt                      5xx
         ├── DatabaseCorrupt          501
         └── ModelCorrupt             502
@@ -274,6 +275,12 @@ class NotEmbedded(Unavailable):
     """What is asked for has no vectors yet."""
 
     code, kind = 413, "not_embedded"
+
+
+class ModelNotConfigured(Unavailable):
+    """The config has no model for what is asked."""
+
+    code, kind = 414, "model_not_configured"
 
 
 class Corrupt(GnoError):
