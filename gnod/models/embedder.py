@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import ModelNotPulled
 from gnod.models.files import ModelFiles
 from gnod.models.inference import Inference
+from gnod.models.installed import InstalledModel
 from gnod.models.messages import ModelSpec
 from gnod.models.pieces import cut
 from gnod.models.profiles import EmbeddingText, dress_document, dress_query, profile_of
@@ -40,32 +40,34 @@ class Embedder:
     def __init__(self, uri: str, *, files: ModelFiles, inference: Inference, gpu: bool, threads: int) -> None:
         self.uri = uri
         self.profile = profile_of(uri)
-        self._files = files
+        self._installed = InstalledModel(
+            uri, files=files, pull="gnoctl models pull embed", gpu=gpu, threads=threads, window=self.profile.window
+        )
         self._inference = inference
-        self._gpu = gpu
-        self._threads = threads
 
     def spec(self) -> ModelSpec:
-        """Return how the model is loaded. Raises ModelNotPulled, ModelCorrupt."""
-        installed = self._files.find(self.uri)
-        if installed is None:
-            raise ModelNotPulled(
-                f"the model {self.uri} is not on this machine yet: `gnoctl models pull embed` fetches it",
-                {"uri": self.uri},
-            )
-        return ModelSpec(path=str(installed.path), window=self.profile.window, gpu=self._gpu, threads=self._threads)
+        """Return how the model is loaded. Raises ModelNotPulled."""
+        return self._installed.spec()
 
     async def query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query, of length 1; somebody waits for it, so it goes ahead of documents.
+        """Return the vector of a query, of length 1. Raises what `texts` raises."""
+        found = await self.texts([text])
+        vector: NDArray[np.float32] = found[0]
+        return vector
+
+    async def texts(self, queries: Sequence[str], passages: Sequence[str] = ()) -> NDArray[np.float32]:
+        """Return the vectors of queries, and below them those of passages that are asked for as an answer would read,
+        of length 1; somebody waits for them, so they go ahead of documents.
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
-        found = await self._inference.embed(self.spec(), [dress_query(self.profile, text)], interactive=True)
-        vector: NDArray[np.float32] = found.vectors[0]
-        return vector
+        dressed = [dress_query(self.profile, text) for text in queries]
+        dressed += [dress_document(self.profile, EmbeddingText("", "", text)) for text in passages]
+        found = await self._inference.embed(self.spec(), dressed, interactive=True)
+        return found.vectors
 
     async def documents(self, chunks: Sequence[EmbeddingText]) -> Documents:
-        """Return the vectors of chunks, in their order. Raises what `query` raises."""
+        """Return the vectors of chunks, in their order. Raises what `texts` raises."""
         spans = [cut(chunk.text, self.profile.piece) for chunk in chunks]
         dressed = [
             dress_document(self.profile, chunk._replace(text=chunk.text[start:end]))

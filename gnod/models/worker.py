@@ -6,15 +6,13 @@ returns when the process is ended.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from typing import Literal
+from queue import SimpleQueue
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -22,18 +20,25 @@ from gnod.child import frames
 from gnod.child.settle import settle, silence
 from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected
 from gnod.models.llama.embedding import EmbeddingEngine
+from gnod.models.llama.generation import GenerationEngine
+from gnod.models.llama.ranking import RankingEngine
+from gnod.models.llama.stop import Stop
+from gnod.models.loaded_models import LoadedModels
 from gnod.models.messages import (
     Begun,
     Cancel,
+    Done,
     Embed,
     Embedded,
     Failed,
-    Loaded,
-    ModelSpec,
+    Generate,
+    Rank,
     Ready,
     Reply,
     Request,
-    Unloaded,
+    Said,
+    Scored,
+    Work,
 )
 
 _KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "failed"]] = {
@@ -55,81 +60,77 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-class Queue:
-    """Requests that have not begun. Filled by one thread and emptied by another."""
+class _Job(NamedTuple):
+    """`stop` is raised when nobody waits for it any more."""
 
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._waiting: deque[Embed] = deque()
-
-    def put(self, request: Embed) -> None:
-        with self._changed:
-            self._waiting.append(request)
-            self._changed.notify()
-
-    def next(self) -> Embed:
-        """Wait for a request."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting)
-            return self._waiting.popleft()
-
-    def drop(self, request_id: int) -> None:
-        with self._changed:
-            self._waiting = deque(each for each in self._waiting if each.id != request_id)
-
-
-class _Model:
-    """A loaded model. `users`: requests that it is computing for."""
-
-    def __init__(self, engine: EmbeddingEngine) -> None:
-        self.engine = engine
-        self.users = 0
-        self.last_used = time.monotonic()
+    request: Work
+    stop: Stop
 
 
 class Worker:
-    """Answers from two queues at once: what somebody waits for does not wait for what nobody does."""
+    """Answers each kind of work on a thread of its own: what somebody waits for does not wait for what nobody does, and
+    a vector of a query not for an answer of 30 seconds."""
 
     def __init__(self, channel: socket.socket, idle_s: float) -> None:
         self._channel = channel
-        self._idle_s = idle_s
         self._sending = threading.Lock()
-        self._loading = threading.Lock()
-        self._models: dict[ModelSpec, _Model] = {}
-        self._in_front, self._behind = Queue(), Queue()
+        self._models = LoadedModels(idle_s, self._send)
+        self._queues: dict[str, SimpleQueue[_Job]] = {}
+        self._stops: dict[int, Stop] = {}
 
     def serve(self) -> None:
         """Take requests until the other end is gone, and then end the process, whatever it computes."""
-        for queue in (self._in_front, self._behind):
-            threading.Thread(target=self._answer_all, args=(queue,), daemon=True).start()
         try:
             while (request := frames.receive(self._channel, _REQUESTS)) is not None:
                 if isinstance(request, Cancel):
-                    for queue in (self._in_front, self._behind):
-                        queue.drop(request.id)
+                    if stop := self._stops.get(request.id):
+                        stop.set()
                 else:
-                    (self._in_front if request.interactive else self._behind).put(request)
+                    self._put(_Job(request, Stop()))
         finally:
             os._exit(0)
 
-    def _answer_all(self, queue: Queue) -> None:
+    def _put(self, job: _Job) -> None:
+        """Give a job to the thread of its kind, starting that with the first one."""
+        self._stops[job.request.id] = job.stop
+        kind = _kind(job.request)
+        if kind not in self._queues:
+            self._queues[kind] = SimpleQueue()
+            threading.Thread(target=self._answer_all, args=(self._queues[kind],), name=kind, daemon=True).start()
+        self._queues[kind].put(job)
+
+    def _answer_all(self, queue: SimpleQueue[_Job]) -> None:
         try:
             while True:
-                self._answer(queue.next())
+                job = queue.get()
+                if not job.stop():
+                    self._answer(job)
+                del self._stops[job.request.id]
         except BaseException:
             os._exit(1)  # the daemon starts another; half a worker would leave it waiting
 
-    def _answer(self, request: Embed) -> None:
-        self._send(Begun(id=request.id))
+    def _answer(self, job: _Job) -> None:
+        request_id = job.request.id
+        self._send(Begun(id=request_id))
         try:
-            self._send(self._embed(request))
+            self._send(self._work(job))
         except (ModelCorrupt, ModelRejected, InferenceFailed) as error:
-            self._send(Failed(id=request.id, kind=_KINDS[type(error)], message=error.message))
+            self._send(Failed(id=request_id, kind=_KINDS[type(error)], message=error.message))
         except MemoryError:
-            self._send(Failed(id=request.id, kind="failed", message="there is not enough memory for the model"))
+            self._send(Failed(id=request_id, kind="failed", message="there is not enough memory for the model"))
+
+    def _work(self, job: _Job) -> Embedded | Done:
+        match job.request:
+            case Embed():
+                return self._embed(job.request)
+            case Rank():
+                self._rank(job.request, job.stop)
+            case Generate():
+                self._generate(job.request, job.stop)
+        return Done(id=job.request.id)
 
     def _embed(self, request: Embed) -> Embedded:
-        with self._loaded(request.model) as engine:
+        with self._models.use(EmbeddingEngine, request.model) as engine:
             vectors, tokens = engine.embed(request.texts, interactive=request.interactive)
         return Embedded(
             id=request.id,
@@ -138,35 +139,40 @@ class Worker:
             tokens=tokens,
         )
 
-    @contextlib.contextmanager
-    def _loaded(self, spec: ModelSpec) -> Iterator[EmbeddingEngine]:
-        """Give the model, loading it if need be, and keep it as long as the block lasts."""
-        with self._loading:
-            self._drop_unused(but=spec)
-            if spec not in self._models:
-                started = time.monotonic()
-                self._models[spec] = _Model(EmbeddingEngine(spec))
-                self._send(Loaded(path=spec.path, took_s=time.monotonic() - started))
-            model = self._models[spec]
-            model.users += 1
-        try:
-            yield model.engine
-        finally:
-            with self._loading:
-                model.users -= 1
-                model.last_used = time.monotonic()
+    def _rank(self, request: Rank, stop: Stop) -> None:
+        with self._models.use(RankingEngine, request.model) as engine:
+            started = time.monotonic()
+            tokens = 0
+            for score, read in engine.scores(request.query, request.documents, ended=stop):
+                tokens += read
+                self._send(Scored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 
-    def _drop_unused(self, *, but: ModelSpec) -> None:
-        """Unload models that have had nothing to do for long: those of a config that is no more, as a rule."""
-        for spec, model in list(self._models.items()):
-            if spec != but and not model.users and time.monotonic() - model.last_used > self._idle_s:
-                del self._models[spec]
-                model.engine.close()
-                self._send(Unloaded(path=spec.path))
+    def _generate(self, request: Generate, stop: Stop) -> None:
+        with self._models.use(GenerationEngine, request.model) as engine:
+            started = time.monotonic()
+            for spoken in engine.generate(
+                request.messages,
+                max_tokens=request.max_tokens,
+                grammar=request.grammar,
+                temperature=request.temperature,
+                seed=request.seed,
+                stop=stop,
+            ):
+                self._send(Said(id=request.id, took_s=time.monotonic() - started, **spoken._asdict()))
 
     def _send(self, reply: Reply) -> None:
         with self._sending:
             self._channel.sendall(frames.encode(reply))
+
+
+def _kind(request: Work) -> str:
+    match request:
+        case Embed():
+            return "query vectors" if request.interactive else "document vectors"
+        case Rank():
+            return "ranking"
+        case Generate():
+            return "generation"
 
 
 if __name__ == "__main__":

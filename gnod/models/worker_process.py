@@ -5,13 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
 from gnod.errors import InferenceFailed
-from gnod.models.messages import Begun, Cancel, Embed, Embedded, Failed, Loaded, Ready, Reply, Unloaded
+from gnod.models.messages import (
+    Answer,
+    Begun,
+    Cancel,
+    Done,
+    Embedded,
+    Failed,
+    Loaded,
+    Piece,
+    Ready,
+    Reply,
+    Said,
+    Scored,
+    Unloaded,
+    Work,
+)
 
 _START_LIMIT_S = 60.0
 # A worker that says nothing for so long, while it has work, hangs.
@@ -27,6 +44,8 @@ _ENVIRONMENT = {
 }
 _REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
+Hear = Callable[[Piece], None]
+
 _log = logging.getLogger(__name__)
 
 
@@ -39,13 +58,20 @@ class Lost(Exception):
         self.had_begun = had_begun
 
 
+class _Waiting(NamedTuple):
+    """Who waits for an answer, and what is told of each piece of it that comes before."""
+
+    answer: asyncio.Future[Answer]
+    hear: Hear
+
+
 class WorkerProcess:
     """One process, and who waits for it."""
 
     def __init__(self, process: ChildProcess) -> None:
         self.process = process
-        self.models: set[str] = set()
-        self.waiting: dict[int, asyncio.Future[Embedded | Failed]] = {}
+        self.models: list[str] = []
+        self.waiting: dict[int, _Waiting] = {}
         self.was_stopped = False
         self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -65,17 +91,20 @@ class WorkerProcess:
             self.process.kill()
             raise InferenceFailed("the inference worker did not start in time") from None
 
-    async def ask(self, request: Embed) -> Embedded | Failed:
-        """Send a request and wait for the answer. Raises Lost."""
-        future: asyncio.Future[Embedded | Failed] = asyncio.get_running_loop().create_future()
-        self.waiting[request.id] = future
+    async def ask(self, request: Work, hear: Hear) -> Answer:
+        """Send a request and wait for the answer; `hear` is called with its pieces before. Raises Lost, and what `hear`
+        raises."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.waiting[request.id] = _Waiting(answer, hear)
         try:
             try:
                 await self.process.send(frames.encode(request))
             except ConnectionError:
                 self.process.kill()  # `listen` sees the end, and settles what is waiting
-            return await future
-        except asyncio.CancelledError:
+            return await answer
+        except Lost:
+            raise
+        except BaseException:  # who asked is gone, or cannot hear it
             with contextlib.suppress(ConnectionError):
                 await self.process.send(frames.encode(Cancel(id=request.id)))
             raise
@@ -107,23 +136,34 @@ class WorkerProcess:
             case Begun():
                 self._at_work.add(reply.id)
             case Loaded():
-                self.models.add(reply.path)
+                self.models.append(reply.path)
                 fields = {"model": reply.path, "took_s": round(reply.took_s, 3)}
                 _log.info("inference.loaded", extra={"fields": fields})
             case Unloaded():
-                self.models.discard(reply.path)
-            case Embedded() | Failed():
+                self.models.remove(reply.path)
+            case Scored() | Said():
+                self._hear(reply)
+            case Embedded() | Done() | Failed():
                 self._at_work.discard(reply.id)
-                future = self.waiting.get(reply.id)
-                if future is not None and not future.done():
-                    future.set_result(reply)
+                waiting = self.waiting.get(reply.id)
+                if waiting is not None and not waiting.answer.done():
+                    waiting.answer.set_result(reply)
+
+    def _hear(self, piece: Piece) -> None:
+        waiting = self.waiting.get(piece.id)
+        if waiting is None or waiting.answer.done():
+            return
+        try:
+            waiting.hear(piece)
+        except Exception as error:  # theirs; the worker and the others have nothing to do with it
+            waiting.answer.set_exception(error)
 
     def fail_all(self, how: str) -> None:
         if not self._ready.done():
             self._ready.set_exception(InferenceFailed(f"the inference worker ended while it started ({how})"))
-        for request_id, future in self.waiting.items():
-            if not future.done():
-                future.set_exception(Lost(how, had_begun=request_id in self._at_work))
+        for request_id, waiting in self.waiting.items():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(Lost(how, had_begun=request_id in self._at_work))
 
     def stop(self) -> None:
         self.was_stopped = True

@@ -14,7 +14,9 @@ import numpy as np
 import psutil
 import pytest
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
+from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ModelRejected, ShuttingDown
+from gnod.models.files import ModelFiles
+from gnod.models.generator import Generated, Generator, Message
 from gnod.models.inference import Inference, RequestFailed
 from gnod.models.messages import ModelSpec
 
@@ -26,6 +28,24 @@ LONG = [f"Note {n}. " + "The harbour master closed the east gate before the stor
 @pytest.fixture
 def spec(minilm_gguf: Path) -> ModelSpec:
     return ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2)
+
+
+STORY = [Message("user", "Write a very long story about a lighthouse keeper, with many chapters.")]
+HEAVY = [Message("user", "Read this, and write much about it. " + LONG[0] * 2)]
+"""A prompt of 3,000 characters: some seconds of reading."""
+
+
+@pytest.fixture
+def writer(smollm_gguf: Path, tmp_path: Path) -> Callable[[Inference], Generator]:
+    def make(served: Inference) -> Generator:
+        return Generator(f"file:{smollm_gguf}", files=ModelFiles(tmp_path), inference=served, gpu=False, threads=2)
+
+    return make
+
+
+async def begins_to_speak(task: asyncio.Task[Generated], heard: list[str]) -> None:
+    await until(lambda: bool(heard) or task.done(), limit_s=60)
+    assert not task.done()
 
 
 @asynccontextmanager
@@ -200,6 +220,150 @@ async def test_a_model_that_cannot_embed(smollm_gguf: Path) -> None:
     async with inference() as served:
         with pytest.raises(ModelRejected):
             await served.embed(ModelSpec(path=str(smollm_gguf), gpu=False), ["one"], interactive=True)
+
+
+async def test_what_is_said_is_heard_as_it_comes(writer: Callable[[Inference], Generator]) -> None:
+    heard: list[str] = []
+    async with inference() as served:
+        generator = writer(served)
+        generated = await generator.generate(STORY, max_tokens=20, on_text=heard.append)
+        assert "".join(heard) == generated.text
+        assert len(heard) > 5
+        assert (generated.finish, generated.tokens) == ("length", 20)
+        assert 20 < generated.prompt_tokens < 80
+        assert generated.took_s > 0
+        assert generated.text == (await generator.generate(STORY, max_tokens=20)).text
+        assert served.status().models == [generator.spec().path]
+
+
+async def test_a_query_is_answered_while_it_speaks(spec: ModelSpec, writer: Callable[[Inference], Generator]) -> None:
+    heard: list[str] = []
+    async with inference() as served:
+        await served.embed(spec, ["warm"], interactive=True)
+        task = asyncio.create_task(writer(served).generate(STORY, max_tokens=2000, on_text=heard.append))
+        await begins_to_speak(task, heard)
+        for _ in range(3):
+            await served.embed(spec, ["a query"], interactive=True)
+        await served.embed(spec, ["a document"], interactive=False)
+        assert not task.done(), "they waited for the story"
+        task.cancel()
+
+
+async def test_a_load_delays_nobody_else(spec: ModelSpec, writer: Callable[[Inference], Generator]) -> None:
+    async with inference() as served:
+        await served.embed(spec, ["warm"], interactive=True)
+        task = asyncio.create_task(writer(served).generate(STORY, max_tokens=1))
+        await until(lambda: served.status().waiting == 1)
+        await served.embed(spec, ["a query"], interactive=True)
+        assert len(served.status().models) == 1, "the model was not loaded when the query was answered"
+        await task
+
+
+@pytest.mark.parametrize(("messages", "speaks"), [(HEAVY, False), (STORY, True)])
+async def test_a_cancelled_story_ends_at_once(
+    messages: list[Message], speaks: bool, writer: Callable[[Inference], Generator]
+) -> None:
+    heard: list[str] = []
+    async with inference() as served:
+        generator = writer(served)
+        await generator.generate([Message("user", "Hi")], max_tokens=1)
+        task = asyncio.create_task(generator.generate(messages, max_tokens=3000, on_text=heard.append))
+        await (begins_to_speak(task, heard) if speaks else asyncio.sleep(0.3))
+        assert bool(heard) == speaks
+        started = time.monotonic()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        worker = psutil.Process(served.status().pid)
+        await at_rest(worker)
+        assert time.monotonic() - started < 2, "1 s, and what it takes to see that the processor has nothing to do"
+        assert served.status().waiting == 0
+        assert (await generator.generate(STORY, max_tokens=1)).tokens == 1
+
+
+async def at_rest(worker: psutil.Process) -> None:
+    """Wait until the worker uses no processor for a fifth of a second."""
+    while True:
+        before = worker.cpu_times()
+        await asyncio.sleep(0.2)
+        after = worker.cpu_times()
+        if after.user + after.system - before.user - before.system < 0.03:
+            return
+
+
+@pytest.mark.parametrize("messages", [HEAVY, STORY])
+async def test_at_the_limit_it_ends(messages: list[Message], writer: Callable[[Inference], Generator]) -> None:
+    async with inference() as served:
+        generator = writer(served)
+        await generator.generate([Message("user", "Hi")], max_tokens=1)
+        heard: list[str] = []
+        started = time.monotonic()
+        generated = await generator.generate(messages, max_tokens=3000, limit_s=1.0, on_text=heard.append)
+        assert 0.9 < time.monotonic() - started < 1.4
+        assert generated.finish == "time"
+        assert generated.text == "".join(heard)
+
+
+async def test_a_load_that_takes_longer_than_the_limit_goes_on(
+    spec: ModelSpec, writer: Callable[[Inference], Generator]
+) -> None:
+    async with inference() as served:
+        generator = writer(served)
+        await served.embed(spec, ["the worker has started"], interactive=True)
+        assert await generator.generate(STORY, max_tokens=5, limit_s=0.02) == Generated("", "time", 0, 0, 0.0)
+        assert served.status().models == [spec.path]
+        await until(lambda: generator.spec().path in served.status().models)
+
+
+async def test_who_cannot_hear_it_harms_nobody_else(spec: ModelSpec, writer: Callable[[Inference], Generator]) -> None:
+    def fail(_text: str) -> None:
+        raise KeyError("deaf")
+
+    async with inference() as served:
+        with pytest.raises(KeyError):
+            await writer(served).generate(STORY, max_tokens=3000, on_text=fail)
+        assert (await writer(served).generate(STORY, max_tokens=1)).tokens == 1
+        assert served.status().crashes == 0
+
+
+async def test_a_death_while_it_speaks_is_told(writer: Callable[[Inference], Generator]) -> None:
+    heard: list[str] = []
+    async with inference() as served:
+        generator = writer(served)
+        task = asyncio.create_task(generator.generate(STORY, max_tokens=3000, on_text=heard.append))
+        await begins_to_speak(task, heard)
+        pid = served.status().pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(RequestFailed, match="SIGKILL"):
+            await task
+        assert (await generator.generate(STORY, max_tokens=1)).tokens == 1
+        assert served.status().crashes == 1
+
+
+async def test_what_cannot_be_said_is_told_and_the_worker_lives(writer: Callable[[Inference], Generator]) -> None:
+    async with inference() as served:
+        generator = writer(served)
+        with pytest.raises(RequestFailed, match="grammar"):
+            await generator.generate(STORY, max_tokens=5, grammar="root ::= (")
+        with pytest.raises(RequestFailed, match="the prompt has"):
+            await generator.generate([Message("user", LONG[0] * 20)], max_tokens=5)
+        assert (await generator.generate(STORY, max_tokens=1)).tokens == 1
+        assert served.status().crashes == 0
+
+
+async def test_an_idle_writer_goes(writer: Callable[[Inference], Generator]) -> None:
+    async with inference(idle_unload_s=0.2) as served:
+        await writer(served).generate(STORY, max_tokens=1)
+        await until(lambda: served.status().state == "off")
+
+
+async def test_a_writer_that_is_not_here(tmp_path: Path) -> None:
+    async with inference() as served:
+        missing = Generator(
+            f"file:{tmp_path}/none.gguf", files=ModelFiles(tmp_path), inference=served, gpu=False, threads=1
+        )
+        with pytest.raises(ModelNotPulled, match="not on this machine yet"):
+            await missing.generate(STORY, max_tokens=1)
 
 
 async def test_closing_ends_the_worker_and_fails_what_waits(spec: ModelSpec) -> None:

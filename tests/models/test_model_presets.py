@@ -7,6 +7,7 @@ import pytest
 from gnod.config.model import MODEL_ROLES, PRESETS, CollectionConfig, Config, ModelsConfig
 from gnod.models import presets, uris
 from gnod.models.fetch.wheel import KNOWN
+from gnod.models.presets import Use
 from gnod.models.uris import WheelFile
 
 OWN = "hf:org/repo:Q8_0"
@@ -56,3 +57,30 @@ def test_all_uses_and_each_model_once() -> None:
     ]
     slim = presets.PRESET_MODELS["slim"]
     assert presets.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]
+
+
+def test_the_configs_models_come_before_the_presets() -> None:
+    settings = Config(
+        collections=config("slim", embed=OWN).collections,
+        models=ModelsConfig(preset="slim", embed="file:///m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
+    )
+    slim = presets.PRESET_MODELS["slim"]
+    assert presets.uri_for(settings, "embed", "notes") == "file:/m.gguf"
+    assert presets.uri_for(settings, "embed", "wiki") == OWN
+    assert presets.uri_for(settings, "expand") is None
+    assert presets.uses(settings) == [
+        Use("file:/m.gguf", "embed"),
+        Use("hf:o/r:Q4_0", "rerank"),
+        Use(str(slim["answer"]), "answer"),
+        Use(OWN, "embed", "wiki"),
+    ]
+    assert presets.wanted(settings) == ["file:/m.gguf", "hf:o/r:Q4_0", slim["answer"], OWN]
+
+
+def test_a_collection_may_have_what_the_config_switches_off() -> None:
+    settings = Config(
+        collections=config("slim", rerank=OWN).collections, models=ModelsConfig(preset="slim", rerank="none")
+    )
+    assert presets.uri_for(settings, "rerank") is None
+    assert presets.uri_for(settings, "rerank", "wiki") == OWN
+    assert [use.collection for use in presets.uses(settings) if use.role == "rerank"] == ["wiki"]

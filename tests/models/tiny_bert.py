@@ -30,7 +30,7 @@ Floats = NDArray[np.float32]
 Tensors = dict[str, Floats]
 
 
-def tensors(seed: int = 7) -> Tensors:
+def tensors(seed: int = 7, *, words: int = len(WORDS), positions: int = POSITIONS) -> Tensors:
     """Return random weights; norms near 1, so that every part of the model shows in the result."""
     rng = np.random.default_rng(seed)
 
@@ -38,8 +38,8 @@ def tensors(seed: int = 7) -> Tensors:
         return rng.normal(0, 0.25, shape).astype(np.float32)
 
     found = {
-        "embeddings.word_embeddings.weight": weights(len(WORDS), HIDDEN),
-        "embeddings.position_embeddings.weight": weights(POSITIONS, HIDDEN),
+        "embeddings.word_embeddings.weight": weights(words, HIDDEN),
+        "embeddings.position_embeddings.weight": weights(positions, HIDDEN),
         "embeddings.token_type_embeddings.weight": weights(TOKEN_TYPES, HIDDEN),
         "embeddings.LayerNorm.weight": 1 + weights(HIDDEN),
         "embeddings.LayerNorm.bias": weights(HIDDEN),
@@ -90,6 +90,13 @@ def _raw(values: Floats, kind: str) -> bytes:
 
 def forward(model: Tensors, ids: list[int]) -> Floats:
     """Return the L2-normalised mean of the last layer's token vectors."""
+    mean = states(model, ids).mean(0)
+    unit: Floats = mean / np.linalg.norm(mean)
+    return unit
+
+
+def states(model: Tensors, ids: list[int]) -> Floats:
+    """Return the last layer's token vectors."""
 
     def norm(values: Floats, name: str) -> Floats:
         centred = values - values.mean(-1, keepdims=True)
@@ -119,6 +126,4 @@ def forward(model: Tensors, ids: list[int]) -> Floats:
         inner = dense(state, f"{layer}.intermediate.dense")
         active = 0.5 * inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
         state = norm(state + dense(active.astype(np.float32), f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-    mean = state.mean(0)
-    unit: Floats = mean / np.linalg.norm(mean)
-    return unit
+    return state

@@ -19,6 +19,7 @@ from gnod.errors import ModelRejected
 from gnod.models.llama import library
 from gnod.models.llama.batching import batches, windows
 from gnod.models.llama.lane import MAX_PARTS, Lane, Matrix
+from gnod.models.llama.pairs import PAIRS
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
 
@@ -28,11 +29,6 @@ BATCH_TOKENS = 256
 MAX_WINDOW = 2048
 # Decoders keep keys and values of every token; queries are short.
 _FRONT_TOKENS = 512
-
-_PAIRS = (
-    ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
-    ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
-)
 
 Parts = Sequence[Sequence[int]]
 
@@ -114,9 +110,9 @@ class EmbeddingEngine:
 
     def _self_test(self) -> None:
         """Two known pairs must rank the right way round. Raises ModelRejected."""
-        vectors, _ = self.embed([text for pair in _PAIRS for text in pair], interactive=True)
+        vectors, _ = self.embed([text for pair in PAIRS for text in pair], interactive=True)
         likeness = vectors[0::2] @ vectors[1::2].T
-        if not np.isfinite(vectors).all() or not all(likeness[n].argmax() == n for n in range(len(_PAIRS))):
+        if not np.isfinite(vectors).all() or not all(likeness[n].argmax() == n for n in range(len(PAIRS))):
             raise ModelRejected("the model failed its self-test: it takes unlike texts for like ones")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 
 import llama_cpp
+from llama_cpp._ggml import libggml
 
 from gnod.errors import ModelCorrupt
 from gnod.models.messages import ModelSpec
@@ -44,3 +45,28 @@ def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
     value = ctypes.create_string_buffer(128)
     found = llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
     return value.value.decode("utf-8", "replace") if found >= 0 else ""
+
+
+class _Reading(ctypes.Structure):
+    """gguf.h's gguf_init_params: with neither, no weights are read."""
+
+    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
+
+
+libggml.gguf_init_from_file.restype = ctypes.c_void_p
+libggml.gguf_init_from_file.argtypes = [ctypes.c_char_p, _Reading]
+libggml.gguf_find_tensor.restype = ctypes.c_int64
+libggml.gguf_find_tensor.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+libggml.gguf_free.restype = None
+libggml.gguf_free.argtypes = [ctypes.c_void_p]
+
+
+def has_tensor(spec: ModelSpec, *names: str) -> bool:
+    """Tell whether the model's file has weights of one of these names: llama.cpp does not say which it found."""
+    file = libggml.gguf_init_from_file(spec.path.encode(), _Reading(no_alloc=True, context=None))
+    if not file:
+        raise ModelCorrupt(f"llama.cpp cannot read {spec.path}: it is damaged, or newer than llama.cpp")
+    try:
+        return any(libggml.gguf_find_tensor(file, name.encode()) >= 0 for name in names)
+    finally:
+        libggml.gguf_free(file)

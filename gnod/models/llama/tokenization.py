@@ -7,7 +7,7 @@ the right vector for Tamil). The vocabulary in the model's file is all that Hugg
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import llama_cpp
@@ -67,6 +67,51 @@ class _WordPieces:
         clean = text.encode("utf-8", "replace").decode()
         ids: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
         return ids
+
+
+class MarkedText:
+    """Markup of ours, in which special tokens count, with texts of others in it, in which none does."""
+
+    def __init__(self, vocabulary: llama_cpp.llama_vocab_p) -> None:
+        self._vocabulary = vocabulary
+        self._specials: dict[str, int] = {}
+        added: list[str] = []  # llama.cpp finds these in every text
+        for number in range(llama_cpp.llama_vocab_n_tokens(vocabulary)):
+            kind = llama_cpp.llama_vocab_get_attr(vocabulary, number)
+            if kind & (llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED):
+                text = llama_cpp.llama_vocab_get_text(vocabulary, number).decode("utf-8", "replace")
+                self._specials[text] = number
+                if kind & llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED:
+                    added.append(text)
+        self._special, self._added = _any_of(self._specials), _any_of(added)
+
+    def tokens(self, markup: str, texts: Mapping[str, str]) -> list[int]:
+        """Return the tokens of the markup with a text in each of the named places."""
+        found: list[int] = []
+        for part in self._special.split(markup):
+            if part in self._specials:
+                found.append(self._specials[part])
+            else:
+                for place, text in texts.items():
+                    part = part.replace(place, text)
+                found += self.plain(part)
+        return found
+
+    def plain(self, text: str) -> list[int]:
+        """Return the tokens of somebody's text."""
+        found: list[int] = []
+        at = 0
+        for match in self._added.finditer(text):
+            # In two, so that llama.cpp does not see it.
+            found += _native_tokens(self._vocabulary, text[at : match.start() + 1], with_specials=False)
+            at = match.start() + 1
+        return found + _native_tokens(self._vocabulary, text[at:], with_specials=False)
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern, in one group, of any of the words, the longest first; of nothing where there are none."""
+    found = sorted((re.escape(word) for word in words if len(word) > 1), key=len, reverse=True)
+    return re.compile(f"({'|'.join(found)})" if found else "(?!)()")
 
 
 def _pieces(vocabulary: llama_cpp.llama_vocab_p) -> dict[str, int]:

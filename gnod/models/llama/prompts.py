@@ -1,0 +1,96 @@
+"""From a query and a document to the tokens that a reranker reads. Knows vocabularies, computes nothing.
+
+Cross-encoders were trained on two texts between special tokens, language models on a prompt. In both, a text never
+becomes a special token, and what is too long is cut at its end, so that the whole keeps its form.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import llama_cpp
+
+from gnod.errors import ModelRejected
+from gnod.models.llama.tokenization import MarkedText, tokenization
+
+# Of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), as llama.cpp's converter writes it into a file.
+QWEN3_TEMPLATE = (
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n'
+    "<|im_start|>user\n<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n"
+    "<Query>: {query}\n<Document>: {document}<|im_end|>\n"
+    "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+)
+_QUERY, _DOCUMENT = "{query}", "{document}"
+
+
+class Prompts(Protocol):
+    """What the model reads is the tokens of `opening` and then those of `rest`; together at most the window."""
+
+    def opening(self, query: str) -> list[int]:
+        """Return what all documents of a query have in common."""
+
+    def rest(self, document: str, room: int) -> list[int]:
+        """Return the document and what closes the prompt, in at most `room` tokens."""
+
+
+class CrossEncoderPrompts:
+    """`[CLS] query [SEP] document [SEP]`, or with two separators between (`<s> query </s></s> document </s>`)."""
+
+    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, *, separators: int, window: int) -> None:
+        self._tokenization = tokenization(vocabulary)
+        if not self._tokenization.suffix:
+            raise ModelRejected("the model's vocabulary has no token that separates two texts")
+        self._between = self._tokenization.suffix * separators
+        markup = len(self._tokenization.prefix) + len(self._between) + len(self._tokenization.suffix)
+        self._most = _half(window - markup)
+
+    def opening(self, query: str) -> list[int]:
+        return [*self._tokenization.prefix, *self._tokenization.tokens(query)[: self._most], *self._between]
+
+    def rest(self, document: str, room: int) -> list[int]:
+        end = self._tokenization.suffix
+        return [*self._tokenization.tokens(document)[: room - len(end)], *end]
+
+
+class TemplatePrompts:
+    """A text with places for `{query}` and, behind it, `{document}`."""
+
+    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, template: str, *, window: int) -> None:
+        before, found, after = template.partition(_DOCUMENT)
+        if not found or before.count(_QUERY) != 1 or _QUERY in after or _DOCUMENT in after:
+            raise ModelRejected("the model's prompt for reranking is not one that gnod can use")
+        self._text = MarkedText(vocabulary)
+        # A space belongs to the word behind it, and so to the document's tokens.
+        self._space = " " if before.endswith(" ") else ""
+        self._before = before.removesuffix(" ")
+        self._closing = self._text.tokens(after, {})
+        opening = self._text.tokens(self._before, {_QUERY: ""})
+        self._most = _half(window - len(opening) - len(self._closing))
+
+    def opening(self, query: str) -> list[int]:
+        return self._text.tokens(self._before, {_QUERY: self._shortened(query)})
+
+    def rest(self, document: str, room: int) -> list[int]:
+        tokens = self._text.plain(self._space + document)
+        return [*tokens[: room - len(self._closing)], *self._closing]
+
+    def word(self, text: str) -> int:
+        """Return the one token of a word that the model answers with. Raises ModelRejected."""
+        tokens = self._text.plain(text)
+        if len(tokens) != 1:
+            raise ModelRejected(f"the model's vocabulary has no word {text!r} to answer with")
+        return tokens[0]
+
+    def _shortened(self, query: str) -> str:
+        # The text, not its tokens: those at its end depend on what stands behind it.
+        while (length := len(self._text.plain(query))) > self._most:
+            query = query[: len(query) * self._most // length]
+        return query
+
+
+def _half(room: int) -> int:
+    """Return how many tokens a query may have. Raises ModelRejected."""
+    if room < 2:
+        raise ModelRejected("the model's window has no room for a query and a document")
+    return room // 2

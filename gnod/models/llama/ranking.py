@@ -1,0 +1,124 @@
+"""One reranking model: a query and a document in, how well they go together out.
+
+Three kinds of model can do it: encoders with a classification head, and Qwen3-Reranker with a head of two classes or
+with its language model's, of which only the words "yes" and "no" are asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import llama_cpp
+
+from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.llama import library
+from gnod.models.llama.pairs import PAIRS
+from gnod.models.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Prompts, TemplatePrompts
+from gnod.models.llama.reading import DecoderReading, EncoderReading, Reading
+from gnod.models.messages import ModelSpec
+
+# Query and document together. A context is sized to the work: what a model can take at most would cost gigabytes.
+MAX_WINDOW = 2048
+# llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, and never uses them: a
+# gigabyte at most, so 1,073 tokens for a vocabulary of 250,000.
+_MAX_LOGITS = 1 << 28
+_HEADS = ("cls.weight", "cls.output.weight")
+
+
+class RankingEngine:
+    """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it is of no kind that
+    ranks, or ranks what is known the wrong way round."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._model = library.load(spec)
+        # Everything that computes is done on this thread: a context must only ever be used by one.
+        self._lane = ThreadPoolExecutor(1, thread_name_prefix="ranking")
+        self._reading: Reading | None = None
+        try:
+            trained = llama_cpp.llama_model_n_ctx_train(self._model)
+            self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
+            make = self._encoder if not library.is_causal(self._model) else self._decoder
+            self._prompts, self._reading = make(spec)
+            self._self_test()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._lane.shutdown(wait=True)
+        if self._reading:
+            self._reading.close()
+        llama_cpp.llama_model_free(self._model)
+
+    def scores(self, query: str, documents: Sequence[str], *, ended: Callable[[], bool]) -> Iterator[tuple[float, int]]:
+        """Yield the score of each document, in [0, 1], and how many tokens were read for it, in the documents' order.
+
+        `ended` is asked often, from another thread; once it says so, nothing more is yielded. Raises InferenceFailed.
+        """
+        opening = self._prompts.opening(query)
+        for document in documents:
+            if ended():
+                return
+            rest = self._prompts.rest(document, self.window - len(opening))
+            score = self._lane.submit(partial(self._score, opening, rest, ended)).result()
+            if score is None:
+                return
+            yield score, len(opening) + len(rest)
+
+    def _score(self, opening: list[int], rest: list[int], ended: Callable[[], bool]) -> float | None:
+        assert self._reading
+        score = self._reading.score(opening, rest, ended)
+        if score is not None and not math.isfinite(score):
+            raise InferenceFailed("the model's score for a text is not a number")
+        return score
+
+    def _encoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:
+        if not library.has_tensor(spec, *_HEADS):
+            raise ModelRejected(
+                "the model has no classification head: reranking needs a cross-encoder, like bge-reranker-v2-m3,"
+                " or Qwen3-Reranker"
+            )
+        if (classes := llama_cpp.llama_model_n_cls_out(self._model)) != 1:
+            raise ModelRejected(f"the model sorts texts into {classes} classes; one for reranking has one score")
+        vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+        self.window = min(self.window, _MAX_LOGITS // llama_cpp.llama_vocab_n_tokens(vocabulary))
+        # As their tokenizers join two texts: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
+        is_bert = llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM
+        has_one = is_bert or library.metadata(self._model, "tokenizer.ggml.add_sep_token") == "false"
+        prompts = CrossEncoderPrompts(vocabulary, separators=1 if has_one else 2, window=self.window)
+        return prompts, EncoderReading(self._model, window=self.window, threads=spec.threads)
+
+    def _decoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:
+        if library.metadata(self._model, "general.architecture") != "qwen3":
+            raise ModelRejected(
+                "the model is a language model that gnod cannot rerank with: it needs Qwen3-Reranker,"
+                " or a cross-encoder like bge-reranker-v2-m3"
+            )
+        vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+        template = llama_cpp.llama_model_chat_template(self._model, b"rerank")
+        prompts = TemplatePrompts(
+            vocabulary, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
+        )
+        has_head = library.has_tensor(spec, *_HEADS)
+        answers = self._classes() if has_head else [prompts.word("yes"), prompts.word("no")]
+        reading = DecoderReading(self._model, answers, has_head=has_head, window=self.window, threads=spec.threads)
+        return prompts, reading
+
+    def _classes(self) -> list[int]:
+        """Return the numbers of the classes "yes" and "no"."""
+        count = llama_cpp.llama_model_n_cls_out(self._model)
+        labels = [llama_cpp.llama_model_cls_label(self._model, number) for number in range(count)]
+        if sorted(label or b"" for label in labels) != [b"no", b"yes"]:
+            raise ModelRejected("the model's classification head has other classes than yes and no")
+        return [labels.index(b"yes"), labels.index(b"no")]
+
+    def _self_test(self) -> None:
+        """Each of the known queries must score its own document above the others'. Raises ModelRejected."""
+        documents = [document for _, document in PAIRS]
+        for number, (query, _) in enumerate(PAIRS):
+            values = [score for score, _ in self.scores(query, documents, ended=lambda: False)]
+            if any(value >= values[number] for other, value in enumerate(values) if other != number):
+                raise ModelRejected("the model failed its self-test: it scores what does not answer a question higher")

@@ -1,0 +1,104 @@
+"""Which token comes next: a grammar says what may, the model what is likely."""
+
+from __future__ import annotations
+
+import ctypes
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.errors import InferenceFailed
+
+_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+# With a temperature: tokens less likely than this share of the likeliest never come.
+_MIN_SHARE = 0.05
+
+
+class Sampler:
+    """For one request. Raises InferenceFailed when the grammar is none."""
+
+    def __init__(
+        self, vocabulary: llama_cpp.llama_vocab_p, *, grammar: str | None, temperature: float, seed: int
+    ) -> None:
+        self._size = llama_cpp.llama_vocab_n_tokens(vocabulary)
+        self._vocabulary = vocabulary
+        self._grammar = _grammar(vocabulary, grammar) if grammar is not None else None
+        self._chain = _chain(temperature, seed) if temperature > 0 else None
+
+    def close(self) -> None:
+        for sampler in (self._grammar, self._chain):
+            if sampler:
+                llama_cpp.llama_sampler_free(sampler)
+
+    def next(self, context: llama_cpp.llama_context_p) -> int | None:
+        """Return the next token, and take it for said; None at the end of what is to be said."""
+        logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, -1), (self._size,))
+        token = self._likely(logits)
+        # To ask the grammar about one token costs nothing; about all of them, 20 ms.
+        if self._grammar and not np.isfinite(self._permitted(np.array([token]), logits)).all():
+            permitted = self._permitted(np.arange(self._size), logits)
+            if not np.isfinite(permitted).any():
+                return None
+            token = self._likely(permitted)
+        if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
+            return None
+        if self._grammar:
+            llama_cpp.llama_sampler_accept(self._grammar, token)
+        return token
+
+    def _likely(self, logits: NDArray[np.float32]) -> int:
+        if self._chain is None:
+            return int(logits.argmax())
+        candidates = _candidates(np.arange(self._size), logits)
+        selected = _apply(self._chain, candidates)
+        return int(candidates["id"][selected])
+
+    def _permitted(self, tokens: NDArray[np.int64], logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the tokens' logits: -inf for those that the grammar forbids."""
+        candidates = _candidates(tokens, logits[tokens])
+        _apply(self._grammar, candidates)
+        return candidates["logit"]
+
+
+def _candidates(tokens: NDArray[np.int64], logits: NDArray[np.float32]) -> NDArray[np.void]:
+    candidates = np.zeros(len(tokens), _CANDIDATE)
+    candidates["id"] = tokens
+    candidates["logit"] = logits
+    return candidates
+
+
+def _apply(sampler: llama_cpp.llama_sampler_p | None, candidates: NDArray[np.void]) -> int:
+    """Let a sampler change the candidates where they are. Returns which one it selected, if it did."""
+    array = llama_cpp.llama_token_data_array(
+        data=ctypes.cast(candidates.ctypes.data, llama_cpp.llama_token_data_p),
+        size=len(candidates),
+        selected=-1,
+        sorted=False,
+    )
+    llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
+    return int(array.selected)
+
+
+def _grammar(vocabulary: llama_cpp.llama_vocab_p, grammar: str) -> llama_cpp.llama_sampler_p:
+    text = grammar.encode().partition(b"\0")[0]
+    # An empty one would forbid nothing.
+    sampler: llama_cpp.llama_sampler_p | None = (
+        llama_cpp.llama_sampler_init_grammar(vocabulary, text, b"root") if text else None
+    )
+    if not sampler:
+        raise InferenceFailed("the grammar is not one that llama.cpp can follow (GBNF, with a rule `root`)")
+    return sampler
+
+
+def _chain(temperature: float, seed: int) -> llama_cpp.llama_sampler_p:
+    chain: llama_cpp.llama_sampler_p = llama_cpp.llama_sampler_chain_init(
+        llama_cpp.llama_sampler_chain_default_params()
+    )
+    for sampler in (
+        llama_cpp.llama_sampler_init_min_p(_MIN_SHARE, 1),
+        llama_cpp.llama_sampler_init_temp(temperature),
+        llama_cpp.llama_sampler_init_dist(seed & 0xFFFFFFFF),
+    ):
+        llama_cpp.llama_sampler_chain_add(chain, sampler)
+    return chain

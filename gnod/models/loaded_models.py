@@ -1,0 +1,78 @@
+"""The models in the worker's memory: loaded when they are asked for, gone when nobody has asked for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar, cast
+
+from gnod.models.messages import Loaded, ModelSpec, Unloaded
+
+
+class Engine(Protocol):
+    def close(self) -> None:
+        """Free what the model holds."""
+
+
+E = TypeVar("E", bound=Engine)
+_Key = tuple[Callable[[ModelSpec], Engine], ModelSpec]
+
+
+class _Model:
+    """`users`: requests that it computes for, or is loaded for."""
+
+    def __init__(self) -> None:
+        self.loading = threading.Lock()
+        self.engine: Engine | None = None
+        self.users = 0
+        self.last_used = time.monotonic()
+
+
+class LoadedModels:
+    """For several threads. Who wants one model never waits for the loading of another."""
+
+    def __init__(self, idle_s: float, tell: Callable[[Loaded | Unloaded], None]) -> None:
+        self._idle_s = idle_s
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._models: dict[_Key, _Model] = {}
+
+    @contextmanager
+    def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
+        """Give the model, loading it if need be, and keep it as long as the block lasts. Raises what `load` raises."""
+        key = (load, spec)
+        with self._lock:
+            model = self._models.setdefault(key, _Model())
+            model.users += 1
+            unused = self._take_unused()
+        try:
+            for each in unused:
+                self._close(*each)
+            yield cast(E, self._engine(model, load, spec))
+        finally:
+            with self._lock:
+                model.users -= 1
+                model.last_used = time.monotonic()
+                if model.engine is None and not model.users:
+                    del self._models[key]
+
+    def _engine(self, model: _Model, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Engine:
+        with model.loading:
+            if model.engine is None:
+                started = time.monotonic()
+                model.engine = load(spec)
+                self._tell(Loaded(path=spec.path, took_s=time.monotonic() - started))
+            return model.engine
+
+    def _take_unused(self) -> list[tuple[ModelSpec, _Model]]:
+        """Forget models that have had nothing to do for long: those of a config that is no more, as a rule."""
+        now = time.monotonic()
+        old = [key for key, model in self._models.items() if not model.users and now - model.last_used > self._idle_s]
+        return [(key[1], self._models.pop(key)) for key in old]
+
+    def _close(self, spec: ModelSpec, model: _Model) -> None:
+        if model.engine is not None:
+            model.engine.close()
+            self._tell(Unloaded(path=spec.path))

@@ -1,0 +1,81 @@
+"""A reranker as the daemon asks it: a small one, in a real worker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gnod.errors import ModelNotPulled, ModelRejected
+from gnod.models.files import ModelFiles
+from gnod.models.inference import Inference
+from gnod.models.reranker import Reranker, Scores
+from tests.models.tiny_ranker import CrossEncoder
+
+pytestmark = pytest.mark.slow
+
+# Whose model happens to pass the self-test.
+SEED = 6
+DOCUMENTS = ["boats", "the tide turns", "blue book, blue boats!", ""]
+MANY = [f"boat {number} leaves before the tide turns" for number in range(50_000)]
+
+
+@asynccontextmanager
+async def asked(path: Path) -> AsyncIterator[Reranker]:
+    inference = Inference(idle_unload_s=60)
+    try:
+        yield Reranker(f"file:{path}", files=ModelFiles(path.parent), inference=inference, gpu=False, threads=2)
+    finally:
+        await inference.close()
+
+
+async def test_each_document_has_its_score(tmp_path: Path) -> None:
+    model = CrossEncoder(SEED)
+    async with asked(model.write(tmp_path / "tiny.gguf")) as reranker:
+        scores = await reranker.score("who counts the boats", DOCUMENTS)
+        expected = [model.score("who counts the boats", document) for document in DOCUMENTS]
+        assert scores.values == pytest.approx(expected, abs=1e-3)
+        assert scores.tokens > 40
+        assert scores.took_s > 0
+        assert await reranker.score("boats", []) == Scores([], 0, 0.0)
+
+
+async def test_at_the_limit_the_first_have_scores(tmp_path: Path) -> None:
+    async with asked(CrossEncoder(SEED).write(tmp_path / "tiny.gguf")) as reranker:
+        expected = (await reranker.score("tide", MANY[:5])).values
+        started = time.monotonic()
+        scores = await reranker.score("tide", MANY, limit_s=0.5)
+        assert time.monotonic() - started < 1
+        assert 5 < len(scores.values) < len(MANY)
+        assert scores.values[:5] == pytest.approx(expected, abs=1e-4)
+        assert (await reranker.score("tide", MANY, limit_s=0.0)).values == []
+        assert (await reranker.score("tide", MANY[:5])).values == pytest.approx(expected, abs=1e-4)
+
+
+async def test_to_cancel_makes_room_for_the_next(tmp_path: Path) -> None:
+    async with asked(CrossEncoder(SEED).write(tmp_path / "tiny.gguf")) as reranker:
+        await reranker.score("tide", ["boat"])
+        for _ in range(5):
+            task = asyncio.create_task(reranker.score("tide", MANY))
+            await asyncio.sleep(0.1)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        started = time.monotonic()
+        assert len((await reranker.score("tide", ["boat"])).values) == 1
+        assert time.monotonic() - started < 1
+
+
+async def test_what_cannot_rank_is_told(smollm_gguf: Path) -> None:
+    async with asked(smollm_gguf) as reranker:
+        with pytest.raises(ModelRejected):
+            await reranker.score("tide", ["boat"])
+
+
+async def test_one_that_is_not_here(tmp_path: Path) -> None:
+    async with asked(tmp_path / "none.gguf") as reranker:
+        with pytest.raises(ModelNotPulled, match="gnoctl models pull rerank"):
+            await reranker.score("tide", ["boat"])

@@ -1,0 +1,283 @@
+"""Rerankers of two layers made up by a test: their files as GGUF, and their scores in NumPy from the texts on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as WeightType
+from gguf import TokenType
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE
+
+from gnod.models.convert import encoder
+from gnod.models.convert.encoder import Encoder, Origin, Tokens, Weights
+from tests.models import tiny_bert
+from tests.models.tiny_bert import Floats, Tensors
+
+POSITIONS = 160
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_MARKS = ".,;?!'<>/|[]_-"
+
+Words = Literal["bert", "xlmr"]
+
+_SPECIALS: dict[Words, list[str]] = {
+    "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+    "xlmr": ["<s>", "<pad>", "</s>", "<unk>"],
+}
+# First and last token, and what stands between two texts.
+MARKUP: dict[Words, tuple[int, int, list[int]]] = {"bert": (2, 3, [3]), "xlmr": (0, 2, [2, 2])}
+
+
+class CrossEncoder:
+    """A BERT whose words are letters, with the classification head of RoBERTa: dense, tanh, out_proj."""
+
+    def __init__(self, seed: int, words: Words = "bert", *, classes: int = 1) -> None:
+        self.words = words
+        specials = _SPECIALS[words]
+        if words == "bert":
+            # In llama.cpp's form: what begins a word is marked.
+            self._pieces = [*specials, *("▁" + sign for sign in _LETTERS + _MARKS), *_LETTERS]
+        else:
+            self._pieces = [*specials, "▁", *_LETTERS, *_MARKS]
+        self._ids = {piece: number for number, piece in enumerate(self._pieces)}
+        self.model = tiny_bert.tensors(seed, words=len(self._pieces), positions=POSITIONS)
+        rng = np.random.default_rng(seed + 1000)
+        wide = tiny_bert.HIDDEN
+        self.model["classifier.dense.weight"] = rng.normal(0, 0.3, (wide, wide)).astype(np.float32)
+        self.model["classifier.dense.bias"] = rng.normal(0, 0.3, wide).astype(np.float32)
+        self.model["classifier.out_proj.weight"] = rng.normal(0, 0.4, (classes, wide)).astype(np.float32)
+        self.model["classifier.out_proj.bias"] = rng.normal(0, 0.3, classes).astype(np.float32)
+
+    def write(self, path: Path, *, head: bool = True) -> Path:
+        specials = len(_SPECIALS[self.words])
+        first, last, _ = MARKUP[self.words]
+        types = [TokenType.CONTROL] * specials + [TokenType.NORMAL] * (len(self._pieces) - specials)
+        types[1 if self.words == "bert" else 3] = TokenType.UNKNOWN
+        tokens = Tokens(
+            model="bert" if self.words == "bert" else "t5",
+            pieces=[piece.encode() for piece in self._pieces],
+            types=types,
+            first=first,
+            last=last,
+            unknown=types.index(TokenType.UNKNOWN),
+            pad=0 if self.words == "bert" else 1,
+            mask=None,
+            scores=None if self.words == "bert" else [-1.0] * len(self._pieces),
+        )
+        tensors = [Weights(name, values) for name, values in self.model.items() if head or "classifier" not in name]
+        # As llama.cpp's converter leaves it: the file does not say that the model ranks.
+        encoder.write(path, self._dimensions(), tokens, Origin("tiny"), tensors, weights=WeightType.F32)
+        return path
+
+    def _dimensions(self) -> Encoder:
+        return Encoder(
+            hidden=tiny_bert.HIDDEN,
+            layers=tiny_bert.LAYERS,
+            heads=tiny_bert.HEADS,
+            feed_forward=tiny_bert.FEED_FORWARD,
+            vocabulary=len(self._pieces),
+            positions=POSITIONS,
+            token_types=tiny_bert.TOKEN_TYPES,
+            epsilon=tiny_bert.EPSILON,
+            window=POSITIONS,
+            pooling=gguf.PoolingType.CLS,
+        )
+
+    def ids(self, query: str, document: str, *, window: int = POSITIONS) -> list[int]:
+        """Return what the model is to read, cut to the window."""
+        first, last, between = MARKUP[self.words]
+        room = window - 2 - len(between)
+        opening = [first, *self._tokens(query)[: room // 2], *between]
+        return [*opening, *self._tokens(document)[: window - len(opening) - 1], last]
+
+    def score(self, query: str, document: str, *, window: int = POSITIONS) -> float:
+        return self.score_of(self.ids(query, document, window=window))
+
+    def score_of(self, ids: list[int]) -> float:
+        state = tiny_bert.states(self.model, ids)[0]
+        hidden = np.tanh(self.model["classifier.dense.weight"] @ state + self.model["classifier.dense.bias"])
+        logit = self.model["classifier.out_proj.weight"] @ hidden + self.model["classifier.out_proj.bias"]
+        return float(1 / (1 + np.exp(-logit[0])))
+
+    def _tokens(self, text: str) -> list[int]:
+        if self.words == "xlmr":
+            # Its files have a table of characters that are like others; this one knows spaces only.
+            words = ["▁" + word for word in text.split(" ") if word]
+            return [self._ids.get(sign, 3) for word in words for sign in word]
+        found = []
+        begins = True
+        for sign in text.lower():
+            if sign.isspace():
+                begins = True
+            elif sign in _LETTERS:
+                found.append(self._ids[("▁" if begins else "") + sign])
+                begins = False
+            else:
+                found.append(self._ids.get("▁" + sign, 1))
+                begins = True
+        return found
+
+
+# Of Qwen2 and its successors.
+_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_MERGES = [
+    ("y", "e"),
+    ("ye", "s"),
+    ("n", "o"),
+    ("t", "h"),
+    ("th", "e"),
+    ("Ġ", "the"),
+    ("i", "n"),
+    ("e", "r"),
+    ("?", "Ċ"),
+]
+_CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+_ADDED = ["<think>", "</think>"]
+
+
+class Qwen3Ranker:
+    """A Qwen3 of two layers: as a language model, or with a head of the classes yes and no instead."""
+
+    HIDDEN, LAYERS, HEADS, KEY_HEADS, HEAD, FEED_FORWARD, POSITIONS = 64, 2, 4, 2, 16, 96, 1200
+    EPSILON, ROPE_BASE = 1e-6, 10_000.0
+    TEMPLATE = (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct"
+        ' provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+        "<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n"
+        "<Query>: {query}\n<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    )
+
+    def __init__(self, seed: int, template: str | None = None) -> None:
+        self.template = template
+        signs = sorted(pre_tokenizers.ByteLevel.alphabet())
+        self.words = [*signs, *("".join(merge) for merge in _MERGES), *_CONTROL, *_ADDED]
+        self.tokenizer = Tokenizer(BPE({word: number for number, word in enumerate(self.words)}, list(_MERGES)))
+        self.tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+        self.tokenizer.decoder = decoders.ByteLevel()
+        self.tokenizer.add_special_tokens([AddedToken(word, normalized=False) for word in [*_CONTROL, *_ADDED]])
+        self.model = self._tensors(np.random.default_rng(seed))
+
+    def _tensors(self, rng: np.random.Generator) -> Tensors:
+        def weights(*shape: int, size: float = 0.1) -> Floats:
+            return rng.normal(0, size, shape).astype(np.float32)
+
+        found = {"token_embd.weight": weights(len(self.words), self.HIDDEN, size=0.2)}
+        found["output_norm.weight"] = 1 + weights(self.HIDDEN)
+        for layer in range(self.LAYERS):
+            for part, rows, columns in (
+                ("attn_q", self.HEADS * self.HEAD, self.HIDDEN),
+                ("attn_k", self.KEY_HEADS * self.HEAD, self.HIDDEN),
+                ("attn_v", self.KEY_HEADS * self.HEAD, self.HIDDEN),
+                ("attn_output", self.HIDDEN, self.HEADS * self.HEAD),
+                ("ffn_gate", self.FEED_FORWARD, self.HIDDEN),
+                ("ffn_up", self.FEED_FORWARD, self.HIDDEN),
+                ("ffn_down", self.HIDDEN, self.FEED_FORWARD),
+            ):
+                found[f"blk.{layer}.{part}.weight"] = weights(rows, columns)
+            for part, size in (("attn_norm", self.HIDDEN), ("ffn_norm", self.HIDDEN)):
+                found[f"blk.{layer}.{part}.weight"] = 1 + weights(size)
+            for part in ("attn_q_norm", "attn_k_norm"):
+                found[f"blk.{layer}.{part}.weight"] = 1 + weights(self.HEAD)
+        return found
+
+    def write(self, path: Path, *, labels: Sequence[str] | None = None, architecture: str = "qwen3") -> Path:
+        """Write the model; with `labels` as llama.cpp's converter writes Qwen3-Reranker."""
+        with closing(gguf.GGUFWriter(path, architecture)) as writer:
+            writer.add_context_length(self.POSITIONS)
+            writer.add_embedding_length(self.HIDDEN)
+            writer.add_block_count(self.LAYERS)
+            writer.add_feed_forward_length(self.FEED_FORWARD)
+            writer.add_head_count(self.HEADS)
+            writer.add_head_count_kv(self.KEY_HEADS)
+            writer.add_key_length(self.HEAD)
+            writer.add_value_length(self.HEAD)
+            writer.add_layer_norm_rms_eps(self.EPSILON)
+            writer.add_rope_freq_base(self.ROPE_BASE)
+            writer.add_tokenizer_model("gpt2")
+            writer.add_tokenizer_pre("qwen2")
+            writer.add_token_list(self.words)
+            kinds = [TokenType.NORMAL] * (len(self.words) - len(_CONTROL) - len(_ADDED))
+            kinds += [TokenType.CONTROL] * len(_CONTROL) + [TokenType.USER_DEFINED] * len(_ADDED)
+            writer.add_token_types(kinds)
+            writer.add_token_merges([" ".join(merge) for merge in _MERGES])
+            writer.add_eos_token_id(self.words.index("<|im_end|>"))
+            writer.add_pad_token_id(self.words.index("<|endoftext|>"))
+            writer.add_add_bos_token(False)
+            if self.template is not None:
+                writer.add_chat_template([{"name": "rerank", "template": self.template}])
+            tensors = dict(self.model)
+            if labels is not None:
+                writer.add_pooling_type(gguf.PoolingType.RANK)
+                writer.add_classifier_output_labels(labels)
+                rows = [self.words.index(label) if label in self.words else 0 for label in labels]
+                tensors["cls.output.weight"] = self.model["token_embd.weight"][rows]
+            for name, values in tensors.items():
+                writer.add_tensor(name, values)
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
+        return path
+
+    def ids(self, query: str, document: str) -> list[int]:
+        """Return the tokens of the whole prompt, as Hugging Face's library makes them of one string."""
+        prompt = (self.template or self.TEMPLATE).replace("{query}", query).replace("{document}", document)
+        ids: list[int] = self.tokenizer.encode(prompt).ids
+        return ids
+
+    def score(self, query: str, document: str) -> float:
+        return self.score_of(self.ids(query, document))
+
+    def score_of(self, ids: list[int]) -> float:
+        """Return the share of "yes" against "no" as the next token."""
+        logits = self.model["token_embd.weight"] @ self._states(ids)[-1]
+        return float(1 / (1 + np.exp(logits[self.words.index("no")] - logits[self.words.index("yes")])))
+
+    def _states(self, ids: list[int]) -> Floats:
+        model, length = self.model, len(ids)
+
+        def norm(values: Floats, name: str) -> Floats:
+            scaled: Floats = values / np.sqrt((values**2).mean(-1, keepdims=True) + self.EPSILON)
+            return scaled * model[f"{name}.weight"]
+
+        def heads(values: Floats) -> Floats:
+            return values.reshape(length, -1, self.HEAD)
+
+        def turn(values: Floats) -> Floats:
+            half = self.HEAD // 2
+            angles = np.arange(length)[:, None] * self.ROPE_BASE ** (-np.arange(half) / half)
+            cosine, sine = np.cos(angles)[:, None, :], np.sin(angles)[:, None, :]
+            left, right = values[..., :half], values[..., half:]
+            return np.concatenate([left * cosine - right * sine, left * sine + right * cosine], -1)
+
+        state = model["token_embd.weight"][ids]
+        hidden_ones = np.triu(np.full((length, length), -np.inf), 1)
+        for number in range(self.LAYERS):
+            layer = f"blk.{number}"
+            seen = norm(state, f"{layer}.attn_norm")
+            query = turn(norm(heads(seen @ model[f"{layer}.attn_q.weight"].T), f"{layer}.attn_q_norm"))
+            key = turn(norm(heads(seen @ model[f"{layer}.attn_k.weight"].T), f"{layer}.attn_k_norm"))
+            value = heads(seen @ model[f"{layer}.attn_v.weight"].T)
+            sharing = self.HEADS // self.KEY_HEADS
+            key, value = np.repeat(key, sharing, 1), np.repeat(value, sharing, 1)
+            scores = np.einsum("ihd,jhd->hij", query, key) / math.sqrt(self.HEAD) + hidden_ones
+            shares = np.exp(scores - scores.max(-1, keepdims=True))
+            mixed = np.einsum("hij,jhd->ihd", shares / shares.sum(-1, keepdims=True), value).reshape(length, -1)
+            state = state + mixed @ model[f"{layer}.attn_output.weight"].T
+            seen = norm(state, f"{layer}.ffn_norm")
+            gate = seen @ model[f"{layer}.ffn_gate.weight"].T
+            inner = gate / (1 + np.exp(-gate)) * (seen @ model[f"{layer}.ffn_up.weight"].T)
+            state = state + inner @ model[f"{layer}.ffn_down.weight"].T
+        return norm(state, "output_norm")
