@@ -400,6 +400,10 @@ _MEANINGS = {
     "daemon.log_level": "How much goes to the log; `gnod --log-level` overrules it.",
     "daemon.autostart": "Whether gnoctl may start the daemon by itself (also `--no-start` and `GNO_NO_AUTOSTART=1`).",
     "models.preset": "Which set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
+    **{
+        f"models.{role}": f"Model to {role} with, instead of the preset's: an address as above, or `none` for no model."
+        for role in model.MODEL_ROLES
+    },
     "models.threads": "Processor cores that a model uses; without it, all physical ones.",
     "models.embed_on_battery": "Whether to embed while the machine runs on its battery.",
     "models.idle_unload_s": "Idle time after which models leave memory; 0 is at once.",

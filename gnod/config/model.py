@@ -29,6 +29,9 @@ PRESETS = ("mini", "mini-multilingual", "slim", "multilingual", "balanced", "qua
 
 MODEL_ROLES = ("embed", "rerank", "expand", "answer")
 
+# Instead of a model's address: the preset's is not wanted either.
+NO_MODEL = "none"
+
 
 class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A folder to index.
@@ -76,9 +79,14 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`preset` is one of PRESETS. `threads`: of the processor, for one step of a model (None: its physical cores)."""
+    """`preset` is one of PRESETS. Each of MODEL_ROLES: an address or NO_MODEL instead of the preset's model; None is
+    the preset's. `threads`: of the processor, for one step of a model (None: its physical cores)."""
 
     preset: str = "slim"
+    embed: str | None = None
+    rerank: str | None = None
+    expand: str | None = None
+    answer: str | None = None
     idle_unload_s: float = 300
     gpu: Literal["auto", "off"] = "auto"
     threads: int | None = None

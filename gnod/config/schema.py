@@ -17,6 +17,7 @@ from gnod.config.fields import Fields, Keys, Visits, mapping
 from gnod.config.model import (
     DEFAULT_EXCLUDES,
     MODEL_ROLES,
+    NO_MODEL,
     PRESETS,
     CollectionConfig,
     Config,
@@ -52,7 +53,7 @@ WATCH_KEYS = Keys(own=WatchConfig.__struct_fields__)
 DAEMON_KEYS = Keys(own=DaemonConfig.__struct_fields__)
 MODELS_KEYS = Keys(
     own=ModelsConfig.__struct_fields__,
-    aliases={"activePreset": "preset"},
+    aliases={"activePreset": "preset", **ROLE_KEYS.aliases},
     foreign=frozenset(_GNO_MODELS.split()),
 )
 
@@ -177,10 +178,13 @@ def _roles(fields: Fields) -> dict[str, str]:
     return {role: uri for role in MODEL_ROLES if (uri := _model_uri(roles, role))} if roles else {}
 
 
-def _model_uri(roles: Fields, role: str) -> str | None:
+def _model_uri(roles: Fields, role: str, *, or_none: bool = False) -> str | None:
+    """Return an address; with `or_none`, it may also be NO_MODEL. None: nothing is said, so others decide."""
     written = roles.text(role)
     if written is None:
         return None
+    if or_none and written.strip().lower() == NO_MODEL:
+        return NO_MODEL
     if written.startswith(("http://", "https://")) and ".gguf" not in written:
         # GNO can ask a server; a file that it may have written is no fault.
         roles.warn(role, "gnod runs models itself and asks no server, so the preset's is used; expected " + FORMS)
@@ -273,6 +277,10 @@ def _models(fields: Fields) -> ModelsConfig:
     gpu = entry.choice("gpu", ("auto", "off"))
     return ModelsConfig(
         preset=preset,
+        embed=_model_uri(entry, "embed", or_none=True),
+        rerank=_model_uri(entry, "rerank", or_none=True),
+        expand=_model_uri(entry, "expand", or_none=True),
+        answer=_model_uri(entry, "answer", or_none=True),
         idle_unload_s=entry.seconds("idle_unload_s", default=base.idle_unload_s, low=0, high=30 * _DAY_S),
         gpu=cast(Literal["auto", "off"], gpu or base.gpu),
         threads=entry.integer("threads", default=1, low=1, high=256) if entry.has("threads") else None,

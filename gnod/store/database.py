@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import apsw
 
@@ -28,6 +28,12 @@ READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
 _FULL_BYTES = 128 * 1024
 _CACHE_KIB = 8 * 1024
+
+
+class Read(Protocol):
+    """Runs work on a reader thread, for coroutines."""
+
+    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]: ...
 
 
 class Database:

@@ -9,7 +9,7 @@ that `why` can tell what happened to a path.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -190,6 +190,14 @@ def by_docid(connection: Connection, prefix: str) -> list[Document]:
 def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
     marks = ",".join("?" * len(ids))
     return {d.id: d for d in _select(connection, f"WHERE d.id IN ({marks})", tuple(ids))}
+
+
+def docids(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+    rows = connection.execute(
+        "SELECT id, docid FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(sorted(ids)).decode(),),
+    )
+    return dict(rows)
 
 
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:

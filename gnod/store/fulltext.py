@@ -24,7 +24,17 @@ WEIGHTS = (1.5, 3.0, 1.0)
 _LARGE = 1000
 _NEGLIGIBLE = 0.15
 
-_SCORE = f"-bm25(documents_fts, {', '.join(map(str, WEIGHTS))}) * ?"
+# Beside a search by meaning, which has the title in every piece: docs/adr/0014-fusion.md has the figures.
+FUSED_WEIGHTS = (1.5, 2.0, 1.0)
+_FUSED_NEGLIGIBLE = 0.05
+
+
+def _score(weights: Sequence[float]) -> str:
+    return f"-bm25(documents_fts, {', '.join(map(str, weights))}) * ?"
+
+
+_SCORE = _score(WEIGHTS)
+_FUSED_SCORE = _score(FUSED_WEIGHTS)
 
 _FTS5_MIN_IDF = 1e-6
 
@@ -47,6 +57,16 @@ class Match(NamedTuple):
     score: float
 
 
+class Survey(NamedTuple):
+    """The best documents, and how the scores lie over the whole index, where a document without a match has 0:
+    `documents` in it, the sum of all scores, and that of their square roots."""
+
+    matches: list[Match]
+    documents: int
+    total: float
+    total_of_roots: float
+
+
 def search(
     connection: Connection,
     terms: Sequence[Term],
@@ -62,7 +82,7 @@ def search(
     the full-text table once, and the filters look at what was found: a `rowid IN (SELECT …)` inside a MATCH query
     would make SQLite start FTS5 anew for every row.
     """
-    scored = _scored(connection, terms)
+    scored = _scored(connection, terms, _NEGLIGIBLE)
     if not scored:
         return []
     where, bound = _conditions(filters, required, excluded)
@@ -74,15 +94,56 @@ def search(
             (scored[0].factor, scored[0].phrase, *bound, depth),
         )
     else:
-        one = f"SELECT rowid AS id, {_SCORE} AS score FROM documents_fts WHERE documents_fts MATCH ?"
         rows = connection.execute(
-            f"WITH scores AS MATERIALIZED ({' UNION ALL '.join([one] * len(scored))}),"
-            " hits AS MATERIALIZED (SELECT id, sum(score) AS score FROM scores GROUP BY id)"
+            f"{_hits(_SCORE, len(scored))}"
             f" SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
             " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
-            (*(value for phrase, factor in scored for value in (factor, phrase)), *bound, depth),
+            (*_bound(scored), *bound, depth),
         )
     return [Match(*row) for row in rows]
+
+
+def survey(
+    connection: Connection,
+    terms: Sequence[Term],
+    filters: Filters,
+    depth: int,
+    *,
+    required: str | None = None,
+    excluded: str | None = None,
+) -> Survey:
+    """Do what `search` does for a ranking that is fused with another: hardly any word is too common to count, and the
+    distribution of the scores is returned too."""
+    documents = _documents(connection)
+    scored = _scored(connection, terms, _FUSED_NEGLIGIBLE)
+    if not scored:
+        return Survey([], documents, 0.0, 0.0)
+    where, bound = _conditions(filters, required, excluded)
+    rows = list(
+        connection.execute(
+            f"{_hits(_FUSED_SCORE, len(scored))},"
+            " sums AS MATERIALIZED (SELECT total(score) AS a, total(sqrt(max(score, 0))) AS b FROM hits)"
+            " SELECT hits.id, hits.score, sums.a, sums.b FROM sums CROSS JOIN hits"
+            f" CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
+            " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
+            (*_bound(scored), *bound, depth),
+        )
+    )
+    total, roots = rows[0][2:] if rows else (0.0, 0.0)
+    return Survey([Match(id_, score) for id_, score, _, _ in rows], documents, total, roots)
+
+
+def _hits(score: str, phrases: int) -> str:
+    """Return the head of a statement: `hits`, every document that holds a phrase, with the sum of its scores."""
+    one = f"SELECT rowid AS id, {score} AS score FROM documents_fts WHERE documents_fts MATCH ?"
+    return (
+        f"WITH scores AS MATERIALIZED ({' UNION ALL '.join([one] * phrases)}),"
+        " hits AS MATERIALIZED (SELECT id, sum(score) AS score FROM scores GROUP BY id)"
+    )
+
+
+def _bound(scored: Sequence[_Scored]) -> list[object]:
+    return [value for phrase, factor in scored for value in (factor, phrase)]
 
 
 def matching(connection: Connection, expression: str) -> set[int]:
@@ -116,15 +177,15 @@ def quote(phrase: str) -> str:
     return '"' + phrase.replace('"', '""') + '"'
 
 
-def _scored(connection: Connection, terms: Sequence[Term]) -> list[_Scored]:
+def _scored(connection: Connection, terms: Sequence[Term], negligible: float) -> list[_Scored]:
     """Return the phrases that occur, each with what FTS5's score of it must be multiplied by."""
-    total = int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
+    total = _documents(connection)
     weighed = []
     for term in terms:
         frequencies = [(phrase, _document_frequency(connection, phrase)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
         weighed.append((term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
-    floor = _NEGLIGIBLE * max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
+    floor = negligible * max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
     return [
         _Scored(phrase, weight / _fts5_idf(total, n))
         for weight, frequencies in weighed
@@ -132,6 +193,10 @@ def _scored(connection: Connection, terms: Sequence[Term]) -> list[_Scored]:
         for phrase, n in frequencies
         if n
     ]
+
+
+def _documents(connection: Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
 
 
 def _document_frequency(connection: Connection, expression: str) -> int:

@@ -164,7 +164,19 @@ def m002_vectors(connection: apsw.Connection) -> None:
     """)
 
 
-MIGRATIONS: list[Callable[[apsw.Connection], None]] = [m001_first_schema, m002_vectors]
+def m003_llm_cache(connection: apsw.Connection) -> None:
+    connection.execute("""
+        CREATE TABLE llm_cache (
+            key TEXT PRIMARY KEY,
+            value TEXT NOT NULL,
+            created REAL NOT NULL,
+            used REAL NOT NULL -- when it was last put: a read writes nothing
+        ) STRICT;
+        CREATE INDEX llm_cache_by_use ON llm_cache (used);
+    """)
+
+
+MIGRATIONS: list[Callable[[apsw.Connection], None]] = [m001_first_schema, m002_vectors, m003_llm_cache]
 
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -1,4 +1,4 @@
-"""Choosing a preset in index.yml, and the collections' own models in it."""
+"""Choosing a preset in index.yml, models instead of the preset's, and the collections' own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from gnod.config import edit
 from gnod.config.load import load, parse_text
+from gnod.config.model import Config
 from gnod.errors import ConfigInvalid
 
 PATH = Path("index.yml")
@@ -33,6 +34,7 @@ PATH = Path("index.yml")
         ("  models:\n     gpu: auto\n", "  models:\n     preset: mini\n     gpu: auto\n"),
         ("models:\n  preset: slimm\n", "models:\n  preset: mini\n"),
         ("models:\n  preset: mini\n", "models:\n  preset: mini\n"),
+        ("models:\n  expand: none\n", "models:\n  preset: mini\n  expand: none\n"),
     ],
 )
 def test_the_preset_is_set_and_the_rest_stays(before: str, after: str, tmp_path: Path) -> None:
@@ -83,3 +85,42 @@ def test_a_server_that_gno_would_ask_is_a_warning() -> None:
     _, loaded = parse_text('collections: [{name: a, path: /a, models: {embed: "http://localhost:8080/v1"}}]', PATH)
     assert loaded.config.collections[0].models == {}
     assert "gnod runs models itself" in loaded.warnings[0]
+
+
+def test_models_instead_of_the_presets() -> None:
+    text = "models: {preset: mini, embed: 'hf:a/b:Q8_0', rerank: NONE, expand: ~, gen: 'file:/m.gguf'}"
+    _, loaded = parse_text(text, PATH)
+    models = loaded.config.models
+    assert (models.embed, models.rerank, models.expand, models.answer) == ("hf:a/b:Q8_0", "none", None, "file:/m.gguf")
+    assert not loaded.warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("models: {embed: no}", "models.embed: 'no' is not a model's address"),
+        ("models: {expand: false}", "models.expand: expected a string, got false; put it in quotes"),
+        ("models: {rerank: ''}", "models.rerank: must not be empty"),
+        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' is not a model's address: it names no file"),
+        ("models: {gen: none, answer: none}", "'answer' and 'gen' are the same setting"),
+        ("collections: [{name: a, path: /a, models: {embed: none}}]", "'none' is not a model's address"),
+    ],
+)
+def test_a_wrong_model_is_one_fault(text: str, says: str) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        parse_text(text, PATH)
+    assert says in caught.value.message
+    assert caught.value.message.count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("models: {expnd: none}", "models.expnd: unknown key, kept and ignored; did you mean 'expand'?"),
+        ("models: {answer: 'http://localhost:8080/v1'}", "so the preset's is used"),
+    ],
+)
+def test_what_gno_may_have_written_is_a_warning(text: str, says: str) -> None:
+    _, loaded = parse_text(text, PATH)
+    assert loaded.config.models == Config().models
+    assert says in loaded.warnings[0]

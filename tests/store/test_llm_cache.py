@@ -1,0 +1,85 @@
+"""Answers of language models, kept by key."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gnod.store import llm_cache, migrations
+from gnod.store.database import APPLICATION_ID, Connection, Database
+from tests.small_index import SmallIndex
+
+
+def get(index: SmallIndex, key: str) -> str | None:
+    return index.database.read(partial(llm_cache.get, key=key)).result()
+
+
+def put(index: SmallIndex, key: str, value: str, now: float) -> None:
+    index.database.write(lambda c: llm_cache.put(c, key, value, now)).result()
+
+
+def test_what_is_put_is_got_and_may_be_put_again(small_index: SmallIndex) -> None:
+    assert get(small_index, "a") is None
+    put(small_index, "a", "one", 1.0)
+    put(small_index, "b", "two\n🙂", 2.0)
+    put(small_index, "a", "three", 3.0)
+    assert (get(small_index, "a"), get(small_index, "b")) == ("three", "two\n🙂")
+    times = small_index.rows("SELECT key, created, used FROM llm_cache ORDER BY key")
+    assert times == [("a", 1.0, 3.0), ("b", 2.0, 2.0)]
+
+
+def test_a_read_writes_nothing(small_index: SmallIndex) -> None:
+    put(small_index, "a", "one", 1.0)
+    before = small_index.rows("SELECT * FROM llm_cache")
+    assert get(small_index, "a") == "one"
+    assert small_index.rows("SELECT * FROM llm_cache") == before
+
+
+def test_the_newest_are_kept_even_when_the_clock_goes_back(
+    small_index: SmallIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llm_cache, "KEPT", 3)
+    for number, key in enumerate("abcd"):
+        put(small_index, key, key, float(number))
+    put(small_index, "b", "b", 10.0)
+    put(small_index, "e", "e", 11.0)
+    assert small_index.rows("SELECT key FROM llm_cache ORDER BY key") == [("b",), ("d",), ("e",)]
+    put(small_index, "f", "f", -5.0)
+    assert small_index.rows("SELECT key FROM llm_cache ORDER BY key") == [("b",), ("e",), ("f",)]
+
+
+def test_pruning_a_full_cache_uses_the_index(small_index: SmallIndex) -> None:
+    def fill(connection: Connection) -> None:
+        rows = ((str(i), "v", float(i), float(i)) for i in range(llm_cache.KEPT))
+        connection.executemany("INSERT INTO llm_cache VALUES (?, ?, ?, ?)", rows)
+
+    small_index.database.write(fill).result()
+    put(small_index, "new", "v", 1e9)
+    assert small_index.rows("SELECT count(*) FROM llm_cache") == [(llm_cache.KEPT,)]
+    assert get(small_index, "0") is None
+    plan = small_index.rows("EXPLAIN QUERY PLAN SELECT rowid FROM llm_cache ORDER BY used DESC, rowid DESC")
+    assert "llm_cache_by_use" in str(plan)
+    assert "TEMP" not in str(plan)
+
+
+def test_an_index_of_the_version_before_gets_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    old = apsw.Connection(str(path))
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for migration in migrations.MIGRATIONS[:2]:
+        migration(old)
+    old.execute("CREATE TABLE schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+    old.execute("INSERT INTO schema_meta VALUES ('schema_version', '2')")
+    migrations.record_tokenizer(old)
+    old.close()
+    for file in (path, tmp_path / "fresh.sqlite"):
+        Database(file).close()
+    schemas = []
+    for file in (path, tmp_path / "fresh.sqlite"):
+        connection = apsw.Connection(str(file))
+        schemas.append(connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall())
+        connection.close()
+    assert schemas[0] == schemas[1]
