@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -54,6 +54,10 @@ class Ranking(Protocol):
 
     def among(self, ids: Ids) -> Ranking: ...
 
+    def spread(self) -> tuple[float, float] | None:
+        """Return mean and standard deviation of all cosines; None: not known."""
+        ...
+
 
 class Scored:
     """Vectors whose cosines are known within `margin`; the best are computed again from the database."""
@@ -77,6 +81,10 @@ class Scored:
         kept = np.isin(self._ids, ids)
         return Scored(self._connection, self._model_id, self._query, self._ids[kept], self._cosines[kept], self._margin)
 
+    def spread(self) -> tuple[float, float] | None:
+        there = self._cosines[self._cosines > -np.inf]
+        return (float(there.mean()), float(there.std())) if len(there) else None
+
 
 class OnDisk:
     """The sqlite-vec table of a model: reads all of it each time."""
@@ -98,6 +106,9 @@ class OnDisk:
 
     def among(self, ids: Ids) -> Ranking:
         return OnDisk(self._connection, self._uri, self._query, ids.tolist())
+
+    def spread(self) -> tuple[float, float] | None:
+        return None
 
 
 def resident(connection: Connection, model_id: int, matrix: Matrix, query: Floats) -> Ranking:
@@ -128,10 +139,33 @@ def documents(
     where, bound = filters.condition()
     if exclude_mirror is not None:
         where, bound = f"{where} AND d.mirror_hash <> ?", (*bound, exclude_mirror)
+    return _search(connection, ranking, model_id, where, bound, limit)
+
+
+def these(
+    connection: Connection, ranking: Ranking, model_id: int, filters: Filters, document_ids: Collection[int]
+) -> list[Near]:
+    """Return those of the documents that pass the filters and have a vector, wherever they rank; best first."""
+    where, bound = filters.condition()
+    where = f"d.id IN (SELECT value FROM json_each(?)) AND {where}"
+    bound = (msgspec.json.encode(sorted(document_ids)).decode(), *bound)
+    narrowed = ranking.among(_let_through(connection, model_id, where, bound))
+    return _search(connection, narrowed, model_id, where, bound, len(document_ids), is_narrowed=True)
+
+
+def _search(
+    connection: Connection,
+    ranking: Ranking,
+    model_id: int,
+    where: str,
+    bound: tuple[object, ...],
+    limit: int,
+    *,
+    is_narrowed: bool = False,
+) -> list[Near]:
     found: dict[int, Near] = {}
     seen: set[int] = set()
     passing = 0
-    is_narrowed = False
     depth = max(_MIN_DEPTH, _DEEPER * limit)
     while True:
         top = ranking.top(depth)

@@ -6,12 +6,16 @@ Depends on the store and the analyser; knows no snippets, no wire and no files.
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Sequence
+from math import sqrt
 from typing import NamedTuple
 
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
+from gnod.errors import QuerySyntaxError
 from gnod.pipeline import expression, query_language
 from gnod.pipeline.expression import Expression
+from gnod.pipeline.passages import Spelling
 from gnod.store import documents, fulltext
 from gnod.store.database import Connection
 from gnod.store.filters import Filters
@@ -55,6 +59,54 @@ def search(
     return LexicalResult([r for r in ranked if r.score >= min_score], total, wanted, analyzers)
 
 
+class LexicalSurvey(NamedTuple):
+    """`scores` by document, best first. `beyond`: what a document that is not in them may score at most. `peak`: how
+    many standard deviations the best stands above all documents of the index."""
+
+    scores: dict[int, float]
+    beyond: float
+    peak: float
+    expression: Expression
+    analyzers: list[Analyzer]
+
+
+def survey(connection: Connection, query: str, filters: Filters, *, depth: int) -> LexicalSurvey:
+    """Return the best `depth` documents for a ranking that is fused with another. Raises QuerySyntaxError."""
+    analyzers = analyzers_of_index(connection)
+    wanted = expression.build(query_language.parse(query), analyzers)
+    found = fulltext.survey(
+        connection,
+        wanted.terms(),
+        filters,
+        depth,
+        required=wanted.required_phrases(),
+        excluded=wanted.excluded_phrases(),
+    )
+    ranked = _with_bonus(connection, found.matches, wanted)
+    scores = {each.document_id: each.score for each in ranked}
+    beyond = found.matches[-1].score if len(found.matches) == depth else 0.0
+    return LexicalSurvey(scores, beyond, _peak(found, max(scores.values(), default=0.0)), wanted, analyzers)
+
+
+def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
+    """Return those of the documents that hold every phrase which the query requires and none which it excludes."""
+    kept = set(document_ids)
+    if required := wanted.required_phrases():
+        kept &= fulltext.matching(connection, required)
+    if excluded := wanted.excluded_phrases():
+        kept -= fulltext.matching(connection, excluded)
+    return kept
+
+
+def _peak(found: fulltext.Survey, best: float) -> float:
+    """Roots, because the scores of a few words are far from spread evenly: their best is always far away."""
+    if not found.documents:
+        return 0.0
+    mean = found.total_of_roots / found.documents
+    deviation = sqrt(max(found.total / found.documents - mean * mean, 0.0))
+    return (sqrt(best) - mean) / deviation if deviation > 0 else 0.0
+
+
 def normalised(ranked: list[Ranked]) -> list[Ranked]:
     """Scale scores over the result set: best 1, worst 0; all equal, all 1."""
     if not ranked:
@@ -63,6 +115,14 @@ def normalised(ranked: list[Ranked]) -> list[Ranked]:
     if best == worst:
         return [r._replace(score=1.0) for r in ranked]
     return [r._replace(score=(r.score - worst) / (best - worst)) for r in ranked]
+
+
+def sought(query: str, analyzers: Sequence[Analyzer]) -> list[list[Spelling]]:
+    """Return the spellings of each word of a text that is no query: quotation marks mean nothing in it."""
+    try:
+        return expression.build(query_language.parse(query.replace('"', " ")), analyzers).sought()
+    except QuerySyntaxError:
+        return []
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:

@@ -7,6 +7,7 @@ at the best, so that a filter never costs a document: what passes it is found wh
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from gnod.store.database import Connection
 from gnod.store.filters import Filters
 from gnod.store.vector_rows import Model
 
-__all__ = ["Near", "Nearest"]
+__all__ = ["Near", "Nearest", "Surveyed"]
 
 _MB = 1024 * 1024
 # 170,000 x 384: one product over them takes about 15 ms on two cores.
@@ -35,6 +36,18 @@ class _Resident(NamedTuple):
 
     matrix: Matrix
     seq: int
+
+
+class _Ranked(NamedTuple):
+    ranking: Ranking
+    model_id: int
+
+
+class Surveyed(NamedTuple):
+    """`peak`: how many standard deviations the best stands above all vectors of the model; None: not known."""
+
+    near: list[Near]
+    peak: float | None
 
 
 class Nearest:
@@ -65,14 +78,24 @@ class Nearest:
         It is not asked which model serves a collection: the filters have to say which collections are meant. A model
         without vectors finds nothing. Documents with the content `exclude_mirror` are left out.
         """
-        model = vector_rows.model(connection, uri)
-        length = float(np.linalg.norm(query))
-        if model is None or model.dimensions is None or len(query) != model.dimensions or not length or limit < 1:
+        ranking = self._ranking(connection, uri, query)
+        if ranking is None or limit < 1:
             return []
-        query = np.ascontiguousarray(query / length, np.float32)
-        return candidates.documents(
-            connection, self._rank(connection, model, query), model.id, filters, limit, exclude_mirror
-        )
+        return candidates.documents(connection, ranking.ranking, ranking.model_id, filters, limit, exclude_mirror)
+
+    def survey(
+        self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
+    ) -> Surveyed:
+        """Do what `search` does for a ranking that is fused with another: those of `also` that pass the filters come
+        too, wherever they rank, after the others."""
+        ranking = self._ranking(connection, uri, query)
+        if ranking is None or limit < 1:
+            return Surveyed([], None)
+        best = candidates.documents(connection, ranking.ranking, ranking.model_id, filters, limit)
+        others = set(also) - {near.document_id for near in best}
+        if others:
+            best += candidates.these(connection, ranking.ranking, ranking.model_id, filters, others)
+        return Surveyed(best, _peak(ranking.ranking, best))
 
     def load(self, connection: Connection, uri: str) -> None:
         """Bring the vectors of a model into memory, or into step, so that no search has to wait for it."""
@@ -83,6 +106,14 @@ class Nearest:
 
     def memory_bytes(self) -> int:
         return sum(resident.matrix.memory_bytes for resident in list(self._resident.values()))
+
+    def _ranking(self, connection: Connection, uri: str, query: Floats) -> _Ranked | None:
+        model = vector_rows.model(connection, uri)
+        length = float(np.linalg.norm(query))
+        if model is None or model.dimensions is None or len(query) != model.dimensions or not length:
+            return None
+        query = np.ascontiguousarray(query / length, np.float32)
+        return _Ranked(self._rank(connection, model, query), model.id)
 
     def _rank(self, connection: Connection, model: Model, query: Floats) -> Ranking:
         # One at a time: a product has all cores to itself, and nobody changes the matrix meanwhile.
@@ -146,3 +177,10 @@ class Nearest:
             known = {model.id for model in vector_rows.models(connection)}
             for model_id in self._resident.keys() - known:
                 del self._resident[model_id]
+
+
+def _peak(ranking: Ranking, near: list[Near]) -> float | None:
+    spread = ranking.spread()
+    if spread is None or not near or not spread[1]:
+        return None
+    return (2 * near[0].similarity - 1 - spread[0]) / spread[1]

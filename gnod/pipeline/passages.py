@@ -81,6 +81,15 @@ def best_passage(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Seq
     )
 
 
+def best_span(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> tuple[int, int] | None:
+    """Return the range from the first to the last word of the best passage; None when no word stands in the text."""
+    marks = find_marks(text, sought, analyzers)
+    if not marks:
+        return None
+    window = _best_window(marks)
+    return window[0].start, window[-1].end
+
+
 def find_marks(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> list[Mark]:
     """Return the places of the query's words in order. Of a word that stands there very often, those near a rarer
     word are returned, or the first ones."""

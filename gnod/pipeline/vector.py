@@ -5,7 +5,7 @@ Depends on the store and on the vectors in memory; knows no model, no snippets a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,13 @@ class Ranked(NamedTuple):
     heading: str
 
 
+class VectorSurvey(NamedTuple):
+    """`peak`: how many standard deviations the best document stands above all vectors; None: not known."""
+
+    ranked: list[Ranked]
+    peak: float | None
+
+
 def search(
     connection: Connection,
     nearest: Nearest,
@@ -50,6 +57,29 @@ def search(
         if within := _served_by(uri, served, filters):
             found += nearest.search(connection, uri, query, filters._replace(collections=within), limit=limit)
     return _best(found, limit, min_score)
+
+
+def survey(
+    connection: Connection,
+    nearest: Nearest,
+    query_vectors: Mapping[str, NDArray[np.float32]],
+    served: Mapping[str, str],
+    filters: Filters,
+    *,
+    limit: int,
+    also: Collection[int] = (),
+) -> VectorSurvey:
+    """Do what `search` does for a ranking that is fused with another: the best `limit` documents of each model, and of
+    those in `also` all that have a vector and pass the filters."""
+    found: list[Near] = []
+    peaks: list[float] = []
+    for uri, query in query_vectors.items():
+        if within := _served_by(uri, served, filters):
+            only = filters._replace(collections=within)
+            surveyed = nearest.survey(connection, uri, query, only, limit=limit, also=also)
+            found += surveyed.near
+            peaks += [] if surveyed.peak is None else [surveyed.peak]
+    return VectorSurvey(_best(found, len(found), 0.0), max(peaks, default=None))
 
 
 def similar(

@@ -1,0 +1,141 @@
+"""Which citations stay: those whose source says the same. Whatever a model writes, nothing else is in the answer."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gnod.analysis.terms import Analyzer
+from gnod.pipeline.answering.citations import NOT_ENOUGH, Reading, check, cited
+
+CRANE = Reading(1, "Crane manual\nTower cranes must stop working when the wind is stronger than 20 m/s.", "en")
+VALVE = Reading(2, "Boiler house\nThe safety valve of boiler 3 opens at 12 bar. Helmbrecht replaced it.", "en")
+HOLIDAY = Reading(3, "Holiday rules\nEvery employee has 28 days of holiday a year.", "en")
+SOURCES = [CRANE, VALVE, HOLIDAY]
+ENGLISH = Analyzer("en")
+
+
+def checked(said: str, question: str = "At what wind must cranes stop?") -> str:
+    return check(said, question, SOURCES, ENGLISH).text
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("Cranes must stop above 20 m/s [1].", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s. [1]", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s.[1]", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s [1, 3].", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s [1][3][9].", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s [2].", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s [1-3].", "Cranes must stop above 20 m/s [1]."),
+        ("Cranes must stop above 20 m/s", "Cranes must stop above 20 m/s [1]"),
+        ("The answer is: 20 m/s", "The answer is: 20 m/s [1]"),
+        ("Cranes must stop above 20 m/s [1]. Have a nice day.", "Cranes must stop above 20 m/s [1]. Have a nice day."),
+        ("Stop the cranes at 20 m/s [1].\n\nThe valve opens at 12 bar [1].",
+         "Stop the cranes at 20 m/s [1].\n\nThe valve opens at 12 bar [2]."),
+    ],
+)  # fmt: skip
+def test_a_citation_stays_where_its_source_says_the_same(said: str, answer: str) -> None:
+    assert checked(said) == answer
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "BANANA",
+        "BANANA [1]",
+        "The answer is 12.",
+        "[1]",
+        "[1] [2] [3]",
+        "Cranes must stop above 35 m/s [1].",
+        "The safety valve of boiler 3 opens at 12:30 in March 2024 [2].",
+        "The president of France lives in Paris [1].",
+        "```\nCranes must stop above 20 m/s [1].\n```",
+    ],
+)
+def test_what_no_source_says_is_no_answer(said: str) -> None:
+    found = check(said, "At what wind must cranes stop?", SOURCES, ENGLISH)
+    assert (found.text, found.citations, found.reason) == (NOT_ENOUGH, [], "no_citation")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Not enough information.",
+        "There is not enough information in the sources [1].",
+        "The sources do not contain the answer [2].",
+        "Nicht genug Informationen.",
+    ],
+)
+def test_a_model_may_decline(said: str) -> None:
+    assert check(said, "Who is it?", SOURCES, ENGLISH).reason == "model_declined"
+
+
+def test_a_part_of_an_answer_is_one() -> None:
+    said = "Cranes must stop above 20 m/s [1]. There is not enough information about lifts."
+    assert check(said, "When do cranes and lifts stop?", SOURCES, ENGLISH).answered
+
+
+def test_what_stands_nowhere_goes_and_nothing_is_said_twice() -> None:
+    said = "Cranes must stop above 20 m/s [1]. The limit is 35 m/s. Cranes must stop above 20 m/s. Good luck."
+    assert checked(said) == "Cranes must stop above 20 m/s [1]. Good luck."
+    assert checked("Cranes must stop above 20 m/s [1].\n\n\nIt is 9.\n\nBye.") == (
+        "Cranes must stop above 20 m/s [1].\n\nBye."
+    )
+
+
+def test_what_the_question_says_already_proves_nothing() -> None:
+    found = check(
+        "The safety valve of boiler 3 opens.", "When does the safety valve of boiler 3 open?", SOURCES, ENGLISH
+    )
+    assert not found.answered
+
+
+def test_a_source_in_another_language_is_taken_at_its_numbers() -> None:
+    source = Reading(1, "Every employee has 28 days of holiday a year.", "en")
+    german = Analyzer("de")
+    question = "Wie viel Urlaub haben Angestellte?"
+    assert check("Sie haben 28 Tage Urlaub im Jahr [1].", question, [source], german).citations == [1]
+    assert not check("Sie haben 30 Tage Urlaub im Jahr [1].", question, [source], german).answered
+
+
+def test_code_is_left_as_it_is() -> None:
+    source = Reading(1, "Dates\nRun restore.sh with the date, which is `argv[1]`, as its argument.")
+    said = "Run restore.sh; the date is `argv[1]` [1]."
+    assert check(said, "How do I restore?", [source], ENGLISH).text == said
+    fenced = "Run restore.sh with the date as argument:\n```\necho [1] [7]\n```"
+    assert "echo [1] [7]" in check(fenced, "How do I restore?", [source], ENGLISH).text
+
+
+def test_scripts_without_spaces() -> None:
+    source = Reading(1, "安全\n風速が毎秒20メートルを超えるとクレーンは停止しなければならない。", "ja")
+    found = check("クレーンは毎秒20メートルで停止する。", "風速は?", [source], Analyzer("ja"))
+    assert found.citations == [1]
+    assert found.text == "クレーンは毎秒20メートルで停止する [1]。"
+
+
+_PIECES = st.sampled_from(
+    ["Cranes must stop above 20 m/s", " [1]", "[1, 3]", "[2][9]", "[1-2]", "[0]", "[007]", ". ", "\n", "`", "```\n",
+     " 12 bar", " the valve opens", "[1](http://x)", "[[2]]", "[", "]", " 。", "\x1b[1]", "É", "[12345]", "?! "]
+)  # fmt: skip
+said_by_models = st.lists(_PIECES | st.text(max_size=12), max_size=25).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(said_by_models)
+@example("```\n[1]")
+def test_whatever_is_said(said: str) -> None:
+    found = check(said, "At what wind must cranes stop?", SOURCES, ENGLISH)
+    prose = re.sub(r"^\s*(```|~~~).*?(^\s*(```|~~~).*?$|\Z)", "", found.text, flags=re.M | re.S)
+    assert set(cited(prose)) <= set(found.citations) <= {1, 2, 3}
+    assert found.citations == sorted(set(found.citations))
+    assert found.answered == bool(found.citations)
+    assert found.answered or found.text == NOT_ENOUGH
+    again = check(found.text, "At what wind must cranes stop?", SOURCES, ENGLISH)
+    if found.answered:
+        assert (again.text, again.citations) == (found.text, found.citations), "a checked answer is checked"

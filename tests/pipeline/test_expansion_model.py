@@ -1,0 +1,123 @@
+"""Expansion by a real model, too small to be of help but bound by the same grammar."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import llama_cpp
+import numpy as np
+import pytest
+
+from gnod.models.files import ModelFiles
+from gnod.models.generator import Generator
+from gnod.models.inference import Inference
+from gnod.models.llama import library
+from gnod.models.messages import ModelSpec
+from gnod.pipeline import subqueries
+from gnod.pipeline.expansion import Expander
+from gnod.pipeline.expansion_prompts import GRAMMAR, LENGTHS
+from gnod.store.database import Connection
+from tests.small_index import SmallIndex
+
+pytestmark = pytest.mark.slow
+
+QUERY = "who counts the boats in the harbour"
+FORMS = (["lex"] * 2 + ["vec"] * 2 + ["hyde"], ["lex"] * 3 + ["vec"] * 2 + ["hyde"])
+
+
+@asynccontextmanager
+async def expander(model: Path, index: SmallIndex) -> AsyncIterator[tuple[Expander, Inference]]:
+    async def read(work: Callable[[Connection], str | None]) -> str | None:
+        return await asyncio.wrap_future(index.database.read(work))
+
+    async def write(work: Callable[[Connection], None]) -> None:
+        await asyncio.wrap_future(index.database.write(work))
+
+    inference = Inference(idle_unload_s=60)
+    files = ModelFiles(model.parent)
+    writer = Generator(f"file:{model}", files=files, inference=inference, gpu=False, threads=2)
+    try:
+        yield Expander(writer, read, write), inference
+    finally:
+        await inference.close()
+
+
+async def until_it_is(inference: Inference, state: str) -> None:
+    end = time.monotonic() + 3
+    while inference.status().state != state:
+        assert time.monotonic() < end, f"the worker is {inference.status().state}, not {state}"
+        await asyncio.sleep(0.02)
+
+
+async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) -> None:
+    async with expander(smollm_gguf, small_index) as (expands, inference):
+        first = await expands.expand(QUERY, limit_s=90)
+        assert (first.cached, first.timed_out, first.language) == (False, False, "en")
+        written = [*first.variants, *(line for line, _ in first.dropped)]
+        assert sorted(line.kind for line in written) in [sorted(form) for form in FORMS]
+        assert all(0 < len(line.text) <= LENGTHS[line.kind] for line in written)
+        assert all(why for _, why in first.dropped)
+        inference.unload()
+        await until_it_is(inference, "off")
+        again = await expands.expand(f"  {QUERY}\n", limit_s=90)
+        assert again._replace(took_ms=0) == first._replace(took_ms=0, cached=True)
+        assert again.took_ms < first.took_ms
+        assert inference.status().state == "off"
+
+
+async def test_at_the_limit_the_computation_ends(smollm_gguf: Path, small_index: SmallIndex) -> None:
+    async with expander(smollm_gguf, small_index) as (expands, inference):
+        await expands.expand(QUERY, limit_s=90)  # loaded
+        started = time.monotonic()
+        found = await expands.expand("another question about boats and tides", limit_s=0.15)
+        assert time.monotonic() - started < 3
+        assert (found.variants, found.dropped, found.timed_out, found.cached) == ([], [], True, False)
+        assert small_index.rows("SELECT count(*) FROM llm_cache") == [(1,)]
+        await until_it_is(inference, "idle")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_llama_cpp_lets_through_is_read(seed: int, smollm_gguf: Path) -> None:
+    """A model that writes any token that the grammar permits."""
+    said = _random_text(smollm_gguf, random.Random(seed))
+    lines = subqueries.parse(said)
+    assert lines
+    assert [line.kind for line in lines] in FORMS
+    assert all(0 < len(line.text) <= LENGTHS[line.kind] for line in lines)
+
+
+def _random_text(path: Path, chance: random.Random) -> str:
+    model = library.load(ModelSpec(path=str(path), gpu=False))
+    vocabulary = llama_cpp.llama_model_get_vocab(model)
+    grammar = llama_cpp.llama_sampler_init_grammar(vocabulary, GRAMMAR.encode(), b"root")
+    assert grammar, "llama.cpp does not take the grammar"
+    size = llama_cpp.llama_vocab_n_tokens(vocabulary)
+    said = b""
+    while True:
+        permitted = _permitted(grammar, size)
+        token = chance.choice(permitted)
+        if llama_cpp.llama_vocab_is_eog(vocabulary, token):
+            break
+        llama_cpp.llama_sampler_accept(grammar, token)
+        piece = ctypes.create_string_buffer(256)
+        length = llama_cpp.llama_token_to_piece(vocabulary, token, piece, 256, 0, False)
+        said += piece.raw[:length]
+    llama_cpp.llama_sampler_free(grammar)
+    llama_cpp.llama_model_free(model)
+    return said.decode()
+
+
+def _permitted(grammar: llama_cpp.llama_sampler_p, size: int) -> list[int]:
+    candidates = np.zeros(size, np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)]))
+    candidates["id"] = np.arange(size)
+    array = llama_cpp.llama_token_data_array(
+        data=ctypes.cast(candidates.ctypes.data, llama_cpp.llama_token_data_p), size=size, selected=-1, sorted=False
+    )
+    llama_cpp.llama_sampler_apply(grammar, ctypes.byref(array))
+    return [int(token) for token in candidates["id"][np.isfinite(candidates["logit"])]]
