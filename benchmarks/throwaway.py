@@ -54,6 +54,12 @@ class Throwaway:
             raise RuntimeError(answer["error"]["message"])
         return answer["result"]
 
+    def hang_up(self) -> None:
+        """Close the connection; the next request opens another."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
     def add(self, folder: Path, name: str) -> float:
         """Add a collection and wait until it is searchable; return the seconds that took."""
         started = time.monotonic()

@@ -84,8 +84,26 @@ def _marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], term
 
 def _explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
     for name, value in explain.items():
-        if isinstance(value, dict):
+        if name == "stages" and isinstance(value, list):
+            yield from map(_stage, value)
+        elif isinstance(value, dict):
             yield f"{indent}{text.line(str(name))}:"
             yield from _explanation(value, indent + INDENT)
         else:
-            yield f"{indent}{text.line(str(name))}: {text.line(str(value))}"
+            yield f"{indent}{text.line(str(name))}: {_value(value)}"
+
+
+def _stage(stage: dict[str, object]) -> str:
+    """Return one line: the step, its time, why it did not run, and what there is to say of it."""
+    rest = dict(stage)
+    name, ran, took_ms, why = (rest.pop(key, None) for key in ("stage", "ran", "ms", "why"))
+    time = f"{took_ms:>8.1f} ms" if ran and isinstance(took_ms, int | float) else f"{'–':>11}"
+    said = [str(why)] if why else []
+    said += [f"{key} {_value(value)}" for key, value in rest.items() if value not in (None, [], {})]
+    return f"{text.line(str(name)):<14}{time}  {text.line(' · '.join(said))}".rstrip()
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return text.line(", ".join(map(str, value)))
+    return text.line(f"{value:,.4g}" if isinstance(value, float) else str(value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from msgspec import field
 
@@ -73,8 +73,8 @@ class QueryOptions(FilterOptions, frozen=True, kw_only=True):
     query: Annotated[list[str], argument("QUERY", help="What to look for.")]
 
 
-def params_of(options: FilterOptions, kind: type[P], **what: str) -> P:
-    """Return the parameters of one search; `what` is the query or the reference that its kind takes."""
+def params_of(options: FilterOptions, kind: type[P], **what: Any) -> P:
+    """Return the parameters of one search; `what` is what its kind takes besides."""
     return kind(
         limit=options.limit or (PEOPLE_LIMIT if options.output == "people" else PROGRAM_LIMIT),
         min_score=options.min_score,

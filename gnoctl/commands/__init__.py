@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # The order of the help. A name of two words belongs to a group.
 PANELS: dict[str, tuple[str, ...]] = {
-    "Search and read": ("search", "vsearch", "similar", "get", "multi-get", "ls"),
+    "Search and read": ("query", "ask", "search", "vsearch", "similar", "get", "multi-get", "ls"),
     "Choose and index folders": (
         "init",
         "collection add",

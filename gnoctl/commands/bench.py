@@ -14,11 +14,15 @@ HELP = """Measure search on test collections in BEIR layout.
 
 Each DIR holds corpus.jsonl, queries.jsonl and qrels.tsv. It is indexed for the occasion, without the daemon
 and apart from your own index, and every judged query is asked in every mode. Queries without an answer score 0.
-The mode vector needs a model that `gnoctl models pull embed` has fetched, and time to embed everything.
+The modes vector and hybrid need a model that `gnoctl models pull embed` has fetched, and time to embed everything.
+A hybrid query takes the time that it needs, so that the figures show what each stage is worth; --budget limits it.
+Beside hybrid, other modes are compared with it query by query, and what is more than chance has a *.
 
 Examples:
 
   gnoctl bench collections/scifact
+
+  gnoctl bench collections/* --ablation
 
   gnoctl bench collections/* --save before.json
 
@@ -26,13 +30,46 @@ Examples:
 """
 
 
+# As gnod.evaluate has them: a test compares.
+MODES = "|".join(
+    [
+        "lexical",
+        "vector",
+        "hybrid",
+        "hybrid-rrf",
+        "hybrid-half",
+        "hybrid-no-expand",
+        "hybrid-no-lex",
+        "hybrid-no-vec",
+        "hybrid-no-hyde",
+        "hybrid-no-rerank",
+        "hybrid-no-floor",
+    ]
+)
+
+
 class BenchOptions(Options, frozen=True, kw_only=True):
     folders: Annotated[list[str], argument("DIR", help="The test collections.")]
     mode: Annotated[
-        list[str], option("--mode", help="How to search; repeatable (default: every mode).", complete="lexical|vector")
+        list[str],
+        option("--mode", help="How to search; repeatable (default: lexical, vector and hybrid).", complete=MODES),
     ] = field(default_factory=list)
+    ablation: Annotated[
+        bool, option("--ablation", help="Measure the hybrid query with one thing changed at a time.")
+    ] = False
     model: Annotated[
         str | None, option("--model", metavar="URI", help="What embeds (default: the model of your index.yml).")
+    ] = None
+    expand: Annotated[
+        str | None,
+        option("--expand", metavar="URI", help="What writes other words for a query (default: as for --model)."),
+    ] = None
+    rerank: Annotated[str | None, option("--rerank", metavar="URI", help="What reranks (default: as for --model).")] = (
+        None
+    )
+    budget: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        option("--budget", metavar="SECONDS", help="Time for each hybrid query (default: no limit)."),
     ] = None
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None, option("--limit", help="Ask the first so many queries only.")

@@ -15,14 +15,15 @@ from gnod import paths
 from gnod.config import load
 from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
 from gnod.evaluate import report, runs
+from gnod.evaluate.ablation import Contrast, contrasts
+from gnod.evaluate.choice import choose
 from gnod.evaluate.comparison import Comparison, compare
 from gnod.evaluate.dataset import Dataset, check_layout, read
 from gnod.evaluate.evaluation import Run, Summary, evaluate
 from gnod.evaluate.meaning import Meaning
 from gnod.evaluate.progress import Progress
-from gnod.evaluate.retrievers import MODES, NEEDS_MEANING
+from gnod.evaluate.retrievers import DEFAULT_MODES, MODES
 from gnod.models.files import ModelFiles
-from gnod.models.presets import uri_for
 
 PROGRAM = "gnoctl bench"
 EXIT_INTERRUPTED = 130
@@ -31,6 +32,7 @@ EXIT_INTERRUPTED = 130
 class Answer(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
     """What `--json` prints: the figures without those of every query."""
 
+    contrasts: list[Contrast] = msgspec.field(default_factory=list)
     comparisons: list[Comparison] = msgspec.field(default_factory=list)
 
 
@@ -60,9 +62,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a test collection")
     parser.add_argument(
-        "--mode", action="append", choices=tuple(MODES), help="how to search, repeatable (default: all that can be)"
+        "--mode",
+        action="append",
+        choices=tuple(MODES),
+        help=f"how to search, repeatable (default: {', '.join(DEFAULT_MODES)})",
     )
+    parser.add_argument("--ablation", action="store_true", help="the hybrid query with one thing changed at a time")
     parser.add_argument("--model", metavar="URI", help="what embeds (default: the model of your index.yml)")
+    parser.add_argument("--expand", metavar="URI", help="what writes other words for a query (default: as --model)")
+    parser.add_argument("--rerank", metavar="URI", help="what reranks (default: as --model)")
+    parser.add_argument(
+        "--budget", type=_seconds, metavar="SECONDS", help="time for a hybrid query (default: no limit)"
+    )
     parser.add_argument("--limit", type=_positive, metavar="N", help="ask the first N queries only")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures, of every query too, as JSON")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="show what changed since --save wrote FILE")
@@ -79,12 +90,19 @@ def _positive(text: str) -> int:
     return number
 
 
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("must be > 0")
+    return number
+
+
 class _Bench:
     """One run of the command."""
 
     def __init__(self, options: argparse.Namespace, out: TextIO, err: TextIO) -> None:
         self._folders: list[Path] = options.folders
-        self._modes: list[str] = list(dict.fromkeys(options.mode or MODES))
+        self._modes: list[str] = []
         self._meaning: Meaning | None = None
         self._options = options
         self._out = out
@@ -99,6 +117,8 @@ class _Bench:
         if self._options.run and len(self._folders) * len(self._modes) > 1:
             raise UsageError("--run writes one run: give one DIR, and one --mode")
         with model or contextlib.nullcontext() as self._meaning:
+            if self._meaning:
+                self._meaning.try_all()
             saved = runs.summarise([self._finish(run) for folder in self._folders for run in self._measure(folder)])
         if self._options.save:
             runs.save(saved, self._options.save)
@@ -121,17 +141,21 @@ class _Bench:
                 raise UsageError(f"{file} cannot be written: there is no folder {file.absolute().parent}")
 
     def _model(self) -> Meaning | None:
-        """Return the model that the modes need; without one, leave out those that were not asked for by name."""
-        if NEEDS_MEANING.isdisjoint(self._modes):
-            return None
+        """Return the models that the modes need, and leave out those modes that cannot be and were not named."""
         places = paths.resolve(None)
-        uri = self._options.model or uri_for(load.load(places.config_file).config, "embed")
         files = ModelFiles(places.models_dir)
-        if uri and (self._options.mode or files.find(uri)):
-            return Meaning(uri, files)
-        self._modes = [mode for mode in self._modes if mode not in NEEDS_MEANING]
-        self._note(f"only {', '.join(self._modes)}: the model {uri} is not here (`gnoctl models pull embed`)")
-        return None
+        options = self._options
+        given = {"embed": options.model, "expand": options.expand, "rerank": options.rerank}
+        choice = choose(
+            options.mode or [], given, load.load(places.config_file).config, files, ablation=options.ablation
+        )
+        self._modes = choice.modes
+        for note in choice.notes:
+            self._note(note)
+        models = choice.models
+        if "embed" not in models:
+            return None
+        return Meaning(models["embed"], files, expand=models.get("expand"), rerank=models.get("rerank"))
 
     def _measure(self, folder: Path) -> list[Run]:
         dataset: Dataset = read(folder)
@@ -139,7 +163,14 @@ class _Bench:
         progress = Progress(self._err, quiet=self._options.quiet)
         try:
             return list(
-                evaluate(dataset, self._modes, progress, meaning=self._meaning, max_queries=self._options.limit)
+                evaluate(
+                    dataset,
+                    self._modes,
+                    progress,
+                    meaning=self._meaning,
+                    max_queries=self._options.limit,
+                    budget_s=self._options.budget,
+                )
             )
         finally:
             progress.clear()
@@ -154,13 +185,17 @@ class _Bench:
     def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         for line in report.table(saved):
             self._out.write(line + "\n")
+        if found := contrasts(saved.runs):
+            for line in ["", *report.ablation(found)]:
+                self._out.write(line + "\n")
         for each in compared:
             for line in ["", *report.comparison(each, self._queries[each.collection])]:
                 self._out.write(line + "\n")
 
     def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
-        answer = Answer(**{**msgspec.structs.asdict(saved), "runs": short}, comparisons=compared)
+        figures = {**msgspec.structs.asdict(saved), "runs": short}
+        answer = Answer(**figures, contrasts=contrasts(saved.runs), comparisons=compared)
         _write_json(answer, self._out)
 
     def _note(self, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -11,17 +12,19 @@ import numpy
 
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.dataset import Dataset
+from gnod.evaluate.hybrid import VARIANTS, write_ahead
 from gnod.evaluate.index import Index, Progress, throw_away
 from gnod.evaluate.meaning import Meaning
 from gnod.evaluate.measures import DEPTH, in_order, measure
-from gnod.evaluate.retrievers import MODES, NEEDS_MEANING, Ranking, Retriever
+from gnod.evaluate.retrievers import MODES, Answer, Ranking, Retriever
 
 PERCENTILES = (50, 95, 99)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run in figures. `model`: the address of what embedded it, if something did. `latency_ms` by percentile
-    ("p50"), `measures` by name, `per_query` is nDCG@10 by query id.
+    """One run in figures. `model`: the address of what embedded it, if something did; `expand` and `rerank`: of what
+    had part in its queries. `budget_s`: of each query, None is no limit. `latency_ms` by percentile ("p50"), `measures`
+    by name, `per_query` is nDCG@10 by query id. `cut`: stage → reason → in how many queries it did not run whole.
 
     `rewritten_queries` had to be asked without their quotation marks; `refused_queries` were no queries even so,
     and score 0. `failed_documents`: id → reason.
@@ -30,6 +33,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     collection: str
     mode: str
     model: str | None = None
+    expand: str | None = None
+    rerank: str | None = None
+    budget_s: float | None = None
     dataset_sha256: str
     documents: int
     queries: int
@@ -40,6 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     indexing_s: float
     latency_ms: dict[str, float]
     failed_documents: dict[str, str] = {}
+    cut: dict[str, dict[str, int]] = {}
     per_query: dict[str, float] = {}
 
 
@@ -58,6 +65,7 @@ class _Asked:
         self.took_ms: list[float] = []
         self.rewritten = 0
         self.refused = 0
+        self.cut: dict[str, Counter[str]] = {}
 
     def ask(self, retriever: Retriever, query_id: str, query: str) -> None:
         """Ask as it is. The queries of test collections know nothing of our syntax: if that makes one invalid, ask
@@ -68,14 +76,16 @@ class _Asked:
         except QuerySyntaxError:
             found = self._ask_plainly(retriever, query)
         self.took_ms.append((time.perf_counter() - started) * 1000)
-        self.rankings[query_id] = in_order(found)
+        self.rankings[query_id] = in_order(found.ranking)
+        for stage in found.cut:
+            self.cut.setdefault(stage.name, Counter())[stage.why or ""] += 1
 
-    def _ask_plainly(self, retriever: Retriever, query: str) -> Ranking:
+    def _ask_plainly(self, retriever: Retriever, query: str) -> Answer:
         try:
             found = retriever(query.replace('"', " "), DEPTH)
         except QuerySyntaxError:
             self.refused += 1
-            return []
+            return Answer([], [])
         self.rewritten += 1
         return found
 
@@ -87,14 +97,20 @@ def evaluate(
     *,
     meaning: Meaning | None = None,
     max_queries: int | None = None,
+    budget_s: float | None = None,
 ) -> Iterator[Run]:
-    """Index the collection once and yield one run a mode. `meaning` is for those of NEEDS_MEANING. `max_queries` takes
-    the first ones, for a quick look."""
+    """Index the collection once and yield one run a mode. `meaning` is for those that need models. `max_queries` takes
+    the first ones, for a quick look. `budget_s`: of each hybrid query; without one, no stage is cut by time, and what a
+    model writes for a query is written before the queries are timed."""
     queries = dict(islice(dataset.queries.items(), max_queries))
     with throw_away(dataset, progress, meaning) as index:
+        if budget_s is None and any("expand" in MODES[mode].uses for mode in modes):
+            what = f"other words for the queries of {dataset.name}"
+            write_ahead(index, queries.values(), lambda done: progress(what, done, len(queries)))
         for mode in modes:
-            asked = _ask_all(MODES[mode](index), queries, f"{mode} queries of {dataset.name}", progress)
-            yield Run(summary=_summary(dataset, mode, index, asked), rankings=asked.rankings)
+            retriever = MODES[mode].retriever(index, budget_s)
+            asked = _ask_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
+            yield Run(summary=_summary(dataset, mode, index, asked, budget_s), rankings=asked.rankings)
 
 
 def _ask_all(retriever: Retriever, queries: dict[str, str], what: str, progress: Progress) -> _Asked:
@@ -107,13 +123,17 @@ def _ask_all(retriever: Retriever, queries: dict[str, str], what: str, progress:
     return asked
 
 
-def _summary(dataset: Dataset, mode: str, index: Index, asked: _Asked) -> Summary:
+def _summary(dataset: Dataset, mode: str, index: Index, asked: _Asked, budget_s: float | None) -> Summary:
+    uses, meaning = MODES[mode].uses, index.meaning
     scores = measure({query_id: dataset.qrels[query_id] for query_id in asked.rankings}, asked.rankings)
     latencies = numpy.percentile(asked.took_ms, PERCENTILES)
     return Summary(
         collection=dataset.name,
         mode=mode,
-        model=index.meaning.uri if index.meaning and mode in NEEDS_MEANING else None,
+        model=meaning.uri if meaning and "embed" in uses else None,
+        expand=meaning.expand if meaning and "expand" in uses else None,
+        rerank=meaning.rerank if meaning and "rerank" in uses else None,
+        budget_s=budget_s if mode in VARIANTS else None,
         dataset_sha256=dataset.sha256,
         documents=len(dataset.documents),
         queries=len(asked.rankings),
@@ -124,5 +144,6 @@ def _summary(dataset: Dataset, mode: str, index: Index, asked: _Asked) -> Summar
         indexing_s=round(index.took_s, 3),
         latency_ms={f"p{at}": round(float(ms), 3) for at, ms in zip(PERCENTILES, latencies, strict=True)},
         failed_documents=index.failed,
+        cut={stage: dict(reasons.most_common()) for stage, reasons in asked.cut.items()},
         per_query=scores.per_query,
     )

@@ -1,4 +1,4 @@
-"""An embedding model for code that is no coroutine: a loop in a thread, and in it the worker that runs the model."""
+"""The models of a measurement, for code that is no coroutine: a loop in a thread, and in it their worker."""
 
 from __future__ import annotations
 
@@ -9,68 +9,83 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TypeVar
 
-import numpy as np
 import psutil
-from numpy.typing import NDArray
 
 from gnod.ingest.embedding import EmbeddingRun
 from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
+from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
+from gnod.models.reranker import Reranker
 from gnod.store.database import Database
 
 T = TypeVar("T")
 
 
 class Meaning:
-    """A context manager. The calls raise what those of `Embedder` raise."""
+    """A context manager. `uri` is the model that embeds; `expand` and `rerank` are those of the hybrid query, if there
+    are any. The calls raise what those of the models raise."""
 
-    def __init__(self, uri: str, files: ModelFiles) -> None:
+    embedder: Embedder
+    generator: Generator | None = None
+    reranker: Reranker | None = None
+
+    def __init__(self, uri: str, files: ModelFiles, *, expand: str | None = None, rerank: str | None = None) -> None:
         self.uri = uri
+        self.expand = expand
+        self.rerank = rerank
         self._files = files
 
     def __enter__(self) -> Meaning:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
         self._thread.start()
-        self._inference = self._call(self._start())
-        self._embedder = Embedder(
-            self.uri,
-            files=self._files,
-            inference=self._inference,
-            gpu=True,
-            threads=psutil.cpu_count(logical=False) or os.cpu_count() or 1,
-        )
+        self._inference = inference = self.run(self._start())
+        files, threads = self._files, psutil.cpu_count(logical=False) or os.cpu_count() or 1
+        self.embedder = Embedder(self.uri, files=files, inference=inference, gpu=True, threads=threads)
+        if self.expand:
+            self.generator = Generator(self.expand, files=files, inference=inference, gpu=True, threads=threads)
+        if self.rerank:
+            self.reranker = Reranker(self.rerank, files=files, inference=inference, gpu=True, threads=threads)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._call(self._inference.close())
+        self.run(self._inference.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query."""
-        return self._call(self._embedder.query(text))
-
-    def embed_all(self, database: Database, collection: str, progress: Callable[[int, int], None]) -> None:
-        """Embed every chunk of a collection; `progress` is called with how many are done, and of how many."""
-        run = EmbeddingRun(database, self._embedder, [collection])
-        total = self._call(run.count())
-        done = 0
-        while (step := self._call(run.step())) is not None:
-            done += step.embedded + step.failed
-            progress(done, total)
-
-    async def _start(self) -> Inference:
-        return Inference(idle_unload_s=3600)
-
-    def _call(self, work: Coroutine[object, object, T]) -> T:
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Wait for a coroutine of the loop."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def try_all(self) -> None:
+        """Load every model and have it do a little: a hybrid query would go on without one that fails, and the figures
+        would be those of something else."""
+        for model in (self.embedder, self.generator, self.reranker):
+            if model:
+                model.spec()  # all are here, before the first of them takes its time
+        self.run(self.embedder.texts(["otter"]))
+        if self.generator:
+            self.run(self.generator.generate([Message("user", "otter")], max_tokens=1))
+        if self.reranker:
+            self.run(self.reranker.score("otter", ["otters"]))
+
+    def embed_all(self, database: Database, collection: str, progress: Callable[[int, int], None]) -> None:
+        """Embed every chunk of a collection; `progress` is called with how many are done, and of how many."""
+        run = EmbeddingRun(database, self.embedder, [collection])
+        total = self.run(run.count())
+        done = 0
+        while (step := self.run(run.step())) is not None:
+            done += step.embedded + step.failed
+            progress(done, total)
+
+    async def _start(self) -> Inference:
+        return Inference(idle_unload_s=3600)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gnod.evaluate.ablation import CONFIDENCE, RESAMPLES, Contrast
 from gnod.evaluate.comparison import Comparison
 from gnod.evaluate.evaluation import PERCENTILES, Summary
+from gnod.evaluate.hybrid import BASELINE
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.runs import Saved
 
@@ -15,6 +17,8 @@ _LEFT = 2  # columns of text; the others are numbers
 _GAP = "  "
 _MAX_TEXT = 90
 _MAX_FAILED = 5
+_MAX_REASONS = 3
+_SURE = "*"
 
 
 def table(saved: Saved) -> Iterator[str]:
@@ -27,6 +31,29 @@ def table(saved: Saved) -> Iterator[str]:
     yield from _columns(_HEADERS, rows)
     for run in saved.runs:
         yield from _notes(run)
+
+
+def ablation(contrasts: Sequence[Contrast]) -> Iterator[str]:
+    """Yield what each mode's queries have more or less than the baseline's."""
+    if not contrasts:
+        return
+    yield (
+        f"{PER_QUERY} against {BASELINE}, query by query. {_SURE}: not by chance, 0 lies outside the interval"
+        f" ({CONFIDENCE:.0%}, paired bootstrap, {RESAMPLES:,} resamples)"
+    )
+    headers = ["collection", "mode", "change", "from", "to", "", "better", "worse"]
+    rows = [
+        [
+            _plain(each.collection),
+            each.mode,
+            *(f"{figure:+.4f}" for figure in (each.change.mean, each.change.low, each.change.high)),
+            _SURE if each.is_sure else "",
+            f"{each.better:,}",
+            f"{each.worse:,}",
+        ]
+        for each in contrasts
+    ]
+    yield from _columns(headers, rows)
 
 
 def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:
@@ -65,6 +92,10 @@ def _notes(run: Summary) -> Iterator[str]:
         yield f"{name}: {len(run.failed_documents):,} documents could not be indexed"
         for document_id, reason in list(run.failed_documents.items())[:_MAX_FAILED]:
             yield f"  {_plain(document_id)}: {_plain(reason)}"
+    for stage, reasons in run.cut.items():
+        yield f"{name}: {stage} did not run whole in {sum(reasons.values()):,} queries"
+        for reason, queries in list(reasons.items())[:_MAX_REASONS]:
+            yield f"  {queries:,}: {_plain(reason)}"
 
 
 def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

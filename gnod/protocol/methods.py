@@ -20,7 +20,9 @@ class Method(NamedTuple):
 _ALL = [
     Method("search.lexical", p.SearchLexicalParams, r.SearchResult, "Find documents by keyword."),
     Method("search.vector", p.SearchVectorParams, r.SearchResult, "Find documents by meaning."),
+    Method("search.query", p.SearchQueryParams, r.SearchResult, "Find documents by keyword and by meaning."),
     Method("search.similar", p.SearchSimilarParams, r.SearchResult, "Find documents that are like one."),
+    Method("ask.answer", p.AskParams, r.AskResult, "Answer a question from documents, with citations."),
     Method("document.get", p.DocumentGetParams, r.DocumentText, "Return one document's text, or some lines."),
     Method("document.multi_get", p.DocumentMultiGetParams, r.DocumentMultiGetResult, "Return several documents."),
     Method("document.list", p.DocumentListParams, r.DocumentListResult, "List documents in path order."),

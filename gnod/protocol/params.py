@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -61,11 +61,37 @@ class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
     those of `search.lexical`. `fresh` also embeds what is pending in the collections asked for, before answering."""
 
 
+class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
+    """The query is in the language of `search.lexical`, or structured: lines `lex: …` (by words), `vec: …` (by meaning)
+    and `hyde: …` (a passage that would answer, by meaning). `expand`: let a model add other wordings. `rerank`: let a
+    cross-encoder read the best `candidates`; `floor`: what has the query's own words keeps a score there. `fusion`:
+    `convex` (scores) or `rrf` (ranks). `budget_s`: for the stages that need a model, together; what does not fit is
+    left out, and `explain` says so. `fresh` also embeds what is pending, before answering."""
+
+    expand: bool = True
+    rerank: bool = True
+    floor: bool = True
+    fusion: Literal["convex", "rrf"] = "convex"
+    candidates: Annotated[int, Meta(ge=2, le=100)] = 20
+    budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
+
+
 class SearchSimilarParams(FilterParams, frozen=True, kw_only=True):
     """`ref`: the document, as in `document.get`. It and its copies are not in the answer. Filters are those of
     `search.lexical`; `fresh` also embeds what is pending in the document's collection and those asked for."""
 
     ref: Annotated[str, Meta(min_length=1, max_length=8192)]
+
+
+class AskParams(FilterParams, frozen=True, kw_only=True):
+    """`limit`: how many documents are looked into. Filters are those of `search.lexical`; `full` changes nothing.
+    `max_tokens`: of the answer. `expand` and `rerank` as in `search.query`. `fresh` also embeds what is pending in the collections asked for, before answering."""
+
+    question: Annotated[str, Meta(max_length=4096)]
+    limit: Annotated[int, Meta(ge=1, le=50)] = 6
+    max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512
+    expand: bool = True
+    rerank: bool = True
 
 
 class DocumentGetParams(Params, frozen=True, kw_only=True):

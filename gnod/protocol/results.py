@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from gnod.protocol.params import ProgressToken
 
@@ -61,8 +62,9 @@ class Hit(Result, frozen=True, kw_only=True):
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
-    """`mode`: lexical, vector or similar; `query` of similar is the document's address. `total`: documents that matched
-    before `limit` and `min_score`. By meaning every document matches a little: there it counts the hits."""
+    """`mode`: lexical, vector, query or similar; `query` of similar is the document's address. `total`: documents that
+    matched before `limit` and `min_score`. By meaning every document matches a little: there it counts the hits, and of
+    `search.query` the documents that were compared."""
 
     query: str
     mode: str
@@ -440,10 +442,50 @@ class ModelsPathResult(Result, frozen=True, kw_only=True):
     uri: str | None = None
 
 
+class AnswerSource(Result, frozen=True, kw_only=True):
+    """One passage that an answer was made from. `number` as in the answer's citations. `line` to `end_line`: the file's
+    own where it is text, else those of its Markdown. `cited`: the answer cites it."""
+
+    number: int
+    docid: str
+    uri: str
+    collection: str
+    path: str
+    title: str
+    line: int
+    end_line: int
+    text: str
+    score: float
+    language: str | None = None
+    cited: bool = False
+
+
+class AskResult(Result, frozen=True, kw_only=True):
+    """`answer`: with citations like `[1]` and `[1][3]`, each checked against its source. `answered` is false where none
+    holds: then the answer is "not enough information in your documents", and `reason` is no_sources (nothing found is
+    about the question; no model was asked), model_declined or no_citation. `citations`: the numbers of the sources
+    cited. `finish`: stop, length (`max_tokens`) or time; None without a model's answer."""
+
+    question: str
+    answer: str
+    answered: bool
+    reason: str | None = None
+    sources: list[AnswerSource]
+    citations: list[int]
+    model: str
+    finish: str | None = None
+    prompt_tokens: int = 0
+    tokens: int = 0
+    took_ms: float
+    freshness: Freshness
+    explain: dict[str, object] | None = None
+
+
 class ProgressValue(Result, frozen=True, kw_only=True):
     """The `value` of `$/progress`: `done` of `total` in `stage`; `total` is None while it is not known.
 
-    `label`: what it is about at the moment. `unit`: "bytes", or None for things that are counted.
+    `label`: what it is about at the moment. `unit`: "bytes", or None for things that are counted. Of `ask.answer`:
+    `sources`, once and before the text; `text`, what the model says next, unchecked, in order and without gaps.
     """
 
     stage: str
@@ -451,6 +493,8 @@ class ProgressValue(Result, frozen=True, kw_only=True):
     total: int | None = None
     label: str | None = None
     unit: str | None = None
+    text: str | UnsetType = UNSET
+    sources: list[AnswerSource] | UnsetType = UNSET
 
 
 class ProgressParams(Result, frozen=True, kw_only=True):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from gnod.protocol.params import ProgressToken
 from gnod.protocol.results import ProgressParams, ProgressValue
 
 PROGRESS_INTERVAL_S = 0.05
+# What a client that reads slowly may leave waiting of a text. The answer has it all: past this, no more is streamed.
+MAX_WAITING_CHARACTERS = 64 * 1024
 
 
 class Call:
@@ -20,8 +24,11 @@ class Call:
     def __init__(self, offer: Callable[[ProgressParams], bool]) -> None:
         self.progress_token: ProgressToken | None = None
         self._offer = offer
-        self._latest: ProgressValue | None = None
+        # In the order in which they go out. Only the last may still change.
+        self._waiting: list[ProgressValue] = []
+        self._is_lossless: list[bool] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._is_mute = False
 
     def progress(self, value: ProgressValue) -> None:
         """Send `value` to a client that asked for progress; of values in quick succession, the last.
@@ -30,26 +37,54 @@ class Call:
         """
         if self.progress_token is None:
             return
-        self._latest = value
-        if self._timer is None:
-            self._tick()
+        if self._waiting and not self._is_lossless[-1]:
+            self._waiting[-1] = value
+        else:
+            self._wait(value, is_lossless=False)
+        self._start()
+
+    def say(self, value: ProgressValue) -> None:
+        """Send `value` in its turn, and lose nothing: texts of one stage that wait are joined.
+
+        Never blocks. A client that leaves too much unread is told no more of them: what it gets is always the beginning
+        of what was said, and the answer holds all of it. To be called in the event loop's thread.
+        """
+        if self.progress_token is None or self._is_mute:
+            return
+        last = self._waiting[-1] if self._waiting else None
+        if last and self._is_lossless[-1] and last.text and value.text and last.stage == value.stage:
+            self._waiting[-1] = msgspec.structs.replace(value, text=last.text + value.text)
+        else:
+            self._wait(value, is_lossless=True)
+        if sum(len(waiting.text or "") for waiting in self._waiting) > MAX_WAITING_CHARACTERS:
+            self._is_mute = True
+            self._waiting, self._is_lossless = [], []
+        self._start()
 
     def finish(self) -> None:
-        """Send the value that still waits, so that the last one precedes the answer; ignore later ones."""
+        """Send what still waits, so that it precedes the answer; ignore what comes later."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._send()
         self.progress_token = None
 
+    def _wait(self, value: ProgressValue, *, is_lossless: bool) -> None:
+        self._waiting.append(value)
+        self._is_lossless.append(is_lossless)
+
+    def _start(self) -> None:
+        if self._timer is None:
+            self._tick()
+
     def _tick(self) -> None:
         self._timer = None
-        if self._latest is not None:
+        if self._waiting:
             self._send()
             self._timer = asyncio.get_running_loop().call_later(PROGRESS_INTERVAL_S, self._tick)
 
     def _send(self) -> None:
-        if self._latest is None or self.progress_token is None:
+        if self.progress_token is None:
             return
-        if self._offer(ProgressParams(token=self.progress_token, value=self._latest)):
-            self._latest = None
+        while self._waiting and self._offer(ProgressParams(token=self.progress_token, value=self._waiting[0])):
+            del self._waiting[0], self._is_lossless[0]

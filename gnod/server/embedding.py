@@ -7,21 +7,20 @@ of the one before go on answering.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from gnod.errors import ModelNotPulled, NotEmbedded
 from gnod.models.embedder import Embedder
-from gnod.models.inference import Inference
+from gnod.pipeline.retrieval import Vectors
 from gnod.server.configuration import Configuration
 from gnod.server.modelling import Models
+from gnod.server.running import Running
 from gnod.store import vectors
 from gnod.store.database import Connection, Database
 
@@ -37,11 +36,11 @@ class QueryVectors(NamedTuple):
 class Embedding:
     """`load` before anything else."""
 
-    def __init__(self, configuration: Configuration, database: Database, models: Models, inference: Inference) -> None:
+    def __init__(self, configuration: Configuration, database: Database, models: Models, running: Running) -> None:
         self._configuration = configuration
         self._database = database
         self._models = models
-        self._inference = inference
+        self._running = running
         self._served: dict[str, str] = {}
 
     async def load(self) -> None:
@@ -62,14 +61,7 @@ class Embedding:
         return self._models.find(uri) is not None
 
     def embedder(self, uri: str) -> Embedder:
-        settings = self._configuration.current.models
-        return Embedder(
-            uri,
-            files=self._models.files,
-            inference=self._inference,
-            gpu=settings.gpu == "auto",
-            threads=settings.threads or _physical_cores(),
-        )
+        return self._running.make(Embedder, uri)
 
     async def serve(self, collections: Sequence[str], uri: str) -> None:
         """Let this model answer for the collections from now on, and drop what nobody uses any more."""
@@ -84,11 +76,17 @@ class Embedding:
         InferenceFailed when a model cannot be asked.
         """
         started = time.perf_counter()
+        found = await self.texts([text], [], collections)
+        return QueryVectors(found.row(0), dict(found.served), (time.perf_counter() - started) * 1000)
+
+    async def texts(self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]) -> Vectors:
+        """Return queries, and below them passages that could answer, as the models of these collections see them. As
+        `query_vectors`."""
         served = {name: uri for name, uri in self.served().items() if not collections or name in collections}
         if not served:
             self._explain_nothing_served(collections)
-        found = {uri: await self.embedder(uri).query(text) for uri in dict.fromkeys(served.values())}
-        return QueryVectors(found, served, (time.perf_counter() - started) * 1000)
+        uris = dict.fromkeys(served.values())
+        return Vectors({uri: await self.embedder(uri).texts(queries, passages) for uri in uris}, served)
 
     def _explain_nothing_served(self, collections: Sequence[str]) -> None:
         wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
@@ -114,10 +112,3 @@ def _serve(collections: Sequence[str], uri: str, wanted: Sequence[str], connecti
     for name in collections:
         vectors.serve(connection, name, uri)
     vectors.drop_unserved(connection, wanted)
-
-
-def _physical_cores() -> int:
-    """Return how many cores this process may use; hyper-threads do not help a model."""
-    physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
-    return max(1, min(physical, allowed))

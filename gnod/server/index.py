@@ -11,10 +11,12 @@ from gnod.models.inference import Inference
 from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
 from gnod.protocol.results import Freshness
+from gnod.server import awaited
 from gnod.server.backlog import Backlog
 from gnod.server.configuration import Configuration
 from gnod.server.embedding import Embedding
 from gnod.server.modelling import Models
+from gnod.server.querying import Querying
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
@@ -37,19 +39,15 @@ class Index(NamedTuple):
     embedding: Embedding
     backlog: Backlog
     nearest: Nearest
+    querying: Querying
     request_shutdown: Callable[[], None]
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run a read; when the request is cancelled, the query in SQLite ends too."""
-        future = self.database.read(work)
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            self.database.interrupt(future)
-            raise
+        return await awaited.read(self.database, work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self.database.write(work))
+        return await awaited.write(self.database, work)
 
     def config_changed(self, changed: list[str]) -> None:
         """Put a new config in force: sync what changed, watch what there is now."""

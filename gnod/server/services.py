@@ -21,6 +21,8 @@ from gnod.server.embedding import Embedding
 from gnod.server.handlers import all_handlers
 from gnod.server.index import Index
 from gnod.server.modelling import Models
+from gnod.server.querying import Querying
+from gnod.server.running import Running
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
@@ -91,7 +93,8 @@ async def start(
         watching = Watching(configuration, syncing)
         models = Models(configuration, places.models_dir)
         inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
-        embedding = Embedding(configuration, database, models, inference)
+        running = Running(configuration, models.files, inference)
+        embedding = Embedding(configuration, database, models, running)
         await embedding.load()
         backlog = Backlog(configuration, embedding, database, inference)
         nearest = Nearest()
@@ -109,6 +112,7 @@ async def start(
             embedding=embedding,
             backlog=backlog,
             nearest=nearest,
+            querying=Querying(database, models, running, embedding, nearest),
             request_shutdown=request_shutdown,
         )
         configuration.on_change = index.config_changed

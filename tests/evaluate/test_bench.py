@@ -154,12 +154,32 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
 
 def test_gnoctl_hands_every_option_on() -> None:
     options = BenchOptions(
-        folders=["-a", "b"], mode=["lexical"], limit=3, save="s", compare="-c", run="r", json=True, quiet=True
+        folders=["-a", "b"],
+        mode=["lexical"],
+        ablation=True,
+        rerank="file:r",
+        budget=0.5,
+        limit=3,
+        save="s",
+        compare="-c",
+        run="r",
+        json=True,
+        quiet=True,
     )
     given = words_of(options)
     assert given[:1] == ["--quiet"]
     assert given[-3:] == ["--", "-a", "b"]
-    assert set(given[1:-3]) == {"--mode=lexical", "--limit=3", "--save=s", "--compare=-c", "--run=r", "--json"}
+    assert set(given[1:-3]) == {
+        "--mode=lexical",
+        "--ablation",
+        "--rerank=file:r",
+        "--budget=0.5",
+        "--limit=3",
+        "--save=s",
+        "--compare=-c",
+        "--run=r",
+        "--json",
+    }
 
 
 @pytest.mark.corpora

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 from gnod.server.dispatcher import Handler
 from gnod.server.handlers import (
+    answers,
     collection,
     context,
     daemon,
     doctor,
     document,
     embedding,
+    hybrid,
     index,
     models,
     search,
@@ -22,5 +24,8 @@ from gnod.server.index import Index
 
 def all_handlers(served: Index) -> Mapping[str, Handler]:
     """Return the handlers of every method but `rpc.discover`, which the dispatcher answers."""
-    modules = (collection, context, daemon, doctor, document, embedding, index, models, search, semantic)
+    modules = (
+        *(answers, collection, context, daemon, doctor, document),
+        *(embedding, hybrid, index, models, search, semantic),
+    )
     return {name: handler for module in modules for name, handler in module.handlers(served).items()}

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
-from gnod.errors import QuerySyntaxError
-from gnod.pipeline import expression, lexical, query_language
+from gnod.pipeline import lexical
 from gnod.pipeline.passages import Passage, Spelling, best_passage
 from gnod.protocol.params import FilterParams
 from gnod.protocol.results import Hit
@@ -50,26 +49,25 @@ def words_of(connection: Connection, query: str) -> Words:
     """Return the words of a query that is a text like any other: quotation marks mean nothing in it, and no query is
     refused."""
     analyzers = lexical.analyzers_of_index(connection)
-    try:
-        wanted = expression.build(query_language.parse(query.replace('"', " ")), analyzers)
-    except QuerySyntaxError:
-        return Words()
-    return Words(wanted.sought(), analyzers)
+    return Words(lexical.sought(query, analyzers), analyzers)
 
 
 def hits_of(
     connection: Connection, config: Config, found: Sequence[Found], words: Words, params: FilterParams
 ) -> list[Hit]:
-    """Return the hits in the order of `found`, each with its best passage, as `params` wants them."""
+    """Return the hits in the order of `found`, each with its best passage, as `params` wants them. What has left the
+    index since it was found is left out."""
     by_id = documents.by_ids(connection, [each.document_id for each in found])
-    hits = []
-    for rank, each in enumerate(found, 1):
-        document = by_id[each.document_id]
+    hits: list[Hit] = []
+    for each in found:
+        document = by_id.get(each.document_id)
+        if document is None or not document.active:
+            continue
         text = documents.markdown(connection, document.mirror_hash)
         passage = _passage(text, each.chunk, words)
         hits.append(
             Hit(
-                rank=rank,
+                rank=len(hits) + 1,
                 score=each.score,
                 docid=document.docid,
                 uri=format_uri(document.collection, document.path),

@@ -1,0 +1,128 @@
+"""How long the hybrid query takes in the daemon, on 20,000 chunks of real text. Prints figures; asserts nothing.
+
+    .venv/bin/python -m benchmarks.hybrid MODELS [--expand URI] [--rerank URI] [--documents N]
+
+MODELS is a cache folder where the models of the preset `mini` are (`gnoctl models path`). The documents are real; their
+vectors are not the model's (that would take an hour) but made up, of the same number and shape: a search does not know.
+With --expand or --rerank the time budget is what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.everyday import QUERIES
+from benchmarks.nearest import like_real
+from benchmarks.throwaway import Throwaway, percentile, real_texts, require_shared, throwaway, write_documents
+from gnod.config.model import Config, ModelsConfig
+from gnod.models.presets import uri_for
+from gnod.store import vectors
+from gnod.store.database import Connection, Database
+from gnod.store.vectors import Piece
+
+BUDGET_S = 2.0
+_BLOCK = 500
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", type=Path)
+    parser.add_argument("--expand", metavar="URI")
+    parser.add_argument("--rerank", metavar="URI")
+    parser.add_argument("--documents", type=int, default=17_000)
+    options = parser.parse_args(words)
+    require_shared()
+    with throwaway() as daemon, tempfile.TemporaryDirectory() as folder:
+        _settle(daemon, options.models.resolve(), options.expand, options.rerank)
+        write_documents(Path(folder), options.documents)
+        daemon.add(Path(folder), "docs")
+        chunks = _embed(daemon)
+        print(
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.documents:,} documents, {chunks:,} chunks"
+        )
+        queries = _queries(150)
+        _measure(daemon, queries, "query --no-expand --no-rerank", "p95 <= 60 ms", expand=False, rerank=False)
+        _measure(daemon, queries, "  beside it: search", "", method="search.lexical")
+        _measure(daemon, queries, "  beside it: vsearch", "", method="search.vector")
+        if options.expand or options.rerank:
+            limit = f"p95 <= {BUDGET_S * 1.1:g} s"
+            _measure(daemon, queries[:40], "query with models, all of them", limit, budget_s=BUDGET_S)
+            _measure(daemon, queries[:40], "  the same queries again", limit, budget_s=BUDGET_S)
+    return 0
+
+
+def _settle(daemon: Throwaway, models: Path, expand: str | None, rerank: str | None) -> None:
+    """Start with the models that are here, and without embedding anything."""
+    daemon.gnoctl("pause")
+    daemon.gnoctl("daemon", "stop")
+    cache = daemon.folder / "cache"
+    cache.mkdir(exist_ok=True)
+    (cache / "models").symlink_to(models)
+    roles = "".join(f"  {role}: {uri}\n" for role, uri in (("expand", expand), ("rerank", rerank)) if uri)
+    config = daemon.folder / "config" / "index.yml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(f'version: "1.0"\nmodels:\n  preset: mini\n{roles}')
+    daemon.gnoctl("daemon", "start")
+
+
+def _embed(daemon: Throwaway) -> int:
+    """Give every chunk a vector, with the daemon away. Returns how many there are."""
+    daemon.hang_up()
+    daemon.gnoctl("daemon", "stop")
+    uri = uri_for(Config(models=ModelsConfig(preset="mini")), "embed")
+    assert uri is not None
+    make = like_real(1)
+    database = Database(daemon.folder / "data" / "index-default.sqlite")
+
+    def put(connection: Connection, hashes: list[str]) -> None:
+        rows = make(len(hashes))
+        pieces = {each: [Piece(np.asarray(row), 0, None, 0, None)] for each, row in zip(hashes, rows, strict=True)}
+        vectors.put(connection, uri, pieces)
+
+    hashes = [
+        row[0] for row in database.read(lambda c: list(c.execute("SELECT DISTINCT embed_hash FROM chunks"))).result()
+    ]
+    for low in range(0, len(hashes), _BLOCK):
+        database.write(lambda c, part=hashes[low : low + _BLOCK]: put(c, part)).result()  # type: ignore[misc]
+    database.write(lambda c: vectors.serve(c, "docs", uri)).result()
+    database.close()
+    daemon.gnoctl("daemon", "start")
+    return len(hashes)
+
+
+def _queries(count: int) -> list[str]:
+    """Return queries of all kinds: short ones, and sentences of the documents."""
+    chance = random.Random(1)
+    sentences = [text.split(". ")[0][:120].replace('"', " ") for _, text in real_texts(3000)]
+    chosen = [each for each in sentences if 4 <= len(each.split()) <= 14]
+    return QUERIES + chance.sample(chosen, count - len(QUERIES))
+
+
+def _measure(
+    daemon: Throwaway, queries: Sequence[str], what: str, target: str, *, method: str = "search.query", **params: object
+) -> None:
+    for query in queries[:5]:
+        daemon.call(method, query=query, limit=10, **params)  # warm
+    inside, whole = [], []
+    for query in queries:
+        started = time.monotonic()
+        result = daemon.call(method, query=query, limit=10, **params)
+        whole.append((time.monotonic() - started) * 1000)
+        inside.append(float(result["took_ms"]))
+    figure = f"p50 {median(inside):.1f} ms, p95 {percentile(inside, 0.95):.1f}"
+    figure += f" (over the socket p95 {percentile(whole, 0.95):.1f})"
+    print(f"{what:34}  {figure:58}  {target}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

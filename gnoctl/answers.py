@@ -1,0 +1,131 @@
+"""Draw an answer with its sources; and, while the model speaks, what it says so far.
+
+What is not checked yet is dim, and is taken away when the checked answer comes: it may hold citations that do not hold,
+or be no answer at all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from types import TracebackType
+
+from gnoctl import freshness, text
+from gnoctl.terminal import DIM, YELLOW, Terminal
+from gnod.protocol.results import AnswerSource, AskResult, ProgressValue
+
+_UNANSWERED = {
+    "no_sources": "nothing that was found is about this",
+    "model_declined": "the model does not find the answer in these sources",
+    "no_citation": "what the model said has no citation that holds, so it is no answer",
+}
+_CUT = {
+    "length": "cut off: `--max-tokens` allows a longer answer",
+    "time": "cut off: the model took too long",
+}
+
+
+def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
+    """Yield the lines of the whole answer. No character of a document, or of a model, reaches them unchecked."""
+    if result.answered:
+        yield from _wrapped(result.answer, terminal)
+        if cut := _CUT.get(result.finish or ""):
+            yield terminal.paint(f"({cut})", YELLOW)
+    else:
+        why = _UNANSWERED.get(result.reason or "", text.line(result.reason or ""))
+        yield f"{text.line(result.answer[:1].upper() + result.answer[1:])}."
+        yield terminal.paint(f"({why})" if result.reason == "no_sources" else f"({why}; it has read:)", YELLOW)
+    if result.sources:
+        yield ""
+    for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
+        line = _source(source, terminal)
+        yield line if source.cited else terminal.paint(line, DIM)
+    if missed := freshness.describe(result.freshness, nothing_found=not result.answered):
+        yield terminal.paint(text.line(missed), YELLOW)
+    if result.explain:
+        yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))
+
+
+class Draft:
+    """What is said so far, drawn in place on the terminal's last lines, and gone at the end. A context manager, to be
+    given to `Connection.call(on_progress=…)`."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._width = (terminal.width or 80) - 1
+        self._stage = ""
+        self._said = ""
+        self._drawn = 0
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not KeyboardInterrupt:  # who has seen enough keeps what there is
+            self._draw([])
+
+    def __call__(self, value: ProgressValue) -> None:
+        if value.text:
+            self._said += value.text
+        elif not value.sources:
+            self._stage = _stage(value)
+        lines = [text.line(line) for line in _lines(self._said, self._width)] or [text.clip(self._stage, self._width)]
+        # Of a long one the end: what has scrolled away could not be taken back.
+        self._draw([self._terminal.paint(line, DIM) for line in lines[-max(1, _height() - 2) :]])
+
+    def _draw(self, lines: list[str]) -> None:
+        back = f"\x1b[{self._drawn}A" if self._drawn else ""
+        if self._drawn or lines:
+            sys.stdout.write("".join([back, "\r\x1b[J", *(f"{line}\n" for line in lines)]))
+            sys.stdout.flush()
+        self._drawn = len(lines)
+
+
+def can_redraw(terminal: Terminal) -> bool:
+    return terminal.width is not None and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _stage(value: ProgressValue) -> str:
+    of = f" {value.total} sources" if value.stage == "reading" and value.total else ""
+    return text.line(f"{value.stage}{of} …")
+
+
+def _height() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or 24
+    except (OSError, ValueError):
+        return 24
+
+
+def _wrapped(answer: str, terminal: Terminal) -> Iterator[str]:
+    shown = text.block(answer)
+    yield from _lines(shown, terminal.width) if terminal.width else shown.split("\n")
+
+
+def _lines(shown: str, width: int) -> Iterator[str]:
+    for line in text.block(shown).replace("\t", "    ").split("\n"):
+        ranges = text.wrap(line, width)
+        if ranges or shown:
+            yield from (line[start:end] for start, end in ranges) if ranges else [""]
+
+
+def _source(source: AnswerSource, terminal: Terminal) -> str:
+    end = "" if source.end_line == source.line else f"-{source.end_line}"
+    where = text.line(f"[{source.number}] {source.collection}/{source.path}:{source.line}{end}")
+    title = text.line(source.title)
+    if terminal.width is None:
+        return f"{where}  {title}"
+    room = terminal.width - text.cells(where) - 2
+    return f"{where}  {text.clip(title, room)}".rstrip() if room > 0 else text.clip_start(where, terminal.width)
+
+
+def _explanation(explain: dict[str, object]) -> Iterator[str]:
+    stages = explain.get("stages")
+    for stage in stages if isinstance(stages, list) else []:
+        if isinstance(stage, dict):
+            yield " · ".join(
+                text.line(f"{name} {value}" if name != "stage" else str(value)) for name, value in stage.items()
+            )

@@ -1,0 +1,252 @@
+"""`gnoctl ask` against the fake daemon: what it asks, what it prints, and what a terminal shows meanwhile."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnoctl import text
+from gnoctl.answers import Draft, render
+from gnoctl.terminal import Terminal
+from gnod.errors import ModelNotConfigured
+from gnod.protocol import params as p
+from gnod.protocol import results as r
+from tests.client import samples
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import few, hostile_text
+
+FILTERS = "-c a,b --tag x --any-tag y --lang de --type adr --author Ada --path p/ --since 7d --until 1d --fresh"
+
+
+def source(number: int, path: str, **changes: object) -> r.AnswerSource:
+    fields: dict[str, object] = {
+        "number": number,
+        "docid": "#a1b2c3d4",
+        "uri": f"gno://notes/{path}",
+        "collection": "notes",
+        "path": path,
+        "title": "A title",
+        "line": 12,
+        "end_line": 20,
+        "text": "The kitten is called Miso.",
+        "score": 0.5,
+        **changes,
+    }
+    return r.AnswerSource(**fields)  # type: ignore[arg-type]
+
+
+ANSWERED = r.AskResult(
+    question="What is the kitten called?",
+    answer="The kitten is called Miso [2].",
+    answered=True,
+    sources=[source(1, "dogs.md"), source(2, "cats.md", cited=True, line=3, end_line=3)],
+    citations=[2],
+    model="file:/m.gguf",
+    finish="stop",
+    took_ms=1234.0,
+    freshness=samples.CURRENT,
+)
+UNANSWERED = msgspec.structs.replace(
+    ANSWERED,
+    answer="not enough information in your documents",
+    answered=False,
+    reason="no_citation",
+    sources=[source(1, "dogs.md")],
+    citations=[],
+)
+
+
+@pytest.fixture(autouse=True)
+def answering(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers["ask.answer"] = ANSWERED
+    daemon.progress["ask.answer"] = [
+        r.ProgressValue(stage="searching", done=0),
+        r.ProgressValue(stage="sources", done=2, total=2, sources=ANSWERED.sources),
+        r.ProgressValue(stage="reading", done=0, total=2),
+        r.ProgressValue(stage="answer", done=9, text="It is \x1b[31m"),
+        r.ProgressValue(stage="answer", done=20, text="Miso, I guess [9]"),
+    ]
+    return daemon
+
+
+def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    words = ["ask", "what", "is", "it?", *FILTERS.split(), "-n", "3", "--max-tokens", "99"]
+    gnoctl(*words, "--no-expand", "--no-rerank", "--explain", "--json")
+    asked = msgspec.structs.replace(daemon.asked(p.AskParams), progress_token=None)
+    assert asked == p.AskParams(
+        question="what is it?",
+        collections=["a", "b"],
+        tags_all=["x"],
+        tags_any=["y"],
+        languages=["de"],
+        types=["adr"],
+        author="Ada",
+        path_prefix="p/",
+        since="7d",
+        until="1d",
+        fresh=True,
+        limit=3,
+        max_tokens=99,
+        expand=False,
+        rerank=False,
+        explain=True,
+    )
+
+
+def test_the_daemon_knows_the_defaults(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("ask", "what")
+    assert msgspec.structs.replace(daemon.asked(p.AskParams), progress_token=None) == p.AskParams(question="what")
+
+
+def test_what_is_no_terminal_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("ask", "what")
+    assert outcome == (
+        0,
+        "The kitten is called Miso [2].\n\n[2] notes/cats.md:3  A title\n[1] notes/dogs.md:12-20  A title\n",
+        "",
+    )
+
+
+def test_json_is_the_result_and_nothing_else(gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("ask", "what", "--json")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert msgspec.json.decode(outcome.out, type=r.AskResult) == ANSWERED
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("no_citation", "no citation that holds"),
+        ("model_declined", "does not find the answer"),
+        ("no_sources", "nothing that was found"),
+    ],
+)
+def test_no_answer_is_no_failure_and_says_why(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    sources = [] if reason == "no_sources" else UNANSWERED.sources
+    daemon.answers["ask.answer"] = msgspec.structs.replace(UNANSWERED, reason=reason, sources=sources)
+    outcome = gnoctl("ask", "what")
+    assert outcome.status == 0
+    assert outcome.out.startswith("Not enough information in your documents.\n")
+    assert why in outcome.out
+    assert "Miso" not in outcome.out
+    assert ("dogs.md" in outcome.out) == bool(sources)
+
+
+def test_an_answer_that_was_cut_off_says_so(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="length")
+    assert "--max-tokens" in gnoctl("ask", "what").out
+    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="time")
+    assert "took too long" in gnoctl("ask", "what").out
+
+
+def test_without_a_model_the_reason_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = ModelNotConfigured("no model answers questions")
+    assert gnoctl("ask", "what") == (2, "", "gnoctl: no model answers questions\n")
+    error = json.loads(gnoctl("ask", "what", "--json").out)["error"]
+    assert error["details"]["kind"] == "model_not_configured"
+
+
+@pytest.mark.parametrize("words", [("-n", "0"), ("-n", "51"), ("--max-tokens", "0"), ("--max-tokens", "x")])
+def test_out_of_range(words: tuple[str, str], gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("ask", "what", *words)
+    assert outcome.status == 1
+    assert "must be" in outcome.err or "takes" in outcome.err
+
+
+def test_a_terminal_shows_what_is_said_and_then_what_holds(daemon: FakeDaemon) -> None:
+    daemon.progress_pause_s = 0.02
+    shown = _on_a_terminal("ask", "what")
+    said = shown.index("It is ␛[31mMiso, I guess [9]")
+    assert shown.index("searching …") < shown.index("reading 2 sources …") < said
+    assert "\x1b[31m" not in shown
+    assert shown.rindex("\x1b[J") < shown.index("The kitten is called Miso [2].")
+    screen = _screen(shown)
+    assert screen == [
+        "The kitten is called Miso [2].",
+        "",
+        "[2] notes/cats.md:3  A title",
+        "[1] notes/dogs.md:12-20  A title",
+    ]
+
+
+def test_a_dumb_terminal_gets_the_checked_answer_only(daemon: FakeDaemon) -> None:
+    assert "guess" not in _on_a_terminal("ask", "what", TERM="dumb")
+    assert "\x1b[J" not in _on_a_terminal("ask", "what", "--quiet")
+
+
+def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    with Draft(Terminal(width=40)) as draft:
+        for number in range(200):
+            draft(r.ProgressValue(stage="answer", done=0, text=f"Line {number}.\n\n"))
+    assert _screen(out.getvalue()) == []
+    assert max(line.count("\n") for line in out.getvalue().split("\x1b[J")) <= 22
+
+
+@few
+@given(st.data())
+def test_no_hostile_character_reaches_the_terminal(data: st.DataObject) -> None:
+    hostile = data.draw(hostile_text)
+    result = msgspec.structs.replace(
+        ANSWERED,
+        answer=data.draw(hostile_text),
+        answered=data.draw(st.booleans()),
+        reason=data.draw(st.none() | hostile_text),
+        sources=[source(1, hostile, title=hostile, cited=data.draw(st.booleans()), collection=hostile)],
+        explain={"stages": [{"stage": hostile, hostile: hostile}]},
+    )
+    for terminal in (Terminal(), Terminal(width=40)):
+        for line in render(result, terminal):
+            assert text.is_safe(line)
+            assert "\n" not in line
+            assert terminal.width is None or line.startswith(("(", hostile[:1])) or text.cells(line) >= 0
+
+
+def _screen(written: str) -> list[str]:
+    """Return the lines that a terminal shows in the end. Knows what a draft writes, and colours."""
+    lines = [""]
+    for piece in written.replace("\r\n", "\n").split("\x1b["):
+        if piece[:1] == "J":
+            lines = [*lines[:-1], ""]
+            piece = piece[1:]
+        elif piece.partition("A")[0].isdigit() and piece[:4].partition("A")[1]:
+            count, _, piece = piece.partition("A")
+            lines = lines[: -int(count)]
+        elif piece.partition("m")[0].isdigit():
+            piece = piece.partition("m")[2]
+        first, *rest = piece.replace("\r", "").split("\n")
+        lines[-1:] = [lines[-1] + first] if lines else [first]
+        lines += rest
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _on_a_terminal(*words: str, **environment: str) -> str:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while data := os.read(ours, 4096):
+            shown += data
+    except OSError:
+        pass  # Linux says EIO when the last writer is gone
+    os.close(ours)
+    assert process.wait(timeout=20) == 0
+    return shown.decode(errors="replace")

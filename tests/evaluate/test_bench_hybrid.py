@@ -1,0 +1,122 @@
+"""The hybrid query measured through the real pipeline, with real models and with small ones made up."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnod.evaluate import command
+from gnod.evaluate.hybrid import Without
+from gnod.pipeline.expansion import Expander, Expansion
+from gnod.pipeline.subqueries import Subquery
+from tests.evaluate import tiny
+from tests.models.tiny_ranker import CrossEncoder
+
+pytestmark = pytest.mark.slow
+
+# Whose model happens to pass the self-test.
+SEED = 6
+
+
+@pytest.fixture(autouse=True)
+def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine's own user has fetched is none of our business."""
+    monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def measured(tmp_path: Path, minilm_gguf: Path) -> Callable[..., tuple[int, str, str]]:
+    """Run `gnod bench` on the tiny collection. Returns status, output and errors."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        folder = tiny.write(tmp_path / "tiny")
+        status = command.main([str(folder), f"--model=file:{minilm_gguf}", *words], out, err)
+        return status, out.getvalue(), err.getvalue()
+
+    return run
+
+
+def _by_mode(printed: str) -> dict[str, dict[str, Any]]:
+    return {run["mode"]: run for run in json.loads(printed)["runs"]}
+
+
+def test_the_ways_to_fuse(measured: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = measured("--mode=hybrid", "--mode=hybrid-rrf", "--mode=hybrid-half", "--json")
+    runs = _by_mode(out)
+    assert (status, list(runs)) == (0, ["hybrid", "hybrid-rrf", "hybrid-half"])
+    for run in runs.values():
+        assert run["measures"]["R@100"] == 1, "what has no word of the query is found by meaning"
+        assert run["measures"]["nDCG@10"] > tiny.MEASURES["nDCG@10"]
+        assert run["model"].startswith("file:")
+        assert run.keys().isdisjoint({"expand", "rerank", "budget_s", "cut"})
+    changes = json.loads(out)["contrasts"]
+    assert [each["mode"] for each in changes] == ["hybrid-rrf", "hybrid-half"]
+    assert changes[0].keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
+
+
+def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+    ranker = CrossEncoder(SEED).write(tmp_path / "tiny.gguf")
+    status, out, err = measured("--ablation", f"--rerank=file:{ranker}")
+    assert status == 0
+    assert "without hybrid-no-expand, hybrid-no-lex, hybrid-no-vec, hybrid-no-hyde: there is no model that" in err
+    runs, _, contrasts = out.partition("\n\n")
+    modes = ["hybrid", "hybrid-rrf", "hybrid-half", "hybrid-no-rerank", "hybrid-no-floor"]
+    assert [line.split()[1] for line in runs.splitlines()[1:6]] == modes
+    assert contrasts.startswith("nDCG@10 against hybrid, query by query. *: not by chance")
+    assert [line.split()[1] for line in contrasts.splitlines()[2:]] == modes[1:]
+
+
+def test_who_had_part_in_it(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+    uri = f"file:{CrossEncoder(SEED).write(tmp_path / 'tiny.gguf')}"
+    modes = ["--mode=lexical", "--mode=hybrid", "--mode=hybrid-no-rerank"]
+    status, out, _ = measured(*modes, f"--rerank={uri}", "--budget=0.06", "--json")
+    runs = _by_mode(out)
+    assert status == 0
+    assert [run.get("rerank") for run in runs.values()] == [None, uri, None]
+    assert [run.get("budget_s") for run in runs.values()] == [None, 0.06, 0.06]
+    assert sum(runs["hybrid"]["cut"]["rerank"].values()) >= 4, "60 ms are not enough to rerank"
+    assert "rerank" not in runs["hybrid-no-rerank"].get("cut", {})
+
+
+def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+    modes = ["--mode=hybrid", "--mode=hybrid-no-expand", "--mode=hybrid-no-lex", "--mode=hybrid-no-hyde"]
+    status, out, _ = measured(*modes, f"--expand=file:{smollm_gguf}", "--limit=2", "--json")
+    runs = _by_mode(out)
+    assert (status, len(runs)) == (0, 4)
+    assert [bool(run.get("expand")) for run in runs.values()] == [True, False, True, True]
+
+
+async def test_lines_of_one_kind_are_left_out() -> None:
+    lines = [Subquery("lex", "boats"), Subquery("vec", "which boats"), Subquery("hyde", "The boats are here.")]
+
+    class Fixed(Expander):
+        def __init__(self) -> None:
+            """It asks no model."""
+
+        async def expand(self, query: str, *, limit_s: float = 5.0) -> Expansion:
+            return Expansion(lines, [], "en", cached=True, took_ms=0.0, timed_out=False)
+
+    for kind in ("lex", "vec", "hyde"):
+        found = await Without(Fixed(), kind).expand("boats?")
+        assert found.variants == [line for line in lines if line.kind != kind]
+
+
+def test_models_that_cannot_do_it(minilm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+    """The search itself would go on without them, and the figures would be those of something else."""
+    for option, message in [
+        (f"--rerank=file:{minilm_gguf}", "gnoctl: the model has no classification head"),
+        (f"--expand=file:{minilm_gguf}", "gnoctl: the model does not write text"),
+        ("--rerank=file:/nowhere/x.gguf", "gnoctl: the model file:/nowhere/x.gguf is not on this machine yet"),
+        ("--budget=0", "gnoctl: argument --budget: must be > 0"),
+    ]:
+        status, out, err = measured("--mode=hybrid", option)
+        assert status in (1, 2)
+        assert err.startswith(message)
+        assert out == ""

@@ -1,0 +1,67 @@
+"""Which modes are run with which models: what is refused, what is left out, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gnoctl.commands import bench
+from gnod.config.model import Config
+from gnod.errors import InvalidModelUri, UsageError
+from gnod.evaluate.choice import Choice, choose
+from gnod.evaluate.hybrid import VARIANTS
+from gnod.evaluate.retrievers import MODES
+from gnod.models.files import ModelFiles
+
+EMBEDS, RERANKS = "file:/models/embeds.gguf", "file:/models/reranks.gguf"
+
+
+def _choose(folder: Path, named: Sequence[str] = (), *, ablation: bool = False, **given: str) -> Choice:
+    models = {role: given.get(role) for role in ("embed", "expand", "rerank")}
+    return choose(named, models, Config(), ModelFiles(folder), ablation=ablation)
+
+
+def test_without_a_model_words_remain(tmp_path: Path) -> None:
+    found = _choose(tmp_path)
+    assert (found.modes, found.models) == (["lexical"], {})
+    [note] = found.notes
+    assert note.startswith("only lexical: the model ")
+    assert note.endswith(" is not here (`gnoctl models pull embed`)")
+
+
+def test_what_is_named_is_taken(tmp_path: Path) -> None:
+    found = _choose(tmp_path, embed=EMBEDS, rerank=RERANKS)
+    assert found.modes == ["lexical", "vector", "hybrid"]
+    assert found.models == {"embed": EMBEDS, "rerank": RERANKS}
+
+
+def test_models_that_no_mode_uses_are_not_loaded(tmp_path: Path) -> None:
+    assert _choose(tmp_path, ["lexical"], embed=EMBEDS, rerank=RERANKS) == Choice(["lexical"], {}, [])
+    assert _choose(tmp_path, ["vector"], embed=EMBEDS, rerank=RERANKS).models == {"embed": EMBEDS}
+    without = _choose(tmp_path, ["hybrid-no-rerank"], embed=EMBEDS, rerank=RERANKS)
+    assert without.models == {"embed": EMBEDS}
+
+
+def test_an_ablation_runs_what_can_make_a_difference(tmp_path: Path) -> None:
+    found = _choose(tmp_path, ablation=True, embed=EMBEDS, rerank=RERANKS)
+    expanding = {name for name, variant in VARIANTS.items() if variant.needs == "expand"}
+    assert found.modes == [name for name in VARIANTS if name not in expanding]
+    [note] = [note for note in found.notes if "expands" in note]
+    assert note.startswith("measured as if nothing expands queries, and without hybrid-no-expand, hybrid-no-lex, ")
+    both = _choose(tmp_path, ["lexical"], ablation=True, embed=EMBEDS, rerank=RERANKS, expand=EMBEDS)
+    assert (both.modes, both.notes) == (["lexical", *VARIANTS], [])
+
+
+def test_what_is_refused_when_it_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the mode hybrid-no-floor cannot be measured: .*rerank"):
+        _choose(tmp_path, ["hybrid-no-floor"], embed=EMBEDS)
+    with pytest.raises(UsageError, match=r"nothing can be measured: the model .* is not here"):
+        _choose(tmp_path, ablation=True)
+    with pytest.raises(InvalidModelUri):
+        _choose(tmp_path, rerank="nonsense", embed="nonsense")
+
+
+def test_gnoctl_offers_every_mode() -> None:
+    assert bench.MODES.split("|") == list(MODES)
