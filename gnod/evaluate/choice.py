@@ -31,7 +31,7 @@ def choose(
     """Return what is to be run. `named`: the modes asked for by name, which must be possible; the others are left out
     where a model is missing. `given`: addresses by role, instead of the config's.
 
-    Raises UsageError and InvalidModelUri. Whether a model that is named is here is for whoever loads it.
+    Raises UsageError. Whether a model that was given is here is for whoever loads it.
     """
     modes = list(
         dict.fromkeys([*named, *(VARIANTS if ablation else ()), *(() if named or ablation else DEFAULT_MODES)])

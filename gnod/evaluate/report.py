@@ -93,7 +93,7 @@ def _notes(run: Summary) -> Iterator[str]:
         for document_id, reason in list(run.failed_documents.items())[:_MAX_FAILED]:
             yield f"  {_plain(document_id)}: {_plain(reason)}"
     for stage, reasons in run.cut.items():
-        yield f"{name}: {stage} did not run whole in {sum(reasons.values()):,} queries"
+        yield f"{name}: {stage} was skipped or cut short in {sum(reasons.values()):,} queries"
         for reason, queries in list(reasons.items())[:_MAX_REASONS]:
             yield f"  {queries:,}: {_plain(reason)}"
 

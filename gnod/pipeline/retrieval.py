@@ -127,9 +127,10 @@ def retrieve(
         for each in found.ranked:
             if each.document_id not in near or near[each.document_id].score < each.score:
                 near[each.document_id] = each
-    allowed = _allowed(connection, words, near.keys() | first)
+    tops = {id_ for _, said in words for id_ in list(said.scores)[:pool]}
+    allowed = _allowed(connection, words, near.keys() | tops)
     originals = {r.document_id for line, found in surveys if line.is_original for r in found.ranked} | first
-    evidence = [_by_words(line, said, originals & allowed, pool if line.is_original else depth) for line, said in words]
+    evidence = [_by_words(line, said, originals, allowed, pool if line.is_original else depth) for line, said in words]
     evidence += [_by_meaning(line, found, allowed, pool if line.is_original else depth) for line, found in surveys]
     return Retrieved(
         evidence,
@@ -147,13 +148,14 @@ def _allowed(connection: Connection, words: Sequence[tuple[Line, LexicalSurvey]]
     return ids
 
 
-def _by_words(line: Line, said: LexicalSurvey, originals: set[int], depth: int) -> Evidence:
+def _by_words(line: Line, said: LexicalSurvey, originals: set[int], allowed: set[int], depth: int) -> Evidence:
     """Return keyword scores. Of the original query, what the other retriever found has its place among them."""
-    found = dict(list(said.scores.items())[:depth])
-    if not line.is_original or not said.scores:
+    found = {id_: score for id_, score in list(said.scores.items())[:depth] if id_ in allowed}
+    if not line.is_original or not found:
         return Evidence("lexical", line.weight, found, len(found))
-    scores = {id_: score for id_, score in said.scores.items() if id_ in originals}
-    scores |= dict.fromkeys(sorted(originals - scores.keys()), said.beyond)
+    others = originals & allowed - found.keys()
+    asked = {id_: score for id_, score in said.scores.items() if id_ in others}
+    scores = {**found, **asked, **dict.fromkeys(sorted(others - asked.keys()), said.beyond)}
     return Evidence("lexical", line.weight, scores, len(found), said.peak)
 
 

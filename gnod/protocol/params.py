@@ -85,7 +85,8 @@ class SearchSimilarParams(FilterParams, frozen=True, kw_only=True):
 
 class AskParams(FilterParams, frozen=True, kw_only=True):
     """`limit`: how many documents are looked into. Filters are those of `search.lexical`; `full` changes nothing.
-    `max_tokens`: of the answer. `expand` and `rerank` as in `search.query`. `fresh` also embeds what is pending in the collections asked for, before answering."""
+    `max_tokens`: of the answer. `expand` and `rerank` as in `search.query`. `fresh` also embeds what is pending in the
+    collections asked for, before answering."""
 
     question: Annotated[str, Meta(max_length=4096)]
     limit: Annotated[int, Meta(ge=1, le=50)] = 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -218,7 +219,7 @@ def test_one_kind_alone_keeps_its_order(method: Method, scores: dict[int, float]
         else:
             assert found.vector_share == float(side.kind == "vector")
             given_ = [scores[id_] for id_ in ids(found)]
-            assert all(a >= b or math.isclose(a, b) for a, b in zip(given_, given_[1:], strict=False))
+            assert all(a >= b or math.isclose(a, b) for a, b in pairwise(given_))
 
 
 @pytest.mark.parametrize("method", METHODS)

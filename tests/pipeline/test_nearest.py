@@ -170,6 +170,46 @@ def test_filters_are_exact_at_any_depth(library: SmallIndex, kind: str, filters:
         assert_right(library, nearest, URI, filters, limit)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "filters", [Filters(), Filters(collections=("notes",)), Filters(path_prefix="1"), Filters(path_prefix="nowhere")]
+)
+def test_a_survey_also_has_those_that_were_asked_for(library: SmallIndex, kind: str, filters: Filters) -> None:
+    library.add({"unembedded.md": "no vector yet"})
+    nearest = Nearest(**KINDS[kind])
+    also = {*range(1, 700, 7), 10_000}
+
+    def work(connection: Connection) -> None:
+        expected = brute_force(connection, URI, filters, 1000)
+        for limit in (1, 20):
+            wanted = [*expected[:limit], *(each for each in expected[limit:] if each[0] in also)]
+            found = nearest.survey(connection, URI, QUERY, filters, limit=limit, also=also)
+            assert [(n.document_id, n.start) for n in found.near] == [(i, start) for i, _, start in wanted]
+            assert np.allclose([n.similarity for n in found.near], [s for _, s, _ in wanted], atol=1e-6)
+
+    library.database.read(work).result()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_survey_says_how_far_the_best_stands_out(library: SmallIndex, kind: str) -> None:
+    def work(connection: Connection) -> tuple[float | None, float | None, np.ndarray]:
+        nearest = Nearest(**KINDS[kind])
+        rows = [np.frombuffer(blob, "<f4") for (blob,) in connection.execute("SELECT embedding FROM content_vectors")]
+        everywhere = nearest.survey(connection, URI, QUERY, Filters(), limit=5, also=())
+        small = nearest.survey(connection, URI, QUERY, Filters(collections=("small",)), limit=5, also=())
+        return everywhere.peak, small.peak, np.stack(rows) @ (QUERY / np.linalg.norm(QUERY))
+
+    peak, in_small, cosines = library.database.read(work).result()
+    if kind == "on disk":
+        assert peak is None
+        return
+    assert peak == pytest.approx((cosines.max() - cosines.mean()) / cosines.std(), rel=0.02)
+    assert in_small is not None
+    assert in_small < peak, "the spread is that of all vectors, the best is that of the filters"
+
+
 def test_without_sqlite_vec_the_rows_are_read_each_time(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite", use_knn=False)
     index.add({f"{i}.md": f"note {i}" for i in range(50)})

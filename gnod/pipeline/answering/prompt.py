@@ -2,6 +2,9 @@
 
 Documents are data. Each stands between two fences that none of them contains, and nothing in it looks like one of our
 own marks: not a fence, not `[1]`, not the markup of a model's chat.
+
+Chosen with SmolLM2-135M on ten questions, too few to tell small differences: an example in front and a grammar that
+forces citations gave no more right answers than the bare rules, and some beside the point.
 """
 
 from __future__ import annotations

@@ -1,0 +1,166 @@
+"""`gnoctl query` against the fake daemon: what it asks, and how it shows what was done."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnoctl.hits import render
+from gnoctl.terminal import Terminal
+from gnoctl.text import is_safe
+from gnod.errors import QuerySyntaxError
+from gnod.protocol import params as p
+from gnod.protocol import results as r
+from tests.client import samples
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import few, hostile_text
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+ALL_FILTERS = "-c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ --since 7d --until 1d"
+STAGES: list[dict[str, object]] = [
+    {"stage": "bm25", "ran": True, "ms": 1.25, "matches": [12]},
+    {"stage": "embed", "ran": True, "ms": 7.0, "models": ["hf:a/b/c.gguf"], "texts": 1},
+    {"stage": "expand", "ran": False, "ms": 0.01, "why": "not wanted"},
+    {"stage": "fuse", "ran": True, "ms": 0.5, "method": "convex", "documents": 40, "vector_share": 0.4375},
+    {"stage": "rerank", "ran": True, "ms": 812.5, "why": "the time was enough for 8 of 20 documents", "documents": 8},
+]
+
+
+@pytest.fixture(autouse=True)
+def answering(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers["search.query"] = samples.found(samples.hit(), mode="query")
+    daemon.answers["collection.list"] = r.CollectionListResult(collections=[samples.collection()])
+    return daemon
+
+
+def explained(stages: object, **more: object) -> r.SearchResult:
+    return msgspec.structs.replace(samples.found(samples.hit(), mode="query"), explain={"stages": stages, **more})
+
+
+def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("query", "blue", "green")
+    asked = daemon.asked(p.SearchQueryParams)
+    assert asked == p.SearchQueryParams(query="blue green", limit=5)
+    assert (asked.expand, asked.rerank, asked.floor, asked.fusion) == (True, True, True, "convex")
+    assert (asked.candidates, asked.budget_s) == (20, 2.0)
+
+
+def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    options = "--no-expand --no-rerank --no-floor --candidates 40 --rrf --budget 0.5 -n 7 --min-score 0.5 --full"
+    gnoctl("query", "x", *options.split(), *ALL_FILTERS.split(), "--fresh", "--explain")
+    assert daemon.asked(p.SearchQueryParams) == p.SearchQueryParams(
+        query="x",
+        expand=False,
+        rerank=False,
+        floor=False,
+        candidates=40,
+        fusion="rrf",
+        budget_s=0.5,
+        limit=7,
+        min_score=0.5,
+        full=True,
+        collections=["a", "b", "d"],
+        tags_all=["x"],
+        tags_any=["y", "z"],
+        languages=["de"],
+        types=["adr"],
+        author="Ada",
+        path_prefix="p/",
+        since="7d",
+        until="1d",
+        fresh=True,
+        explain=True,
+    )
+
+
+def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("query", "lex: crane\nvec: who lifts")
+    assert daemon.asked(p.SearchQueryParams).query == "lex: crane\nvec: who lifts"
+
+
+@pytest.mark.parametrize(
+    "words", [("--candidates", "many"), ("--budget", "soon"), ("-n", "0"), ("--min-score", "2"), ("--candidates",)]
+)
+def test_a_value_that_cannot_be_is_refused_here(words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("query", "x", *words)
+    assert outcome.status == 1
+    assert words[0] in outcome.err
+    assert not daemon.calls
+
+
+def test_people_get_hits_and_how_many(gnoctl: Gnoctl) -> None:
+    assert gnoctl("query", "deploy").out.splitlines() == [
+        "Blue-green deployment",
+        "notes/deploy/blue.md:12  #a1b2c3d4  1.00",
+        "  How to deploy to production",
+        "  without a gap",
+        "",
+        "1 document · 3 ms",
+    ]
+
+
+@pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
+def test_programs_get_twenty_in_every_format(flag: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("query", "deploy", flag)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "a1b2c3d4" in outcome.out
+    assert daemon.asked(p.SearchQueryParams).limit == 20
+
+
+def test_nothing_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.query"] = samples.found(mode="query")
+    assert gnoctl("query", "x", "y") == (0, "", "No results for x y\n")
+    assert "--min-score" in gnoctl("query", "x", "--min-score", "0.9").err
+
+
+def test_an_error_in_the_query_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.query"] = QuerySyntaxError("a line cannot begin with 'lx:'; did you mean 'lex:'?")
+    outcome = gnoctl("query", "lx: a\nvec: b")
+    assert outcome == (1, "", "gnoctl: a line cannot begin with 'lx:'; did you mean 'lex:'?\n")
+
+
+def test_each_stage_is_one_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.query"] = explained(STAGES)
+    assert gnoctl("query", "deploy", "--explain").out.splitlines()[6:] == [
+        "bm25               1.2 ms  matches 12",
+        "embed              7.0 ms  models hf:a/b/c.gguf · texts 1",
+        "expand                  –  not wanted",
+        "fuse               0.5 ms  method convex · documents 40 · vector_share 0.4375",
+        "rerank           812.5 ms  the time was enough for 8 of 20 documents · documents 8",
+    ]
+
+
+def test_programs_get_the_stages_as_they_are(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.query"] = explained(STAGES)
+    assert json.loads(gnoctl("query", "deploy", "--explain", "--json").out)["explain"]["stages"] == STAGES
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | hostile_text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile_text, inner, max_size=3),
+    max_leaves=6,
+)
+names = st.sampled_from(["stage", "ran", "ms", "why"]) | hostile_text
+hostile_stages = st.lists(st.dictionaries(names, anything, max_size=5), max_size=4)
+
+
+@few
+@given(hostile_stages, st.dictionaries(hostile_text, anything, max_size=2), st.booleans())
+def test_what_a_document_or_a_model_says_cannot_reach_the_terminal(
+    stages: list[dict[str, object]], more: dict[str, object], colour: bool
+) -> None:
+    more.pop("stages", None)
+    plain = list(render(samples.found(samples.hit(), mode="query"), Terminal()))
+    drawn = list(render(explained(stages, **more), Terminal(colour=colour)))
+    for line in drawn:
+        bare = SGR.sub("", line) if colour else line
+        assert is_safe(bare)
+        assert "\n" not in bare
+    if not more:
+        assert len(drawn) == len(plain) + len(stages), "one line a stage"

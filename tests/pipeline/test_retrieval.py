@@ -1,0 +1,184 @@
+"""What the retrievers say together, on a real index with vectors made of hashes: who is asked about whom, and that
+what the query excludes or requires binds every list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from gnod.errors import QuerySyntaxError
+from gnod.pipeline import retrieval, subqueries
+from gnod.pipeline.fusion import HYDE, ORIGINAL, VARIANT, Evidence
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.retrieval import Line, Retrieved, Vectors, asked, plain, varied
+from gnod.pipeline.subqueries import Subquery
+from gnod.store.database import Connection
+from gnod.store.filters import Filters
+from tests.small_index import SmallIndex, vector_of
+
+URI = "file:/models/one.gguf"
+
+
+@pytest.fixture
+def cars(small_index: SmallIndex) -> SmallIndex:
+    """200 pages, most of them without a word of the queries."""
+    texts = {f"other{n}.md": f"# Page {n}\n\nNothing about it, in {n} words.\n" for n in range(190)}
+    texts |= {f"cat{n}.md": f"# Cat {n}\n\nThe jaguar is a big cat. {'cat ' * n}\n" for n in range(5)}
+    texts |= {f"car{n}.md": f"# Car {n}\n\nThe jaguar is a fast car. {'car ' * n}\n" for n in range(5)}
+    small_index.add(texts, language="en")
+    return small_index
+
+
+def retrieved(
+    index: SmallIndex,
+    query: str,
+    variants: Sequence[Subquery] = (),
+    filters: Filters | None = None,
+    depth: int = 10,
+    vectors: bool = True,
+) -> Retrieved:
+    originals = asked(query, subqueries.parse(query))
+    wanted = filters or Filters()
+
+    def meant(lines: Sequence[Line]) -> list[Line]:
+        return sorted((x for x in lines if x.query.kind != "lex"), key=lambda x: x.query.kind == "hyde")
+
+    def work(connection: Connection) -> Retrieved:
+        words = retrieval.survey_words(connection, [*originals, *varied(variants)], wanted)
+        meanings = [*meant(originals), *meant(varied(variants))]
+        rows = [vector_of(URI, line.query.text) for line in meanings]
+        given = Vectors({URI: np.stack([row / np.linalg.norm(row) for row in rows])}, {"notes": URI}) if rows else None
+        return retrieval.retrieve(
+            connection, Nearest(), words, meanings, given if vectors else None, wanted, depth=depth
+        )
+
+    return index.database.read(work).result()
+
+
+def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
+    known = {row[0]: str(row[1]) for row in index.rows("SELECT id, path FROM documents")}
+    return [known[id_] for id_ in scores]
+
+
+def of(found: Retrieved, kind: str) -> Evidence:
+    return next(each for each in found.evidence if each.kind == kind)
+
+
+def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
+    assert asked("a crane", None) == [
+        Line(Subquery("lex", "a crane"), ORIGINAL, True),
+        Line(Subquery("vec", "a crane"), ORIGINAL, True),
+    ]
+    assert [each.query.text for each in asked('deploy "blue green" -docker', None)] == [
+        'deploy "blue green" -docker',
+        "deploy blue green",
+    ]
+
+
+def test_lines_weigh_what_they_are() -> None:
+    lines = subqueries.parse("lex: crane\nvec: who lifts\nhyde: A crane lifts.")
+    assert [(each.weight, each.is_original) for each in asked("", lines)] == [(2.0, True), (2.0, True), (1.4, True)]
+    assert [(each.weight, each.is_original) for each in varied(lines or [])] == [
+        (VARIANT, False),
+        (VARIANT, False),
+        (HYDE, False),
+    ]
+
+
+@pytest.mark.parametrize("query", ["", "?!", '"open', "-only -these"])
+def test_what_is_no_query_is_refused(query: str) -> None:
+    with pytest.raises(QuerySyntaxError):
+        asked(query, None)
+
+
+def test_plain_leaves_a_sentence_alone() -> None:
+    assert plain("  Who said that, and why? ") == "Who said that, and why?"
+    assert plain('"real time" clock') == "real time clock"
+
+
+def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    found = retrieved(cars, "jaguar")
+    words, meanings = of(found, "lexical"), of(found, "vector")
+    assert words.scores.keys() == meanings.scores.keys()
+    assert (words.found, meanings.found) == (10, 100)
+    assert all(path.startswith("ca") for path in paths(cars, words.scores)[:10])
+    assert set(list(words.scores.values())[10:]) == {0.0}
+    assert list(meanings.scores.values()) == sorted(meanings.scores.values(), reverse=True)
+    assert words.peak
+    assert meanings.peak
+    assert found.bm25 == dict(list(words.scores.items())[:10])
+    assert found.similarity == meanings.scores
+    assert found.near.keys() == meanings.scores.keys()
+
+
+def test_what_has_no_vector_is_found_by_words(cars: SmallIndex) -> None:
+    cars.embed(URI, limit=50)
+    found = retrieved(cars, "jaguar")
+    embedded = {
+        row[0]
+        for row in cars.rows(
+            "SELECT d.id FROM documents d JOIN chunks USING (mirror_hash) JOIN content_vectors USING (embed_hash)"
+        )
+    }
+    assert of(found, "vector").scores.keys() == embedded
+    assert len([path for path in paths(cars, of(found, "lexical").scores) if path.startswith("ca")]) == 10
+
+
+def test_without_vectors_there_are_words_alone(cars: SmallIndex) -> None:
+    found = retrieved(cars, "jaguar", vectors=False)
+    assert [each.kind for each in found.evidence] == ["lexical"]
+    assert found.near == {}
+    assert found.similarity == {}
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("jaguar -car", "cat"),
+        ('jaguar "fast car"', "car"),
+        ('jaguar -"big cat"', "car"),
+        ("lex: jaguar\nlex: jaguar -car\nvec: a beast", "cat"),
+        ("lex: jaguar -car\nhyde: The beast sleeps.", "cat"),
+    ],
+)
+def test_what_is_excluded_or_required_binds_every_list(cars: SmallIndex, query: str, kept: str) -> None:
+    cars.embed(URI)
+    variants = [Subquery("lex", "jaguar cat car"), Subquery("vec", "jaguar"), Subquery("hyde", "It is so.")]
+    found = retrieved(cars, query, variants)
+    banned = "car" if kept == "cat" else "cat"
+    for each in found.evidence:
+        there = paths(cars, each.scores)
+        assert not [path for path in there if path.startswith(banned)]
+        assert 0 <= each.found <= len(each.scores)
+        if each.kind == "lexical":
+            assert all(path.startswith(kept) for path in there[: each.found]), "what it found itself comes first"
+    if '"fast car"' in query:
+        assert all(path.startswith("car") for each in found.evidence for path in paths(cars, each.scores))
+
+
+def test_filters_bind_every_list(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    variants = [Subquery("lex", "jaguar car"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
+    found = retrieved(cars, "jaguar", variants, Filters(path_prefix="cat"))
+    assert [each.kind for each in found.evidence] == ["lexical", "lexical", "vector", "vector", "vector"]
+    assert all(path.startswith("cat") for each in found.evidence for path in paths(cars, each.scores))
+    assert all(len(each.scores) == 5 for each in found.evidence)
+
+
+def test_variants_are_short_lists_without_a_peak(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    variants = [Subquery("lex", "nothing"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
+    found = retrieved(cars, "jaguar", variants, depth=7)
+    made_up = [each for each in found.evidence if each.peak is None]
+    assert [(each.kind, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
+    assert all(len(each.scores) == each.found == 7 for each in made_up)
+
+
+def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:
+    found = retrieved(cars, "jaguar", [Subquery("lex", "?!")], vectors=False)
+    assert len(found.evidence) == 1
+    with pytest.raises(QuerySyntaxError):
+        retrieved(cars, "lex: ?!", vectors=False)
