@@ -15,8 +15,9 @@ HELP = """Measure search on test collections in BEIR layout.
 Each DIR holds corpus.jsonl, queries.jsonl and qrels.tsv. It is indexed for the occasion, without the daemon
 and apart from your own index, and every judged query is asked in every mode. Queries without an answer score 0.
 The modes vector and hybrid need a model that `gnoctl models pull embed` has fetched, and time to embed everything.
-A hybrid query takes the time that it needs, so that the figures show what each stage is worth; --budget limits it.
-Beside hybrid, other modes are compared with it query by query, and what is more than chance has a *.
+A hybrid query takes the time that it needs, so that the figures show what each stage is worth, and what a model writes
+for it is written beforehand; with --budget it is as in the daemon. Other modes are compared with hybrid query by
+query; what is more than chance has a *.
 
 Examples:
 

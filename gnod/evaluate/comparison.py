@@ -70,4 +70,8 @@ def _warnings(now: Summary, before: Summary) -> list[str]:
         warnings.append("the collection's files differ from those of the saved run")
     if now.per_query.keys() != before.per_query.keys():
         warnings.append(f"{now.queries:,} queries were asked, {before.queries:,} in the saved run")
+    for what in ("model", "expand", "rerank", "budget_s"):
+        here, there = getattr(now, what), getattr(before, what)
+        if here != there:
+            warnings.append(f"{what} is {here or 'none'}, {there or 'none'} in the saved run")
     return warnings

@@ -23,6 +23,8 @@ _FEW = 0.2
 # What is as near as the last document found, within the error of quantised vectors, is looked at, down to here.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
+# Documents that stand for all when it is asked how far the best stands out.
+_SAMPLE = 4000
 
 Cosines = NDArray[np.float64]
 
@@ -47,6 +49,21 @@ class Top(NamedTuple):
     below: float
 
 
+class Sample(NamedTuple):
+    """The vectors of some documents that stand for all. `ids`: of one document after the other; `starts`: where in
+    them each begins."""
+
+    ids: Ids
+    starts: Ids
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation of the cosines of documents, each by its best vector."""
+
+    mean: float
+    deviation: float
+
+
 class Ranking(Protocol):
     """Vectors in the order of their cosine with a query."""
 
@@ -54,8 +71,8 @@ class Ranking(Protocol):
 
     def among(self, ids: Ids) -> Ranking: ...
 
-    def spread(self) -> tuple[float, float] | None:
-        """Return mean and standard deviation of all cosines; None: not known."""
+    def spread(self, sample: Sample) -> Spread | None:
+        """Return how the cosines of documents lie; None: not known."""
         ...
 
 
@@ -81,9 +98,14 @@ class Scored:
         kept = np.isin(self._ids, ids)
         return Scored(self._connection, self._model_id, self._query, self._ids[kept], self._cosines[kept], self._margin)
 
-    def spread(self) -> tuple[float, float] | None:
-        there = self._cosines[self._cosines > -np.inf]
-        return (float(there.mean()), float(there.std())) if len(there) else None
+    def spread(self, sample: Sample) -> Spread | None:
+        if not len(sample.starts) or not len(self._ids):
+            return None
+        rows = np.searchsorted(self._ids, sample.ids).clip(max=len(self._ids) - 1)
+        cosines = np.where(self._ids[rows] == sample.ids, self._cosines[rows], -np.inf)
+        best = np.maximum.reduceat(cosines, sample.starts)
+        there = best[best > -np.inf]
+        return Spread(float(there.mean()), float(there.std())) if len(there) else None
 
 
 class OnDisk:
@@ -107,7 +129,7 @@ class OnDisk:
     def among(self, ids: Ids) -> Ranking:
         return OnDisk(self._connection, self._uri, self._query, ids.tolist())
 
-    def spread(self) -> tuple[float, float] | None:
+    def spread(self, sample: Sample) -> Spread | None:  # noqa: ARG002
         return None
 
 
@@ -125,6 +147,22 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
     cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
     return Scored(connection, model_id, query, ids, cosines, FLOAT_NOISE)
+
+
+def sample(connection: Connection, model_id: int) -> Sample:
+    """Return some documents, always the same ones and as good as at random: those with the lowest docids, which are
+    hashes."""
+    rows = list(
+        connection.execute(
+            "SELECT d.id, v.id FROM (SELECT id, mirror_hash FROM documents WHERE active ORDER BY docid LIMIT ?) d"
+            " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+            " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? ORDER BY d.id",
+            (_SAMPLE, model_id),
+        )
+    )
+    owners = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    ids = np.fromiter((row[1] for row in rows), np.int64, len(rows))
+    return Sample(ids, np.unique(owners, return_index=True)[1])
 
 
 def documents(
@@ -166,7 +204,7 @@ def _search(
     found: dict[int, Near] = {}
     seen: set[int] = set()
     passing = 0
-    depth = max(_MIN_DEPTH, _DEEPER * limit)
+    depth = max(_MIN_DEPTH, limit + limit // 2)
     while True:
         top = ranking.top(depth)
         similarities = dict(zip(top.ids.tolist(), ((1 + top.cosines) / 2).clip(0, 1).tolist(), strict=True))

@@ -26,14 +26,19 @@ _RRF_BONUS = (0.05, 0.02, 0.02)
 
 class Evidence(NamedTuple):
     """What one retriever says: `scores` of documents, larger is better, best first. The first `found` of them are what
-    it found itself; the others it was asked about. `peak`: how many standard deviations its best document stands above
-    all documents; None: not known, as of a list that has no part in that."""
+    it found itself; the others it was asked about. `peak`: how far its best document stands out from all (see `peak`);
+    None: not known, as of a list that has no part in that."""
 
     kind: Kind
     weight: float
     scores: Mapping[int, float]
     found: int
     peak: float | None = None
+
+
+def peak(best: float, mean: float, deviation: float) -> float:
+    """Return how far the best value stands out from all, in standard deviations."""
+    return max(0.0, (best - mean) / deviation) if deviation > 0 else 0.0
 
 
 class Fused(NamedTuple):

@@ -58,7 +58,8 @@ class Tools(NamedTuple):
 
 class Wishes(NamedTuple):
     """`candidates`: how many documents the reranker looks at. `budget_s` bounds the stages that need a model. `floor`:
-    what has the query's own words keeps a score under the reranker."""
+    what has the query's own words keeps a score under the reranker. `skip_strong`: no other wordings where the best
+    document by keyword stands out."""
 
     limit: int = 10
     min_score: float = 0.0
@@ -66,6 +67,7 @@ class Wishes(NamedTuple):
     expand: bool = True
     rerank: bool = True
     floor: bool = True
+    skip_strong: bool = True
     method: Method = "convex"
     budget_s: float = BUDGET_S
 
@@ -181,7 +183,7 @@ class _Search:
             raise Skipped("the query says itself what to search")
         if isinstance(self._tools.expander, str):
             raise Skipped(self._tools.expander)
-        if any(_is_strong(said) for _, said in words):
+        if self._wishes.skip_strong and any(_is_strong(said) for _, said in words):
             raise Skipped("skipped_strong: the best document by keyword stands out")
         reranks = self._wishes.rerank and not isinstance(self._tools.reranker, str)
         limit_s = min(EXPANSION_LIMIT_S, self._budget.left_s() - _RERANK_SHARE * self._budget.limit_s * reranks)

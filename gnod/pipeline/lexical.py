@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline import expression, query_language
+from gnod.pipeline import expression, fusion, query_language
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.passages import Spelling
 from gnod.store import documents, fulltext
@@ -60,8 +60,8 @@ def search(
 
 
 class LexicalSurvey(NamedTuple):
-    """`scores` by document, best first. `beyond`: what a document that is not in them may score at most. `peak`: how
-    many standard deviations the best stands above all documents of the index."""
+    """`scores` by document, best first. `beyond`: what a document that is not in them is taken to score. `peak`: how
+    far the best stands out from all documents of the index (gnod.pipeline.fusion.peak)."""
 
     scores: dict[int, float]
     beyond: float
@@ -82,9 +82,11 @@ def survey(connection: Connection, query: str, filters: Filters, *, depth: int) 
         required=wanted.required_phrases(),
         excluded=wanted.excluded_phrases(),
     )
-    ranked = _with_bonus(connection, found.matches, wanted)
-    scores = {each.document_id: each.score for each in ranked}
-    beyond = found.matches[-1].score if len(found.matches) == depth else 0.0
+    every_word = wanted.every_word()
+    whole = fulltext.matching(connection, every_word) if every_word else set()
+    raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
+    scores = dict(sorted(raised, key=lambda pair: -pair[1]))  # stable: ties stay in docid order
+    beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     return LexicalSurvey(scores, beyond, _peak(found, max(scores.values(), default=0.0)), wanted, analyzers)
 
 
@@ -98,13 +100,19 @@ def allowed(connection: Connection, wanted: Expression, document_ids: Collection
     return kept
 
 
+def _mean_of_the_rest(found: fulltext.Survey) -> float:
+    """Return the mean score of the documents that are not returned, those without a match among them."""
+    rest = found.total - sum(score for _, score in found.matches)
+    return min(max(rest, 0.0) / max(found.documents - len(found.matches), 1), found.matches[-1][1])
+
+
 def _peak(found: fulltext.Survey, best: float) -> float:
     """Roots, because the scores of a few words are far from spread evenly: their best is always far away."""
     if not found.documents:
         return 0.0
     mean = found.total_of_roots / found.documents
-    deviation = sqrt(max(found.total / found.documents - mean * mean, 0.0))
-    return (sqrt(best) - mean) / deviation if deviation > 0 else 0.0
+    variance = max(found.total / found.documents - mean * mean, 0.0)
+    return fusion.peak(sqrt(best), mean, sqrt(variance))
 
 
 def normalised(ranked: list[Ranked]) -> list[Ranked]:

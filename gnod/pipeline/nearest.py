@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnod.pipeline import candidates
-from gnod.pipeline.candidates import Near, Ranking
+from gnod.pipeline import candidates, fusion
+from gnod.pipeline.candidates import Near, Ranking, Sample
 from gnod.pipeline.matrix import Floats, Matrix
 from gnod.store import knn, vector_rows
 from gnod.store.database import Connection
@@ -44,7 +44,7 @@ class _Ranked(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """`peak`: how many standard deviations the best stands above all vectors of the model; None: not known."""
+    """`peak`: how far the best stands out from all documents (gnod.pipeline.fusion.peak); None: not known."""
 
     near: list[Near]
     peak: float | None
@@ -61,6 +61,8 @@ class Nearest:
         self._exact_bytes = exact_bytes
         self._limit_bytes = limit_bytes
         self._resident: dict[int, _Resident] = {}
+        # By model, each with the last change of vectors that it knows of.
+        self._samples: dict[int, tuple[int, Sample]] = {}
         self._lock = threading.Lock()
 
     def search(
@@ -95,7 +97,7 @@ class Nearest:
         others = set(also) - {near.document_id for near in best}
         if others:
             best += candidates.these(connection, ranking.ranking, ranking.model_id, filters, others)
-        return Surveyed(best, _peak(ranking.ranking, best))
+        return Surveyed(best, self._peak(connection, ranking, best))
 
     def load(self, connection: Connection, uri: str) -> None:
         """Bring the vectors of a model into memory, or into step, so that no search has to wait for it."""
@@ -106,6 +108,19 @@ class Nearest:
 
     def memory_bytes(self) -> int:
         return sum(resident.matrix.memory_bytes for resident in list(self._resident.values()))
+
+    def _peak(self, connection: Connection, ranked: _Ranked, near: list[Near]) -> float | None:
+        seq = vector_rows.last_change(connection)
+        with self._lock:
+            known = self._samples.get(ranked.model_id)
+        if known is None or known[0] != seq:
+            known = (seq, candidates.sample(connection, ranked.model_id))
+            with self._lock:
+                self._samples[ranked.model_id] = known
+        spread = ranked.ranking.spread(known[1])
+        if spread is None or not near:
+            return None
+        return fusion.peak(2 * near[0].similarity - 1, spread.mean, spread.deviation)
 
     def _ranking(self, connection: Connection, uri: str, query: Floats) -> _Ranked | None:
         model = vector_rows.model(connection, uri)
@@ -177,10 +192,3 @@ class Nearest:
             known = {model.id for model in vector_rows.models(connection)}
             for model_id in self._resident.keys() - known:
                 del self._resident[model_id]
-
-
-def _peak(ranking: Ranking, near: list[Near]) -> float | None:
-    spread = ranking.spread()
-    if spread is None or not near or not spread[1]:
-        return None
-    return (2 * near[0].similarity - 1 - spread[0]) / spread[1]

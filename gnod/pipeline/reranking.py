@@ -58,6 +58,7 @@ class Pace:
     def plan(self, documents: int, query: str, window_characters: int, limit_s: float) -> Plan | None:
         """Return what can be read in the time: shorter passages first, then fewer documents. None: not enough to be
         worth it."""
+        enough = min(documents, _MIN_DOCUMENTS)
         frame = len(query) + _FRAME_CHARACTERS
         readable = self.characters_per_s * limit_s * _PLANNED
         room = window_characters - len(query)
@@ -65,7 +66,7 @@ class Pace:
         if characters < _MIN_CHARACTERS:
             characters = min(room, _MIN_CHARACTERS)
             documents = min(documents, int(readable / (characters + frame)))
-        return Plan(documents, characters) if documents >= _MIN_DOCUMENTS and characters > 0 else None
+        return Plan(documents, characters) if documents >= enough and characters > 0 else None
 
 
 class Candidate(NamedTuple):

@@ -22,9 +22,9 @@ from gnod.store.database import Connection
 from gnod.store.filters import Filters
 
 # What the convex combination is made over; the original's lists also tell of each other's documents.
-MIN_DEPTH = 100
-# Past this, a document's keyword score is taken for that of the last.
-_LEXICAL_DEPTH = 1000
+POOL = 100
+# Past this, a document's keyword score is taken for the mean of all that are past this.
+_LEXICAL_DEPTH = 2000
 
 Matrix = NDArray[np.float32]
 
@@ -108,7 +108,7 @@ def retrieve(
 ) -> Retrieved:
     """Return the evidence of all lines. `words`: each `lex` line with what `survey_words` said; `meanings`: the others,
     in the order of the rows of `vectors`; None: no vectors are searched. `depth`: of the lists of variants."""
-    pool = max(MIN_DEPTH, 2 * depth)
+    pool = max(POOL, depth)
     first = {id_ for line, said in words if line.is_original for id_ in list(said.scores)[:pool]}
     near: dict[int, Ranked] = {}
     surveys = []

@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
 
 
 class VectorSurvey(NamedTuple):
-    """`peak`: how many standard deviations the best document stands above all vectors; None: not known."""
+    """`peak`: how far the best document stands out (gnod.pipeline.fusion.peak); None: not known."""
 
     ranked: list[Ranked]
     peak: float | None

@@ -27,6 +27,8 @@ _NEGLIGIBLE = 0.15
 # Beside a search by meaning, which has the title in every piece: docs/adr/0014-fusion.md has the figures.
 FUSED_WEIGHTS = (1.5, 2.0, 1.0)
 _FUSED_NEGLIGIBLE = 0.05
+# Documents that are looked at for the sake of common words: about 20 ms.
+_WALK = 20_000
 
 
 def _score(weights: Sequence[float]) -> str:
@@ -58,10 +60,10 @@ class Match(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The best documents, and how the scores lie over the whole index, where a document without a match has 0:
-    `documents` in it, the sum of all scores, and that of their square roots."""
+    """The best documents with their scores, and how the scores lie over the whole index, where a document without a
+    match has 0: `documents` in it, the sum of all scores, and that of their square roots."""
 
-    matches: list[Match]
+    matches: list[tuple[int, float]]
     documents: int
     total: float
     total_of_roots: float
@@ -82,7 +84,7 @@ def search(
     the full-text table once, and the filters look at what was found: a `rowid IN (SELECT …)` inside a MATCH query
     would make SQLite start FTS5 anew for every row.
     """
-    scored = _scored(connection, terms, _NEGLIGIBLE)
+    scored = _scored(connection, terms)
     if not scored:
         return []
     where, bound = _conditions(filters, required, excluded)
@@ -115,22 +117,19 @@ def survey(
     """Do what `search` does for a ranking that is fused with another: hardly any word is too common to count, and the
     distribution of the scores is returned too."""
     documents = _documents(connection)
-    scored = _scored(connection, terms, _FUSED_NEGLIGIBLE)
+    scored = _scored(connection, terms, thorough=True)
     if not scored:
         return Survey([], documents, 0.0, 0.0)
     where, bound = _conditions(filters, required, excluded)
-    rows = list(
-        connection.execute(
-            f"{_hits(_FUSED_SCORE, len(scored))},"
-            " sums AS MATERIALIZED (SELECT total(score) AS a, total(sqrt(max(score, 0))) AS b FROM hits)"
-            " SELECT hits.id, hits.score, sums.a, sums.b FROM sums CROSS JOIN hits"
-            f" CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
-            " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
-            (*_bound(scored), *bound, depth),
-        )
+    rows = connection.execute(
+        f"{_hits(_FUSED_SCORE, len(scored))}"
+        " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL SELECT * FROM"
+        f" (SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
+        " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?)",
+        (*_bound(scored), *bound, depth),
     )
-    total, roots = rows[0][2:] if rows else (0.0, 0.0)
-    return Survey([Match(id_, score) for id_, score, _, _ in rows], documents, total, roots)
+    total, roots = next(rows)
+    return Survey(list(rows), documents, total, roots)
 
 
 def _hits(score: str, phrases: int) -> str:
@@ -177,22 +176,23 @@ def quote(phrase: str) -> str:
     return '"' + phrase.replace('"', '""') + '"'
 
 
-def _scored(connection: Connection, terms: Sequence[Term], negligible: float) -> list[_Scored]:
-    """Return the phrases that occur, each with what FTS5's score of it must be multiplied by."""
+def _scored(connection: Connection, terms: Sequence[Term], *, thorough: bool = False) -> list[_Scored]:
+    """Return the phrases that occur and count, each with what FTS5's score of it must be multiplied by. `thorough`:
+    common words count as long as they do not cost much."""
     total = _documents(connection)
     weighed = []
     for term in terms:
         frequencies = [(phrase, _document_frequency(connection, phrase)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
         weighed.append((term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
-    floor = negligible * max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
-    return [
-        _Scored(phrase, weight / _fts5_idf(total, n))
-        for weight, frequencies in weighed
-        if weight >= floor
-        for phrase, n in frequencies
-        if n
-    ]
+    best = max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
+    scored: list[_Scored] = []
+    walked = 0
+    for weight, frequencies in sorted(weighed, key=lambda pair: -pair[0]):
+        walked += sum(n for _, n in frequencies)
+        if weight >= _NEGLIGIBLE * best or (thorough and weight >= _FUSED_NEGLIGIBLE * best and walked <= _WALK):
+            scored += [_Scored(phrase, weight / _fts5_idf(total, n)) for phrase, n in frequencies if n]
+    return scored
 
 
 def _documents(connection: Connection) -> int:

@@ -85,7 +85,7 @@ def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gno
 
 
 @pytest.mark.parametrize(
-    "words", [("--candidates", "many"), ("--budget", "soon"), ("-n", "0"), ("--min-score", "2"), ("--candidates",)]
+    "words", [("--candidates", "many"), ("--budget", "soon"), ("--limit", "0"), ("--min-score", "2"), ("--candidates",)]
 )
 def test_a_value_that_cannot_be_is_refused_here(words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     outcome = gnoctl("query", "x", *words)

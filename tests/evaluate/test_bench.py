@@ -59,7 +59,7 @@ def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
 
 def test_save_compare_and_run(tmp_path: Path) -> None:
     folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
-    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", program="gnoctl")
+    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", "-q", program="gnoctl")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.splitlines()[0].split()[:6] == ["collection", "mode", "nDCG@10", "RR@10", "R@100", "MAP"]
     assert first.stdout.splitlines()[1].split()[:6] == ["tiny", "lexical", "0.7364", "1.0000", "0.7500", "0.7500"]

@@ -99,8 +99,29 @@ def test_compare_warns_when_it_is_not_the_same_test() -> None:
     ]
 
 
+def test_compare_says_which_models_are_others() -> None:
+    before = _changed(model="file:/a", rerank="file:/r")
+    [compared] = compare([_changed(model="file:/b", budget_s=2.0)], [before])
+    assert compared.warnings == [
+        "model is file:/b, file:/a in the saved run",
+        "rerank is none, file:/r in the saved run",
+        "budget_s is 2.0, none in the saved run",
+    ]
+
+
 def test_only_runs_of_the_same_collection_and_mode_are_compared() -> None:
     assert compare([_changed(mode="vector"), _changed(collection="other")], [SUMMARY]) == []
+
+
+def test_stages_that_were_cut_are_said() -> None:
+    reasons = {"no time left": 1200, "odd": 3, "odder": 2, "oddest": 1}
+    lines = list(report.table(runs.summarise([_changed(mode="hybrid", cut={"expand": reasons})])))
+    assert lines[-4:] == [
+        "tiny, hybrid: expand was skipped or cut short in 1,206 queries",
+        "  1,200: no time left",
+        "  3: odd",
+        "  2: odder",
+    ]
 
 
 def test_what_could_not_be_indexed_is_said() -> None:

@@ -75,7 +75,7 @@ class TestPace:
         pace = Pace()
         plan = pace.plan(documents, "q" * query, window, limit_s)
         if plan:
-            assert 3 <= plan.documents <= documents
+            assert min(3, documents) <= plan.documents <= documents
             assert plan.characters + query <= window
             assert plan.documents * (plan.characters + query) <= pace.characters_per_s * limit_s
 
@@ -83,8 +83,11 @@ class TestPace:
     def test_too_little_time(self, limit_s: float) -> None:
         assert Pace().plan(20, "query", 5400, limit_s) is None
 
-    def test_no_order_of_two_is_worth_it_and_no_query_as_long_as_the_window(self) -> None:
-        assert Pace().plan(2, "query", 5400, 100.0) is None
+    def test_two_documents_have_an_order_too(self) -> None:
+        assert Pace().plan(2, "query", 5400, 100.0) == Plan(2, 5395)
+        assert Pace().plan(2, "query", 5400, 0.1) is None
+
+    def test_a_query_as_long_as_the_window_leaves_no_room(self) -> None:
         assert Pace().plan(20, "q" * 5400, 5400, 100.0) is None
 
     def test_it_learns(self) -> None:

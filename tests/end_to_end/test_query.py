@@ -1,0 +1,287 @@
+"""`gnoctl query` with real processes: words, meaning and both; what is missing; and what goes wrong meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, wait_until
+from tests.models.tiny_ranker import CrossEncoder
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+# Whose model happens to pass the self-test.
+SEED = 6
+NOTES = {
+    "cat_md": "---\ntags: [animals, indoors]\ndate: 2026-03-01\n---\n# Cats\n\n"
+    "The kitten sleeps on the sofa all day.\n",
+    "tiger_md": "---\ntags: [animals]\ndate: 2020-03-01\n---\n# Tigers\n\nThe big cat rests in the shade of a tree.\n",
+    "deploy_md": "# Deployment\n\nPush the release to production with a blue-green rollout.\n",
+    "ops__valve_md": "# Boiler\n\nThe safety valve opens at 12 bar; its number is E4711.\n",
+    "bread_md": "# Bread\n\nKnead flour, water and yeast; bake the loaf for an hour.\n",
+    "boat_md": "# Boats\n\nThe sailing yacht leaves the marina at dawn.\n",
+}
+HIT_FIELDS = {"rank", "score", "docid", "uri", "collection", "path", "title", "line", "end_line", "snippet", "explain"}
+
+
+def use(machine: Machine, **roles: Path | str) -> None:
+    """Write a config with these models and two collections, `notes` and `german`; what is not named is none."""
+    written = {role: roles.get(role, "none") for role in ("embed", "rerank", "expand", "answer")}
+    models = ", ".join(f'{role}: "file:{m}"' if isinstance(m, Path) else f"{role}: {m}" for role, m in written.items())
+    german = machine.folder / "german"
+    german.mkdir(exist_ok=True)
+    machine.config.parent.mkdir(exist_ok=True)
+    machine.config.write_text(
+        f"models: {{{models}}}\ncollections:\n"
+        f"  - {{name: notes, path: {machine.notes}}}\n  - {{name: german, path: {german}}}\n"
+    )
+
+
+@pytest.fixture
+def ranker(short_tmp: Path) -> Path:
+    return CrossEncoder(SEED).write(short_tmp / "tiny.gguf")
+
+
+@pytest.fixture
+def mini(machine: Machine, minilm_gguf: Path) -> Machine:
+    use(machine, embed=minilm_gguf)
+    machine.write(**NOTES)
+    (machine.folder / "german" / "kran.md").write_text(
+        "# Turmdrehkran\n\nDer Turmdrehkran muss bei starkem Wind stillgelegt werden, sonst kippt er um.\n"
+    )
+    (machine.folder / "german" / "brot.md").write_text("# Brot\n\nMehl und Wasser kneten und eine Stunde backen.\n")
+    machine.ok("index")
+    machine.ok("embed")
+    return machine
+
+
+def found(machine: Machine, *arguments: str) -> list[str]:
+    return [hit["path"] for hit in machine.json("query", *arguments)["hits"]]
+
+
+def stages(machine: Machine, *arguments: str) -> dict[str, dict[str, Any]]:
+    answer = machine.json("query", *arguments, "--explain")
+    return {stage["stage"]: stage for stage in answer["explain"]["stages"]}
+
+
+def add(machine: Machine, stage: str, **roles: Path) -> None:
+    """Give a running daemon these models, and wait until it has seen that."""
+    use(machine, **roles)
+    wait_until(lambda: "index.yml" not in stages(machine, "kitten", "--budget", "0")[stage]["why"])
+
+
+def test_by_word_and_by_meaning(mini: Machine) -> None:
+    assert found(mini, "E4711")[0] == "ops/valve.md"
+    assert set(found(mini, "pets that rest")[:2]) == {"cat.md", "tiger.md"}
+    assert found(mini, "how do I ship a new version")[0] == "deploy.md"
+    assert found(mini, "making a loaf of sourdough", "--no-expand", "--no-rerank")[0] == "bread.md"
+    shown = mini.ok("query", "pets", "that", "rest", "-n", "2")
+    assert "notes/cat.md:" in shown
+    assert "2 documents" in shown or "of" in shown
+
+
+def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
+    query = "pets that rest"
+    assert sorted(found(mini, query, "-c", "german")) == ["brot.md", "kran.md"]
+    assert sorted(found(mini, query, "--tag", "animals")) == ["cat.md", "tiger.md"]
+    assert found(mini, query, "--tag", "animals,indoors") == ["cat.md"]
+    assert found(mini, query, "--path", "ops/") == ["ops/valve.md"]
+    assert "tiger.md" not in found(mini, query, "--since", "2021-01-01")
+    assert found(mini, query, "--until", "2021-01-01") == ["tiger.md"]
+    assert "cat.md" not in found(mini, query, "--", "-kitten")
+    assert found(mini, '"big cat" pets') == ["tiger.md"]
+    assert mini.run("query", query, "-c", "nowhere").returncode == 1
+
+
+def test_how_many_and_how_good(mini: Machine) -> None:
+    assert len(found(mini, "pets that rest")) == 8
+    assert len(found(mini, "pets that rest", "-n", "3")) == 3
+    answer = mini.json("query", "pets that rest", "--min-score", "0.5")
+    assert 0 < len(answer["hits"]) < 8
+    assert all(hit["score"] >= 0.5 for hit in answer["hits"])
+
+
+def test_what_programs_get(mini: Machine) -> None:
+    answer = mini.json("query", "pets that rest", "--explain")
+    assert (answer["mode"], answer["query"], answer["total"]) == ("query", "pets that rest", 8)
+    assert answer["freshness"]["current"]
+    assert [hit["rank"] for hit in answer["hits"]] == list(range(1, 9))
+    scores = [hit["score"] for hit in answer["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+    for hit in answer["hits"]:
+        assert hit.keys() >= HIT_FIELDS
+        assert hit["explain"].keys() >= {"fused", "fused_rank", "similarity", "vector"}
+    assert {"sofa", "shade"} & set(answer["hits"][0]["snippet"].replace(".", "").split())
+    names = [stage["stage"] for stage in answer["explain"]["stages"]]
+    assert names[-1] == "passages"
+    assert set(names) == {"bm25", "expand", "embed", "knn", "fuse", "rerank", "passages"}
+    assert all({"stage", "ran", "ms"} <= stage.keys() for stage in answer["explain"]["stages"])
+    assert mini.json("query", "pets that rest")["explain"] is None
+
+
+def test_ranks_instead_of_scores(mini: Machine) -> None:
+    assert stages(mini, "pets that rest", "--rrf")["fuse"]["method"] == "rrf"
+    assert stages(mini, "pets that rest")["fuse"]["method"] == "convex"
+    assert set(found(mini, "pets that rest", "--rrf")[:2]) == {"cat.md", "tiger.md"}
+
+
+def test_what_people_are_told_about_the_steps(mini: Machine) -> None:
+    shown = mini.ok("query", "pets that rest", "--explain").splitlines()
+    for name in ("bm25", "embed", "knn", "fuse", "passages"):
+        (line,) = (line for line in shown if line.startswith(f"{name} "))
+        assert " ms" in line
+    for name in ("expand", "rerank"):
+        (line,) = (line for line in shown if line.startswith(f"{name} "))
+        assert "–" in line
+        assert f"models.{name}" in line
+
+
+def test_lines_for_control(mini: Machine) -> None:
+    assert found(mini, "lex: E4711") == ["ops/valve.md"]
+    assert found(mini, "vec: pets that rest", "-n", "2") != []
+    assert found(mini, "lex: yacht\nhyde: Mix the dough and put it into the oven.", "-n", "2") != []
+    refused = mini.run("query", "lex: yacht\nwhere: harbour")
+    assert refused.returncode == 1
+    assert "'where:'" in refused.stderr
+    assert "lex:" in refused.stderr
+    error = json.loads(mini.run("query", "lex: yacht\nvect: harbour", "--json").stdout)["error"]
+    assert "did you mean 'vec:'" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--candidates", "1"), ("--candidates", "1000"), ("--budget", "-1"), ("--budget", "1e9"), ("--min-score", "7")],
+)
+def test_a_value_out_of_range_is_told(words: tuple[str, str], mini: Machine) -> None:
+    refused = mini.run("query", "pets", *words)
+    assert refused.returncode == 1
+    assert words[0].strip("-").split("-")[0] in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
+    assert found(mini, "kitten", "--budget", "0") == ["cat.md"]
+    said = stages(mini, "kitten", "--budget", "0")
+    assert not said["embed"]["ran"]
+    assert "time" in said["embed"]["why"]
+
+
+def test_reading_again(mini: Machine, minilm_gguf: Path, ranker: Path) -> None:
+    add(mini, "rerank", embed=minilm_gguf, rerank=ranker)
+    plain = mini.json("query", "number E4711", "--no-rerank")["hits"]
+    assert plain[0]["path"] == "ops/valve.md"
+    said = stages(mini, "number E4711", "--budget", "60")
+    assert said["rerank"]["ran"]
+    assert said["rerank"]["documents"] == 8
+    assert said["rerank"]["floor"]
+    hits = mini.json("query", "number E4711", "--budget", "60", "--explain")["hits"]
+    (valve,) = (hit for hit in hits if hit["path"] == "ops/valve.md")
+    assert valve["explain"]["floor"] == pytest.approx(0.30)
+    hits = mini.json("query", "number E4711", "--budget", "60", "--explain", "--no-floor")["hits"]
+    assert {hit["explain"]["floor"] for hit in hits} == {0.0}
+    assert stages(mini, "number E4711", "--budget", "60", "--candidates", "4")["rerank"]["documents"] == 4
+    assert stages(mini, "number E4711", "--no-rerank")["rerank"]["why"] == "not wanted"
+
+
+def test_other_words(mini: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
+    add(mini, "expand", embed=minilm_gguf, expand=smollm_gguf)
+    first = stages(mini, "pets that rest", "--budget", "60")["expand"]
+    if "why" in first:
+        assert "time" in first["why"], "a busy machine may be too slow for it"
+    else:
+        assert first["ran"]
+        assert stages(mini, "pets that rest", "--budget", "60")["expand"]["cached"]
+    assert set(found(mini, "pets that rest", "--budget", "60")) >= {"cat.md", "tiger.md"}
+    assert stages(mini, "pets that rest", "--no-expand")["expand"]["why"] == "not wanted"
+
+
+def test_without_any_model(machine: Machine) -> None:
+    use(machine)
+    machine.write(**NOTES)
+    machine.ok("index")
+    assert found(machine, "kitten") == ["cat.md"]
+    said = stages(machine, "kitten")
+    assert not any(said[name]["ran"] for name in ("embed", "expand", "knn", "rerank"))
+    assert all(said[name]["why"] for name in ("embed", "expand", "knn", "rerank"))
+    assert "models.rerank" in said["rerank"]["why"]
+    assert "kitten" in machine.ok("query", "kitten", "--explain")
+    assert machine.run("query", "xqzzy").stderr.startswith("No results for xqzzy")
+
+
+def test_models_that_are_not_pulled(machine: Machine) -> None:
+    gone = machine.folder / "gone.gguf"
+    use(machine, embed=gone, rerank=gone, expand=gone)
+    machine.write(**NOTES)
+    machine.ok("index")
+    said = stages(machine, "kitten")
+    assert all("gnoctl models pull" in said[name]["why"] for name in ("embed", "expand", "rerank"))
+    assert found(machine, "kitten") == ["cat.md"]
+
+
+def test_german_words_and_an_english_model(mini: Machine) -> None:
+    for query in ("Turmdrehkran", "Wann wird der Turmdrehkran stillgelegt?", "kippt der Kran bei Wind um"):
+        assert found(mini, query)[0] == "kran.md", query
+    assert found(mini, "Mehl kneten")[0] == "brot.md"
+
+
+def test_what_is_not_embedded_yet_is_found_by_its_words(mini: Machine) -> None:
+    mini.ok("pause")
+    mini.write(lemon_md="# Lemons\n\nSquash the lemon with a fork.\n")
+    mini.ok("index")
+    answer = mini.json("query", "squash a lemon")
+    assert answer["hits"][0]["path"] == "lemon.md"
+    assert answer["freshness"]["unembedded"] == 1
+    assert "1 chunk is not embedded yet" in mini.ok("query", "squash a lemon")
+    assert set(found(mini, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "and the others as before"
+
+
+def test_every_query_answers_while_the_worker_is_killed(mini: Machine, minilm_gguf: Path, ranker: Path) -> None:
+    add(mini, "rerank", embed=minilm_gguf, rerank=ranker)
+    found(mini, "pets that rest", "--budget", "60")
+    command = [sys.executable, "-m", "gnoctl", "query", "kitten that rests", "--json", "--explain", "--budget", "5"]
+    over = threading.Event()
+    killed: set[int] = set()
+
+    def kill() -> None:
+        while not over.wait(0.5):
+            pid = mini.json("status")["inference"]["pid"]
+            if pid:
+                killed.add(pid)
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        deadline = time.monotonic() + 60
+        answered = 0
+        while (answered < 12 or len(killed) < 3) and time.monotonic() < deadline:
+            several = [
+                subprocess.Popen(
+                    command, env=mini.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                )
+                for _ in range(3)
+            ]
+            for each in several:
+                out, err = each.communicate(timeout=60)
+                assert each.returncode == 0, err
+                assert "cat.md" in [hit["path"] for hit in json.loads(out)["hits"]]
+                answered += 1
+    finally:
+        over.set()
+        killer.join()
+    assert len(killed) >= 3
+    assert answered >= 12
+    assert mini.json("status")["inference"]["crashes"] >= 3

@@ -1,0 +1,146 @@
+"""A hybrid query with the models that a test gives, on an index of a few notes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gnod.models.embedder import Embedder
+from gnod.models.files import ModelFiles
+from gnod.models.generator import Generator
+from gnod.models.inference import Inference
+from gnod.models.profiles import EmbeddingText
+from gnod.models.reranker import Reranker
+from gnod.pipeline import hybrid
+from gnod.pipeline.budget import Stage
+from gnod.pipeline.expansion import Expander
+from gnod.pipeline.hybrid import Found, Tools, Wishes
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.reranking import Pace
+from gnod.pipeline.retrieval import Vectors
+from gnod.store import documents, vectors
+from gnod.store.database import Connection
+from gnod.store.filters import Filters
+from gnod.store.vectors import Piece
+from tests.small_index import SmallIndex
+
+T = TypeVar("T")
+
+# Whose model happens to pass the self-test.
+SEED = 6
+NOTES = {
+    "cat.md": "# Cats\n\nThe kitten sleeps on the sofa all day.\n",
+    "tiger.md": "# Tigers\n\nThe big cat rests in the shade of a tree.\n",
+    "deploy.md": "# Deployment\n\nPush the release to production with a blue-green rollout.\n",
+    "bread.md": "# Bread\n\nKnead flour, water and yeast; bake the loaf for an hour.\n",
+    "valve.md": "# Boiler\n\nThe zirconium flange of the torque valve is E4711.\n",
+    "printer.md": "# Printer\n\nCode E4712 means that there is no paper.\n",
+    **{f"boat{n}.md": f"# Boat {n}\n\nBoat number {n} leaves the harbour before the tide.\n" for n in range(25)},
+}
+ENOUGH_S = 90.0
+
+
+async def embed_all(index: SmallIndex, model: Path) -> None:
+    inference = Inference(idle_unload_s=60)
+    try:
+        embedder = made(Embedder, model, inference)
+        pending = index.database.read(lambda c: vectors.pending(c, embedder.uri, ["notes"], 1000)).result()
+        found = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in pending])
+        rows = {c.embed_hash: [Piece(*p) for p in pieces] for c, pieces in zip(pending, found.pieces, strict=True)}
+        index.database.write(lambda c: vectors.put(c, embedder.uri, rows)).result()
+    finally:
+        await inference.close()
+
+
+def made(kind: Callable[..., T], model: Path, inference: Inference) -> T:
+    return kind(f"file:{model}", files=ModelFiles(model.parent), inference=inference, gpu=False, threads=2)
+
+
+class Bench:
+    """A hybrid query with the models that a test gives."""
+
+    def __init__(self, index: SmallIndex, inference: Inference, models: dict[str, Path | str]) -> None:
+        self.index = index
+        self.inference = inference
+        self.tools = Tools(
+            read=self._read,
+            nearest=Nearest(),
+            embed=self._embed_with(models.get("embed", "no embedding model")),
+            expander=self._expander(models.get("expand", "no model that expands")),
+            reranker=_or_why(Reranker, models.get("rerank", "no reranker"), inference),
+            pace=Pace(),
+        )
+
+    async def search(self, query: str, filters: Filters | None = None, **wishes: Any) -> Found:
+        wanted = Wishes(**{"budget_s": ENOUGH_S, "limit": 40, **wishes})
+        return await hybrid.search(self.tools, query, filters or Filters(), wanted)
+
+    async def load(self, query: str = "boat") -> None:
+        """Ask all models once, so that no test measures how they are loaded."""
+        await self.search(query)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let the worker hang."""
+        pid = self.inference.status().pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def _embed_with(self, model: Path | str) -> hybrid.Embed | str:
+        if isinstance(model, str):
+            return model
+        embedder = made(Embedder, model, self.inference)
+
+        async def embed(queries: Sequence[str], passages: Sequence[str]) -> Vectors:
+            return Vectors({embedder.uri: await embedder.texts(queries, passages)}, {"notes": embedder.uri})
+
+        return embed
+
+    def _expander(self, model: Path | str) -> Expander | str:
+        generator = _or_why(Generator, model, self.inference)
+        return generator if isinstance(generator, str) else Expander(generator, self._read, self._write)
+
+    def _read(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
+        return asyncio.wrap_future(self.index.database.read(work))
+
+    def _write(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
+        return asyncio.wrap_future(self.index.database.write(work))
+
+
+def _or_why(kind: Callable[..., T], model: Path | str, inference: Inference) -> T | str:
+    return model if isinstance(model, str) else made(kind, model, inference)
+
+
+@asynccontextmanager
+async def bench(index: SmallIndex, **models: Path | str) -> AsyncIterator[Bench]:
+    inference = Inference(idle_unload_s=60)
+    try:
+        yield Bench(index, inference, models)
+    finally:
+        await inference.close()
+
+
+def paths(index: SmallIndex, found: Found) -> list[str]:
+    ids = [each.document_id for each in found.ranked]
+    by_id = index.database.read(lambda c: documents.by_ids(c, ids)).result()
+    return [by_id[id_].path for id_ in ids]
+
+
+def stages(found: Found) -> dict[str, Stage]:
+    assert len({each.name for each in found.stages}) == len(found.stages)
+    return {each.name: each for each in found.stages}
+
+
+def fused_order(found: Found) -> bool:
+    """Tell whether the documents lie as they were fused."""
+    ranks = [each.components["fused_rank"] for each in found.ranked]
+    return ranks == sorted(ranks)
