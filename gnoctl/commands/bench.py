@@ -43,6 +43,7 @@ MODES = "|".join(
         "hybrid-no-lex",
         "hybrid-no-vec",
         "hybrid-no-hyde",
+        "hybrid-no-strong",
         "hybrid-no-rerank",
         "hybrid-no-floor",
     ]

@@ -15,7 +15,7 @@ from gnod.pipeline.budget import Stage
 from gnod.pipeline.expansion import LIMIT_S, Expander, Expansion
 from gnod.pipeline.hybrid import Tools, Wishes
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.reranking import Pace
+from gnod.pipeline.pace import Pace, Patience
 from gnod.pipeline.retrieval import Vectors
 from gnod.pipeline.subqueries import Kind
 from gnod.store.database import Connection, Database
@@ -46,6 +46,7 @@ VARIANTS: Mapping[str, Variant] = {
     "hybrid-no-lex": Variant(needs="expand", without="lex"),
     "hybrid-no-vec": Variant(needs="expand", without="vec"),
     "hybrid-no-hyde": Variant(needs="expand", without="hyde"),
+    "hybrid-no-strong": Variant(Wishes(skip_strong=False), needs="expand"),
     "hybrid-no-rerank": Variant(Wishes(rerank=False), needs="rerank"),
     "hybrid-no-floor": Variant(Wishes(floor=False), needs="rerank"),
 }
@@ -113,6 +114,7 @@ def _tools(database: Database, meaning: Meaning, without: Kind | None) -> Tools:
         expander=(Without(expander, without) if without else expander) if expander else _NO_MODEL,
         reranker=meaning.reranker or _NO_MODEL,
         pace=Pace(),
+        patience=Patience(),
     )
 
 

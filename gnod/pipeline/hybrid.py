@@ -25,6 +25,7 @@ from gnod.pipeline.expansion import Expander, Expansion
 from gnod.pipeline.fusion import Fused, Fusion, Method
 from gnod.pipeline.lexical import LexicalSurvey
 from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.pace import Pace, Patience
 from gnod.pipeline.retrieval import Line, Retrieved, Vectors
 from gnod.pipeline.vector import Ranked as Near
 from gnod.store import documents
@@ -34,6 +35,8 @@ from gnod.store.filters import Filters
 BUDGET_S = 2.0
 # What is left of the budget for the reranker while a generator thinks, if there is one.
 _RERANK_SHARE = 0.4
+# Reading what is kept, and telling the language of a query: the first time it takes that long.
+_AROUND_S = 0.5
 # The best document by keyword is plainly the one: no other words are needed. Constants: DESIGN §7.
 _STRONG_TOP, _STRONG_GAP, _STRONG_RANKS = 0.84, 0.14, 5
 
@@ -46,14 +49,16 @@ class Embed(Protocol):
 
 
 class Tools(NamedTuple):
-    """What a query runs with. A text in the place of a model says why there is none."""
+    """What a query runs with. A text in the place of a model says why there is none. `pace` and `patience`: what is
+    known of how fast the reranker and the expander are."""
 
     read: Read
     nearest: Nearest
     embed: Embed | str
     expander: Expander | str
     reranker: Reranker | str
-    pace: reranking.Pace
+    pace: Pace
+    patience: Patience
 
 
 class Wishes(NamedTuple):
@@ -119,7 +124,7 @@ class _Search:
         meanings = _meanings(lines) + (_meanings(variants) if more else [])
         found = await self._retrieve(words + more_words, meanings, _together(vectors, more))
         fused = await self._fuse(found)
-        ranked = await self._rerank(_question(lines), found, fused)
+        ranked = await self._rerank(lines, found, fused)
         kept = [each for each in ranked[: self._wishes.limit] if each.score >= self._wishes.min_score]
         return Found(kept, len(ranked), self._budget.stages, vectors)
 
@@ -187,10 +192,17 @@ class _Search:
             raise Skipped("skipped_strong: the best document by keyword stands out")
         reranks = self._wishes.rerank and not isinstance(self._tools.reranker, str)
         limit_s = min(EXPANSION_LIMIT_S, self._budget.left_s() - _RERANK_SHARE * self._budget.limit_s * reranks)
-        if limit_s <= 0:
-            raise Skipped("no time left")
-        expansion = self._tools.expander.expand(query, limit_s=limit_s)
-        return await self._budget.within("the model that expands", expansion, limit_s + MARGIN_S)
+        if limit_s > 0 and self._tools.patience.is_over():
+            limit_s = 0.0  # what is known of before is used
+        # The expander keeps its limit itself; this is for the rest of what it does.
+        expansion = await self._budget.within(
+            "the model that expands", self._tools.expander.expand(query, limit_s=limit_s), limit_s + _AROUND_S
+        )
+        if limit_s > 0 and not expansion.cached:
+            self._tools.patience.learn(in_time=not expansion.timed_out)
+        elif expansion.timed_out:
+            raise Skipped("no time left" if limit_s < 0 else "the model was too slow of late; it is tried again soon")
+        return expansion
 
     async def _retrieve(
         self, words: Sequence[tuple[Line, LexicalSurvey]], meanings: Sequence[Line], vectors: Vectors | None
@@ -220,10 +232,10 @@ class _Search:
         self._budget.note("fuse", started, details)
         return fused
 
-    async def _rerank(self, query: str, found: Retrieved, fused: Fusion) -> list[Ranked]:
+    async def _rerank(self, lines: Sequence[Line], found: Retrieved, fused: Fusion) -> list[Ranked]:
         started = time.monotonic()
         try:
-            read = await self._read_again(query, found, fused.ranked)
+            read = await self._read_again(lines, found, fused.ranked)
         except Skipped as skipped:
             read = reranking.ReadAgain([], [], str(skipped), {})
         self._budget.note("rerank", started, read.details, why=read.why, ran=bool(read.scores))
@@ -234,7 +246,7 @@ class _Search:
         ]
         return sorted(ranked, key=lambda each: -each.score)  # stable: of equals, the fused order
 
-    async def _read_again(self, query: str, found: Retrieved, fused: Sequence[Fused]) -> reranking.ReadAgain:
+    async def _read_again(self, lines: Sequence[Line], found: Retrieved, fused: Sequence[Fused]) -> reranking.ReadAgain:
         if not self._wishes.rerank:
             raise Skipped("not wanted")
         if isinstance(self._tools.reranker, str):
@@ -250,7 +262,8 @@ class _Search:
                 self._tools.read,
                 self._tools.reranker,
                 self._tools.pace,
-                query,
+                _question(lines),
+                next((line.query.text for line in lines if line.query.kind == "lex"), _question(lines)),
                 candidates,
                 floor=self._wishes.floor,
                 limit_s=self._budget.left_s(),

@@ -6,6 +6,7 @@ code to it. What stands there literally is a fact.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -13,6 +14,9 @@ from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, is_unspaced
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import query_language
+
+# C is not C++, and not C#.
+_SUFFIX = re.compile(r"\+\+|#(?!\w)")
 
 
 def literal_terms(query: str, analyzers: Sequence[Analyzer]) -> list[str]:
@@ -48,7 +52,7 @@ def _stands(term: str, folded: str) -> bool:
     while place >= 0:
         end = place + len(term)
         starts = place == 0 or not _continues(folded[place - 1], term[0])
-        ends = end == len(folded) or not _continues(folded[end], term[-1])
+        ends = end == len(folded) or not (_continues(folded[end], term[-1]) or _SUFFIX.match(folded, end))
         if starts and ends:
             return True
         place = folded.find(term, place + 1)

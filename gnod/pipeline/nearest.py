@@ -7,6 +7,7 @@ at the best, so that a filter never costs a document: what passes it is found wh
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ _MB = 1024 * 1024
 EXACT_BYTES = 256 * _MB
 LIMIT_BYTES = 1024 * _MB
 _LOAD_ROWS = 4096
+# While vectors come in by the second, the mean of all need not follow at once.
+_SAMPLE_KEPT_S = 2.0
 # A matrix changes its kind only well past the size where another would be made.
 _HYSTERESIS = 1.25
 
@@ -36,6 +39,14 @@ class _Resident(NamedTuple):
 
     matrix: Matrix
     seq: int
+
+
+class _Sampled(NamedTuple):
+    """`seq`: the last change of vectors that the sample knows of. `made`: when, by the monotonic clock."""
+
+    sample: Sample
+    seq: int
+    made: float
 
 
 class _Ranked(NamedTuple):
@@ -61,8 +72,7 @@ class Nearest:
         self._exact_bytes = exact_bytes
         self._limit_bytes = limit_bytes
         self._resident: dict[int, _Resident] = {}
-        # By model, each with the last change of vectors that it knows of.
-        self._samples: dict[int, tuple[int, Sample]] = {}
+        self._samples: dict[int, _Sampled] = {}
         self._lock = threading.Lock()
 
     def search(
@@ -110,14 +120,14 @@ class Nearest:
         return sum(resident.matrix.memory_bytes for resident in list(self._resident.values()))
 
     def _peak(self, connection: Connection, ranked: _Ranked, near: list[Near]) -> float | None:
-        seq = vector_rows.last_change(connection)
+        seq, now = vector_rows.last_change(connection), time.monotonic()
         with self._lock:
             known = self._samples.get(ranked.model_id)
-        if known is None or known[0] != seq:
-            known = (seq, candidates.sample(connection, ranked.model_id))
+        if known is None or (known.seq != seq and now - known.made > _SAMPLE_KEPT_S):
+            known = _Sampled(candidates.sample(connection, ranked.model_id), seq, now)
             with self._lock:
                 self._samples[ranked.model_id] = known
-        spread = ranked.ranking.spread(known[1])
+        spread = ranked.ranking.spread(known.sample)
         if spread is None or not near:
             return None
         return fusion.peak(2 * near[0].similarity - 1, spread.mean, spread.deviation)
@@ -192,3 +202,4 @@ class Nearest:
             known = {model.id for model in vector_rows.models(connection)}
             for model_id in self._resident.keys() - known:
                 del self._resident[model_id]
+                self._samples.pop(model_id, None)

@@ -15,6 +15,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.models.reranker import Reranker
 from gnod.pipeline import lexical
 from gnod.pipeline.literal import literal_terms, matched_fraction
+from gnod.pipeline.pace import FRAME_CHARACTERS, MIN_DOCUMENTS, Pace
 from gnod.pipeline.passages import Spelling, best_span
 from gnod.store import documents
 from gnod.store.database import Connection, Read
@@ -25,48 +26,6 @@ _SHARES = ((3, 0.75), (10, 0.60))
 _SHARE_BELOW = 0.40
 # What a text keeps at least that has all of the query's terms as they are written.
 FLOOR = 0.30
-
-# Less of a document than that is not worth reading, and an order of fewer documents than that not worth changing.
-_MIN_CHARACTERS = 400
-_MIN_DOCUMENTS = 3
-# Until it is known how fast the model reads: a small one on two cores.
-_FIRST_CHARACTERS_PER_S = 4000.0
-# The share of the time that is planned to be used: the rest is for what was not foreseen.
-_PLANNED = 0.8
-_FORGETTING = 0.3
-# What a query and a model's template add to each document, roughly.
-_FRAME_CHARACTERS = 200
-
-
-class Plan(NamedTuple):
-    """How many documents are read, and how many characters of each at most."""
-
-    documents: int
-    characters: int
-
-
-class Pace:
-    """How fast a reranker reads on this machine, learned from what it did."""
-
-    def __init__(self) -> None:
-        self.characters_per_s = _FIRST_CHARACTERS_PER_S
-
-    def learn(self, characters: int, took_s: float) -> None:
-        if characters and took_s > 0:
-            self.characters_per_s += _FORGETTING * (characters / took_s - self.characters_per_s)
-
-    def plan(self, documents: int, query: str, window_characters: int, limit_s: float) -> Plan | None:
-        """Return what can be read in the time: shorter passages first, then fewer documents. None: not enough to be
-        worth it."""
-        enough = min(documents, _MIN_DOCUMENTS)
-        frame = len(query) + _FRAME_CHARACTERS
-        readable = self.characters_per_s * limit_s * _PLANNED
-        room = window_characters - len(query)
-        characters = min(room, int(readable / max(documents, 1)) - frame)
-        if characters < _MIN_CHARACTERS:
-            characters = min(room, _MIN_CHARACTERS)
-            documents = min(documents, int(readable / (characters + frame)))
-        return Plan(documents, characters) if documents >= enough and characters > 0 else None
 
 
 class Candidate(NamedTuple):
@@ -98,24 +57,29 @@ async def read_again(
     reranker: Reranker,
     pace: Pace,
     query: str,
+    words: str,
     candidates: Sequence[Candidate],
     *,
     floor: bool,
     limit_s: float,
 ) -> ReadAgain:
-    """Let the reranker score as many of the candidates as the time allows. Raises what `Reranker.score` raises."""
+    """Let the reranker score as many of the candidates as the time allows. `words`: the query as it was written, whose
+    phrases count as one for the floor. Raises what `Reranker.score` raises."""
     if len(candidates) < 2:
         return ReadAgain([], [], "there is no order to change", {})
     started = time.monotonic()
     plan = pace.plan(len(candidates), query, reranker.window_characters, limit_s)
     if plan is None:
-        return ReadAgain([], [], f"no time: {max(limit_s, 0):.1f} s would do for less than {_MIN_DOCUMENTS}", {})
+        return ReadAgain(
+            [], [], f"no time: {max(limit_s, 0):.1f} s would do for less than {MIN_DOCUMENTS} documents", {}
+        )
     chosen = candidates[: plan.documents]
-    texts = await read(lambda connection: _texts(connection, query, chosen, plan.characters))
+    texts = await read(lambda connection: _texts(connection, query, words, chosen, plan.characters))
     left_s = limit_s - (time.monotonic() - started)
     scores = await reranker.score(query, [text.shown for text in texts], limit_s=left_s)
     done = texts[: len(scores.values)]
-    pace.learn(sum(len(text.shown) + len(query) + _FRAME_CHARACTERS for text in done), scores.took_s)
+    characters = sum(len(text.shown) + len(query) + FRAME_CHARACTERS for text in done)
+    pace.learn(characters, scores.took_s if done else left_s)
     raised = [FLOOR * text.matched * floor for text in done]
     components = [
         {"rerank": score, "matched": text.matched, "floor": low}
@@ -154,10 +118,10 @@ def blend(fused: Sequence[float], reranked: Sequence[float]) -> list[float]:
     return blended + [lowest * min(score / boundary, 1.0) for score in fused[len(blended) :]]
 
 
-def _texts(connection: Connection, query: str, candidates: Sequence[Candidate], room: int) -> list[_Text]:
+def _texts(connection: Connection, query: str, words: str, candidates: Sequence[Candidate], room: int) -> list[_Text]:
     analyzers = lexical.analyzers_of_index(connection)
     sought = lexical.sought(query, analyzers)
-    terms = literal_terms(query, analyzers)
+    terms = literal_terms(words, analyzers)
     known = documents.by_ids(connection, [each.document_id for each in candidates])
     texts = []
     for each in candidates:

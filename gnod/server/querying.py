@@ -16,7 +16,7 @@ from gnod.pipeline import hybrid
 from gnod.pipeline.expansion import Expander
 from gnod.pipeline.hybrid import Found, Tools, Wishes
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.reranking import Pace
+from gnod.pipeline.pace import Pace, Patience
 from gnod.server import awaited
 from gnod.server.embedding import Embedding
 from gnod.server.modelling import Models
@@ -36,7 +36,9 @@ class Querying:
         self._running = running
         self._embedding = embedding
         self._nearest = nearest
+        # By model: what is known of how fast they are.
         self._paces: dict[str, Pace] = {}
+        self._patience: dict[str, Patience] = {}
 
     async def search(self, query: str, filters: Filters, wishes: Wishes) -> Found:
         """Return the best documents of the collections in `filters` (all when none is named). Raises
@@ -45,14 +47,14 @@ class Querying:
         reranker = self._model("rerank", Reranker, collections)
         generator = self._model("expand", Generator, collections)
         expander = generator if isinstance(generator, str) else Expander(generator, self._read, self._write)
-        uri = "" if isinstance(reranker, str) else reranker.uri
         tools = Tools(
             read=self._read,
             nearest=self._nearest,
             embed=partial(self._embedding.texts, collections=collections),
             expander=expander,
             reranker=reranker,
-            pace=self._paces.setdefault(uri, Pace()),
+            pace=self._paces.setdefault("" if isinstance(reranker, str) else reranker.uri, Pace()),
+            patience=self._patience.setdefault("" if isinstance(generator, str) else generator.uri, Patience()),
         )
         return await hybrid.search(tools, query, filters, wishes)
 

@@ -21,7 +21,7 @@ from gnod.pipeline.budget import Stage
 from gnod.pipeline.expansion import Expander
 from gnod.pipeline.hybrid import Found, Tools, Wishes
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.reranking import Pace
+from gnod.pipeline.pace import Pace, Patience
 from gnod.pipeline.retrieval import Vectors
 from gnod.store import documents, vectors
 from gnod.store.database import Connection
@@ -74,6 +74,7 @@ class Bench:
             expander=self._expander(models.get("expand", "no model that expands")),
             reranker=_or_why(Reranker, models.get("rerank", "no reranker"), inference),
             pace=Pace(),
+            patience=Patience(),
         )
 
     async def search(self, query: str, filters: Filters | None = None, **wishes: Any) -> Found:

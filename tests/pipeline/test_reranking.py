@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline import lexical
 from gnod.pipeline.passages import best_span
-from gnod.pipeline.reranking import Pace, Plan, blend, excerpt
+from gnod.pipeline.reranking import blend, excerpt
 
 few = settings(max_examples=60, deadline=None)
 
@@ -55,54 +55,6 @@ class TestBlend:
         order = sorted(range(len(fused)), key=lambda place: -cut[place])
         assert set(order[:done]) == set(range(done)), "what was not read is not lifted above what was"
         assert order[done:] == list(range(done, len(fused))), "and keeps its order"
-
-
-class TestPace:
-    def test_all_of_it_where_there_is_time(self) -> None:
-        assert Pace().plan(20, "q" * 40, 5400, 1000.0) == Plan(20, 5360)
-
-    def test_shorter_passages_first_then_fewer_documents(self) -> None:
-        pace = Pace()
-        plans = [plan for n in range(1000, 0, -1) if (plan := pace.plan(20, "query", 5400, n / 20))]
-        assert plans == sorted(plans, reverse=True)
-        assert {plan.documents for plan in plans if plan.characters > 400} == {20}
-        assert {plan.characters for plan in plans if plan.documents < 20} == {400}
-        assert plans[-1].documents == 3
-
-    @few
-    @given(st.integers(2, 100), st.integers(0, 500), st.integers(600, 8000), st.floats(0.01, 60))
-    def test_what_is_planned_can_be_read_in_time(self, documents: int, query: int, window: int, limit_s: float) -> None:
-        pace = Pace()
-        plan = pace.plan(documents, "q" * query, window, limit_s)
-        if plan:
-            assert min(3, documents) <= plan.documents <= documents
-            assert plan.characters + query <= window
-            assert plan.documents * (plan.characters + query) <= pace.characters_per_s * limit_s
-
-    @pytest.mark.parametrize("limit_s", [-1.0, 0.0, 0.2])
-    def test_too_little_time(self, limit_s: float) -> None:
-        assert Pace().plan(20, "query", 5400, limit_s) is None
-
-    def test_two_documents_have_an_order_too(self) -> None:
-        assert Pace().plan(2, "query", 5400, 100.0) == Plan(2, 5395)
-        assert Pace().plan(2, "query", 5400, 0.1) is None
-
-    def test_a_query_as_long_as_the_window_leaves_no_room(self) -> None:
-        assert Pace().plan(20, "q" * 5400, 5400, 100.0) is None
-
-    def test_it_learns(self) -> None:
-        pace = Pace()
-        before = pace.characters_per_s
-        pace.learn(0, 0.0)
-        pace.learn(0, 1.0)
-        pace.learn(1000, 0.0)
-        assert pace.characters_per_s == before
-        pace.learn(50_000, 1.0)
-        assert before < pace.characters_per_s < 50_000
-        for _ in range(40):
-            pace.learn(500, 1.0)
-        assert pace.characters_per_s == pytest.approx(500, rel=0.02)
-        assert pace.plan(20, "query", 5400, 2.0) is None
 
 
 ENGLISH = [Analyzer("en")]
