@@ -49,6 +49,7 @@ SAMPLE_MEANINGS = (
     ("by meaning: a boiler that does not ignite", "furnace fault"),
     ("by meaning: what the lamps of a washing machine say", "laundry appliance is stuck"),
 )
+SAMPLE_BOTH = (("by keyword and by meaning: the best search there is here", "why was the website down in October"),)
 SAMPLE_REF = "samples/docs/how-we-deploy.md"
 HITS = "2"
 # The smallest: its model for search by meaning comes from the Python package index (84 MB), and is soon through.
@@ -85,6 +86,7 @@ def main() -> int:
             _search_by_meaning(
                 gnoctl,
                 SAMPLE_MEANINGS if is_sample else [("the nearest by meaning", query) for _, query in queries[:2]],
+                SAMPLE_BOTH if is_sample else [("by keyword and by meaning", query) for _, query in queries[:2]],
                 SAMPLE_REF if is_sample else documents[len(documents) // 2]["uri"],
             )
         if not documents:
@@ -121,7 +123,9 @@ def _lend_model(place: Path) -> None:
             (folder / file.name).symlink_to(file)
 
 
-def _search_by_meaning(gnoctl: _Gnoctl, queries: Iterable[tuple[str, str]], reference: str) -> None:
+def _search_by_meaning(
+    gnoctl: _Gnoctl, queries: Iterable[tuple[str, str]], both: Iterable[tuple[str, str]], reference: str
+) -> None:
     """Wait for the vectors, a while, and show what they are for."""
     started = time.monotonic()
     gnoctl.show("embed", remark="vectors are made by themselves; this waits for the last", limit_s=EMBED_LIMIT_S)
@@ -130,6 +134,8 @@ def _search_by_meaning(gnoctl: _Gnoctl, queries: Iterable[tuple[str, str]], refe
         print("\nThe demo does not wait any longer; searches by meaning see what has its vector already.")
     for remark, query in queries:
         gnoctl.show("vsearch", query, "-n", "1", remark=remark)
+    for remark, query in both:
+        gnoctl.show("query", query, "-n", HITS, remark=remark)
     if is_complete:
         gnoctl.show("similar", reference, "-n", HITS, remark="what else is about the same")
 

@@ -27,8 +27,8 @@ _NEGLIGIBLE = 0.15
 # Beside a search by meaning, which has the title in every piece: docs/adr/0014-fusion.md has the figures.
 FUSED_WEIGHTS = (1.5, 2.0, 1.0)
 _FUSED_NEGLIGIBLE = 0.05
-# Documents that are looked at for the sake of common words: about 20 ms.
-_WALK = 20_000
+# Documents that are looked at before common words stop counting: about 10 ms.
+_WALK = 10_000
 
 
 def _score(weights: Sequence[float]) -> str:
