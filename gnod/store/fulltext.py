@@ -121,10 +121,14 @@ def survey(
     if not scored:
         return Survey([], documents, 0.0, 0.0)
     where, bound = _conditions(filters, required, excluded)
+    hits = "hits"
+    if filters.are_empty and not required and not excluded:
+        # Nothing is filtered away: look at the documents of the best only, for the order of ties. Half the time.
+        hits, bound = "(SELECT id, score FROM hits ORDER BY score DESC LIMIT ?) hits", [depth]
     rows = connection.execute(
         f"{_hits(_FUSED_SCORE, len(scored))}"
         " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL SELECT * FROM"
-        f" (SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
+        f" (SELECT hits.id, hits.score FROM {hits} CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
         " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?)",
         (*_bound(scored), *bound, depth),
     )
