@@ -22,6 +22,31 @@ PROGRAM_LIMIT = 20
 P = TypeVar("P", bound=FilterParams)
 
 
+# What every search takes, `ask` too. A struct has one base, so each lists the fields; what they are stands here.
+Names = Annotated[
+    list[str],
+    option(
+        "-c",
+        "--collection",
+        metavar="NAME",
+        help="Only there; repeat it, or separate names by commas.",
+        complete="collections",
+    ),
+]
+Tags = Annotated[list[str], option("--tag", metavar="TAG", help="Only with all these tags.")]
+AnyTags = Annotated[list[str], option("--any-tag", metavar="TAG", help="Only with one of these tags.")]
+Languages = Annotated[list[str], option("--lang", metavar="CODE", help="Only in these languages (en, de, …).")]
+Types = Annotated[list[str], option("--type", metavar="TYPE", help="Only of these frontmatter types.")]
+Author = Annotated[str | None, option("--author", metavar="TEXT", help="Only by authors with this in the name.")]
+PathPrefix = Annotated[str | None, option("--path", metavar="PREFIX", help="Only below this path in a collection.")]
+Since = Annotated[
+    str | None, option("--since", metavar="DATE", help="Only from that day on: 2026-11-21, or an age like 7d.")
+]
+Until = Annotated[str | None, option("--until", metavar="DATE", help="Only until that day.")]
+Fresh = Annotated[bool, option("--fresh", help="Take in what changed on disk first.")]
+Explain = Annotated[bool, option("--explain", help="Say how the result came about.")]
+
+
 class FilterOptions(FormatOptions, frozen=True, kw_only=True):
     limit: Annotated[
         Limit | None,
@@ -32,41 +57,19 @@ class FilterOptions(FormatOptions, frozen=True, kw_only=True):
         ),
     ] = None
     min_score: Annotated[UnitScore, option("--min-score", help="Leave out what scores less, 0 to 1.")] = 0.0
-    collection: Annotated[
-        list[str],
-        option(
-            "-c",
-            "--collection",
-            metavar="NAME",
-            help="Only there; repeat it, or separate names by commas.",
-            complete="collections",
-        ),
-    ] = field(default_factory=list)
-    tag: Annotated[list[str], option("--tag", metavar="TAG", help="Only with all these tags.")] = field(
-        default_factory=list
-    )
-    any_tag: Annotated[list[str], option("--any-tag", metavar="TAG", help="Only with one of these tags.")] = field(
-        default_factory=list
-    )
-    lang: Annotated[list[str], option("--lang", metavar="CODE", help="Only in these languages (en, de, …).")] = field(
-        default_factory=list
-    )
-    type: Annotated[list[str], option("--type", metavar="TYPE", help="Only of these frontmatter types.")] = field(
-        default_factory=list
-    )
-    author: Annotated[str | None, option("--author", metavar="TEXT", help="Only by authors with this in the name.")] = (
-        None
-    )
-    path: Annotated[str | None, option("--path", metavar="PREFIX", help="Only below this path in a collection.")] = None
-    since: Annotated[
-        str | None,
-        option("--since", metavar="DATE", help="Only from that day on: 2026-11-21, or an age like 7d."),
-    ] = None
-    until: Annotated[str | None, option("--until", metavar="DATE", help="Only until that day.")] = None
+    collection: Names = field(default_factory=list)
+    tag: Tags = field(default_factory=list)
+    any_tag: AnyTags = field(default_factory=list)
+    lang: Languages = field(default_factory=list)
+    type: Types = field(default_factory=list)
+    author: Author = None
+    path: PathPrefix = None
+    since: Since = None
+    until: Until = None
     full: Annotated[bool, option("--full", help="Whole documents instead of snippets.")] = False
     line_numbers: Annotated[bool, option("--line-numbers", help="Number the lines shown.")] = False
-    fresh: Annotated[bool, option("--fresh", help="Take in what changed on disk first.")] = False
-    explain: Annotated[bool, option("--explain", help="Say how the ranking came about.")] = False
+    fresh: Fresh = False
+    explain: Explain = False
 
 
 class QueryOptions(FilterOptions, frozen=True, kw_only=True):
@@ -78,20 +81,27 @@ def params_of(options: FilterOptions, kind: type[P], **what: Any) -> P:
     return kind(
         limit=options.limit or (PEOPLE_LIMIT if options.output == "people" else PROGRAM_LIMIT),
         min_score=options.min_score,
-        collections=split_commas(options.collection),
-        tags_all=split_commas(options.tag),
-        tags_any=split_commas(options.any_tag),
-        languages=split_commas(options.lang),
-        types=split_commas(options.type),
-        path_prefix=options.path,
-        author=options.author,
-        since=options.since,
-        until=options.until,
         full=options.full,
-        fresh=options.fresh,
-        explain=options.explain,
+        **scope_of(options),
         **what,
     )
+
+
+def scope_of(options: Any) -> dict[str, Any]:
+    """Return the parameters that every search takes, from options with the fields above."""
+    return {
+        "collections": split_commas(options.collection),
+        "tags_all": split_commas(options.tag),
+        "tags_any": split_commas(options.any_tag),
+        "languages": split_commas(options.lang),
+        "types": split_commas(options.type),
+        "path_prefix": options.path,
+        "author": options.author,
+        "since": options.since,
+        "until": options.until,
+        "fresh": options.fresh,
+        "explain": options.explain,
+    }
 
 
 def find(options: FilterOptions, method: str, params: FilterParams, *, nothing: str) -> None:

@@ -10,7 +10,20 @@ from gnoctl.answers import Draft, can_redraw, render
 from gnoctl.json_output import print_json
 from gnoctl.options import Command, JsonOptions, argument, option
 from gnoctl.progress import Progress
-from gnoctl.searching import split_commas
+from gnoctl.searching import (
+    AnyTags,
+    Author,
+    Explain,
+    Fresh,
+    Languages,
+    Names,
+    PathPrefix,
+    Since,
+    Tags,
+    Types,
+    Until,
+    scope_of,
+)
 from gnod.protocol.params import AskParams
 from gnod.protocol.results import AskResult
 
@@ -45,41 +58,19 @@ class AskOptions(JsonOptions, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=2048)] | None,
         option("--max-tokens", help="The longest answer, in tokens (default 512)."),
     ] = None
-    collection: Annotated[
-        list[str],
-        option(
-            "-c",
-            "--collection",
-            metavar="NAME",
-            help="Only there; repeat it, or separate names by commas.",
-            complete="collections",
-        ),
-    ] = field(default_factory=list)
-    tag: Annotated[list[str], option("--tag", metavar="TAG", help="Only with all these tags.")] = field(
-        default_factory=list
-    )
-    any_tag: Annotated[list[str], option("--any-tag", metavar="TAG", help="Only with one of these tags.")] = field(
-        default_factory=list
-    )
-    lang: Annotated[list[str], option("--lang", metavar="CODE", help="Only in these languages (en, de, …).")] = field(
-        default_factory=list
-    )
-    type: Annotated[list[str], option("--type", metavar="TYPE", help="Only of these frontmatter types.")] = field(
-        default_factory=list
-    )
-    author: Annotated[str | None, option("--author", metavar="TEXT", help="Only by authors with this in the name.")] = (
-        None
-    )
-    path: Annotated[str | None, option("--path", metavar="PREFIX", help="Only below this path in a collection.")] = None
-    since: Annotated[
-        str | None,
-        option("--since", metavar="DATE", help="Only from that day on: 2026-11-21, or an age like 7d."),
-    ] = None
-    until: Annotated[str | None, option("--until", metavar="DATE", help="Only until that day.")] = None
+    collection: Names = field(default_factory=list)
+    tag: Tags = field(default_factory=list)
+    any_tag: AnyTags = field(default_factory=list)
+    lang: Languages = field(default_factory=list)
+    type: Types = field(default_factory=list)
+    author: Author = None
+    path: PathPrefix = None
+    since: Since = None
+    until: Until = None
     no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it stands.")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not have a model reorder what was found.")] = False
-    fresh: Annotated[bool, option("--fresh", help="Take in what changed on disk first.")] = False
-    explain: Annotated[bool, option("--explain", help="Say how the answer came about.")] = False
+    fresh: Fresh = False
+    explain: Explain = False
 
 
 def ask(options: AskOptions) -> None:
@@ -99,19 +90,9 @@ def ask(options: AskOptions) -> None:
 def _params(options: AskOptions) -> AskParams:
     params = AskParams(
         question=" ".join(options.question),
-        collections=split_commas(options.collection),
-        tags_all=split_commas(options.tag),
-        tags_any=split_commas(options.any_tag),
-        languages=split_commas(options.lang),
-        types=split_commas(options.type),
-        path_prefix=options.path,
-        author=options.author,
-        since=options.since,
-        until=options.until,
-        fresh=options.fresh,
-        explain=options.explain,
         expand=not options.no_expand,
         rerank=not options.no_rerank,
+        **scope_of(options),
     )
     given = {name: value for name in ("limit", "max_tokens") if (value := getattr(options, name)) is not None}
     return structs.replace(params, **given)
