@@ -37,8 +37,10 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 
 
 def _counted(result: SearchResult) -> str:
-    """By meaning every document matches a little: only those shown are worth counting."""
+    """By meaning every document matches a little: only those shown are worth counting, or what was compared."""
     found = count(result.total, "document")
+    if result.mode == "query":
+        return f"the best {len(result.hits):,} of {found} compared"
     return f"{len(result.hits):,} of {found}" if result.mode == "lexical" else found
 
 

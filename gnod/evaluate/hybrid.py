@@ -12,7 +12,7 @@ from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.meaning import Meaning
 from gnod.pipeline import hybrid
 from gnod.pipeline.budget import Stage
-from gnod.pipeline.expansion import LIMIT_S, Expander, Expansion
+from gnod.pipeline.expanding.expansion import LIMIT_S, Expander, Expansion
 from gnod.pipeline.hybrid import Tools, Wishes
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.pace import Pace, Patience

@@ -20,8 +20,8 @@ import numpy as np
 from gnod.models.reranker import Reranker
 from gnod.pipeline import fusion, reranking, retrieval, subqueries
 from gnod.pipeline.budget import MARGIN_S, Budget, Skipped, Stage
-from gnod.pipeline.expansion import LIMIT_S as EXPANSION_LIMIT_S
-from gnod.pipeline.expansion import Expander, Expansion
+from gnod.pipeline.expanding.expansion import LIMIT_S as EXPANSION_LIMIT_S
+from gnod.pipeline.expanding.expansion import Expander, Expansion
 from gnod.pipeline.fusion import Fused, Fusion, Method
 from gnod.pipeline.lexical import LexicalSurvey
 from gnod.pipeline.nearest import Nearest

@@ -13,7 +13,7 @@ from gnod.errors import GnoError
 from gnod.models.generator import Generator
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
-from gnod.pipeline.expansion import Expander
+from gnod.pipeline.expanding.expansion import Expander
 from gnod.pipeline.hybrid import Found, Tools, Wishes
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.pace import Pace, Patience

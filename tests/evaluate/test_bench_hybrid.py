@@ -12,7 +12,7 @@ import pytest
 
 from gnod.evaluate import command
 from gnod.evaluate.hybrid import Without
-from gnod.pipeline.expansion import Expander, Expansion
+from gnod.pipeline.expanding.expansion import Expander, Expansion
 from gnod.pipeline.subqueries import Subquery
 from tests.evaluate import tiny
 from tests.models.tiny_ranker import CrossEncoder

@@ -18,7 +18,7 @@ from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
 from gnod.pipeline.budget import Stage
-from gnod.pipeline.expansion import Expander
+from gnod.pipeline.expanding.expansion import Expander
 from gnod.pipeline.hybrid import Found, Tools, Wishes
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.pace import Pace, Patience

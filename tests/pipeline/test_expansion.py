@@ -16,8 +16,9 @@ from gnod.models.files import ModelFiles
 from gnod.models.generator import Generator
 from gnod.models.inference import Inference
 from gnod.pipeline import subqueries
-from gnod.pipeline.expansion import Expander, Expansion
-from gnod.pipeline.expansion_prompts import (
+from gnod.pipeline.expanding.expansion import Expander, Expansion
+from gnod.pipeline.expanding.guard import losses
+from gnod.pipeline.expanding.prompts import (
     ENGLISH,
     GERMAN,
     LENGTHS,
@@ -27,7 +28,6 @@ from gnod.pipeline.expansion_prompts import (
     messages,
     settled,
 )
-from gnod.pipeline.guard import losses
 from gnod.pipeline.subqueries import Kind, Subquery
 from gnod.store.database import Connection
 from tests.small_index import SmallIndex

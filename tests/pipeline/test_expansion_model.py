@@ -20,8 +20,8 @@ from gnod.models.inference import Inference
 from gnod.models.llama import library
 from gnod.models.messages import ModelSpec
 from gnod.pipeline import subqueries
-from gnod.pipeline.expansion import Expander
-from gnod.pipeline.expansion_prompts import GRAMMAR, LENGTHS
+from gnod.pipeline.expanding.expansion import Expander
+from gnod.pipeline.expanding.prompts import GRAMMAR, LENGTHS
 from gnod.store.database import Connection
 from tests.small_index import SmallIndex
 

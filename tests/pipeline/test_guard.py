@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnod.pipeline.guard import losses
+from gnod.pipeline.expanding.guard import losses
 from gnod.pipeline.subqueries import KINDS, Kind, Subquery
 
 _EN: list[tuple[str, str, list[str]]] = [

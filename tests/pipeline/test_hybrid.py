@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline.expansion import Expander
+from gnod.pipeline.expanding.expansion import Expander
 from gnod.pipeline.reranking import FLOOR, blend
 from gnod.store.filters import Filters
 from tests.models.tiny_ranker import CrossEncoder

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from gnod.analysis.languages import detect_query
 from gnod.errors import QuerySyntaxError, StorageFailed
 from gnod.models.generator import Generator
-from gnod.pipeline import expansion_prompts, guard, query_language, subqueries
+from gnod.pipeline import query_language, subqueries
+from gnod.pipeline.expanding import guard, prompts
 from gnod.pipeline.subqueries import Subquery
 from gnod.store import llm_cache
 from gnod.store.database import Connection
@@ -59,7 +60,7 @@ class Expander:
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
         started = time.monotonic()
-        query = expansion_prompts.settled(query)
+        query = prompts.settled(query)
         language = await asyncio.to_thread(detect_query, query)
         key = _key(self._generator.uri, query, language)
         written = _parsed(await self._read(partial(llm_cache.get, key=key)) or "")
@@ -79,9 +80,9 @@ class Expander:
         if left_s <= 0:
             return None
         said = await self._generator.generate(
-            expansion_prompts.messages(query, language),
-            max_tokens=expansion_prompts.MAX_TOKENS,
-            grammar=expansion_prompts.GRAMMAR,
+            prompts.messages(query, language),
+            max_tokens=prompts.MAX_TOKENS,
+            grammar=prompts.GRAMMAR,
             limit_s=left_s,
         )
         if said.finish == "time":
@@ -100,7 +101,7 @@ class Expander:
 
 
 def _key(uri: str, query: str, language: str | None) -> str:
-    parts = json.dumps([expansion_prompts.VERSION, uri, query, language])
+    parts = json.dumps([prompts.VERSION, uri, query, language])
     return hashlib.sha256(parts.encode()).hexdigest()
 
 
