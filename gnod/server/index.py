@@ -17,6 +17,7 @@ from gnod.server.configuration import Configuration
 from gnod.server.embedding import Embedding
 from gnod.server.modelling import Models
 from gnod.server.querying import Querying
+from gnod.server.running import Running
 from gnod.server.stats import Stats
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
@@ -36,6 +37,7 @@ class Index(NamedTuple):
     watching: Watching
     models: Models
     inference: Inference
+    running: Running
     embedding: Embedding
     backlog: Backlog
     nearest: Nearest

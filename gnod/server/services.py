@@ -109,6 +109,7 @@ async def start(
             watching=watching,
             models=models,
             inference=inference,
+            running=running,
             embedding=embedding,
             backlog=backlog,
             nearest=nearest,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.conftest import Machine
+from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
 
@@ -36,8 +37,8 @@ def test_a_model_that_is_not_here_has_a_remedy(machine: Machine) -> None:
     assert (embed["status"], embed["remedy"]) == ("warning", "gnoctl models pull embed")
     assert "keyword search" in embed["message"]
     others = [check for name, check in found.items() if name.startswith("model ") and check != embed]
-    assert [check["status"] for check in others] == ["ok", "ok"], "nothing nags about what nothing needs"
-    assert all("not here" in check["message"] for check in others)
+    assert [check["remedy"] for check in others] == ["gnoctl models pull rerank", "gnoctl models pull expand"]
+    assert "`gnoctl ask` cannot answer" in others[1]["message"]
     assert found["inference worker"]["message"] == "off"
     assert found["sqlite-vec"]["status"] == "ok"
     assert found["pip"]["status"] == "ok"
@@ -55,6 +56,17 @@ def test_a_model_that_is_here_is_asked(machine: Machine, minilm_gguf: Path) -> N
     assert found[f"model {minilm_gguf.stem}"]["status"] == "ok"
     assert found["inference worker"]["status"] == "warning"
     assert "died once since the daemon started, last of signal SIGKILL" in found["inference worker"]["message"]
+
+
+def test_each_model_is_asked_for_what_it_is_for(machine: Machine, smollm_gguf: Path, tmp_path: Path) -> None:
+    ranker = CrossEncoder(SEED).write(tmp_path / "ranker.gguf")
+    machine.config.parent.mkdir(exist_ok=True)
+    machine.config.write_text(
+        f"models: {{embed: none, rerank: 'file:{ranker}', expand: none, answer: 'file:{smollm_gguf}'}}\n"
+    )
+    found = checks(machine)
+    assert found["model ranker"]["message"].startswith("reranks 2 sentences in ")
+    assert found[f"model {smollm_gguf.stem}"]["message"].endswith(" tokens a second")
 
 
 def test_a_model_that_cannot_be_loaded_is_an_error(machine: Machine) -> None:

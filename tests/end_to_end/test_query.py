@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.conftest import Machine, wait_until
-from tests.models.tiny_ranker import CrossEncoder
+from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-# Whose model happens to pass the self-test.
-SEED = 6
 NOTES = {
     "cat_md": "---\ntags: [animals, indoors]\ndate: 2026-03-01\n---\n# Cats\n\n"
     "The kitten sleeps on the sofa all day.\n",

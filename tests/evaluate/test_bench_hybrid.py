@@ -15,12 +15,9 @@ from gnod.evaluate.hybrid import Without
 from gnod.pipeline.expanding.expansion import Expander, Expansion
 from gnod.pipeline.subqueries import Subquery
 from tests.evaluate import tiny
-from tests.models.tiny_ranker import CrossEncoder
+from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
-
-# Whose model happens to pass the self-test.
-SEED = 6
 
 
 @pytest.fixture(autouse=True)

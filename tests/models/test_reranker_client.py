@@ -14,12 +14,10 @@ from gnod.errors import ModelNotPulled, ModelRejected
 from gnod.models.files import ModelFiles
 from gnod.models.inference import Inference
 from gnod.models.reranker import Reranker, Scores
-from tests.models.tiny_ranker import CrossEncoder
+from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
 
-# Whose model happens to pass the self-test.
-SEED = 6
 DOCUMENTS = ["boats", "the tide turns", "blue book, blue boats!", ""]
 MANY = [f"boat {number} leaves before the tide turns" for number in range(50_000)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.tiny_ranker import CrossEncoder
-from tests.pipeline.hybrid_bench import NOTES, SEED, embed_all
+from tests.models.tiny_ranker import SEED, CrossEncoder
+from tests.pipeline.hybrid_bench import NOTES, embed_all
 from tests.small_index import SmallIndex
 
 

@@ -31,8 +31,6 @@ from tests.small_index import SmallIndex
 
 T = TypeVar("T")
 
-# Whose model happens to pass the self-test.
-SEED = 6
 NOTES = {
     "cat.md": "# Cats\n\nThe kitten sleeps on the sofa all day.\n",
     "tiger.md": "# Tigers\n\nThe big cat rests in the shade of a tree.\n",

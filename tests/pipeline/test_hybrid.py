@@ -15,8 +15,8 @@ from gnod.errors import QuerySyntaxError
 from gnod.pipeline.expanding.expansion import Expander
 from gnod.pipeline.reranking import FLOOR, blend
 from gnod.store.filters import Filters
-from tests.models.tiny_ranker import CrossEncoder
-from tests.pipeline.hybrid_bench import ENOUGH_S, NOTES, SEED, bench, fused_order, paths, stages
+from tests.models.tiny_ranker import SEED, CrossEncoder
+from tests.pipeline.hybrid_bench import ENOUGH_S, NOTES, bench, fused_order, paths, stages
 from tests.small_index import SmallIndex
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]

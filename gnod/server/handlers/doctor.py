@@ -7,35 +7,31 @@ import importlib.metadata
 import os
 import shutil
 import stat
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import apsw
 
-from gnod.errors import GnoError, ModelCorrupt, ModelRejected
+from gnod.errors import GnoError
 from gnod.ingest.jobs import Failure, TextJob
 from gnod.ingest.walk import root_problem
-from gnod.models import uris
 from gnod.models.fetch import pip
-from gnod.models.presets import Use
-from gnod.models.uris import LocalFile
 from gnod.paths import SOCKET_PATH_LIMIT
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import Check, DoctorResult
 from gnod.server.dispatcher import Call, Handler
+from gnod.server.handlers import doctor_models
 from gnod.server.index import Index
 from gnod.store.database import Connection
 
 MIN_FREE_BYTES = 500 * 1024 * 1024
-EMBED_LIMIT_S = 60
 
 # Package, what it is for, and whether gnod can do without it.
 _PACKAGES = [
     ("markitdown", "PDF, Word, PowerPoint, Excel, EPUB and HTML files", True),
     ("PyStemmer", "stemming", False),
     ("lingua-language-detector", "telling languages apart", True),
-    ("llama-cpp-python", "search by meaning", True),
+    ("llama-cpp-python", "search by meaning, reranking and answers", True),
     ("tokenizers", "search by meaning, with models like BERT", True),
     ("numkong", "search by meaning, in many vectors", False),
     ("huggingface-hub", "models of the Hugging Face hub", True),
@@ -52,7 +48,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             _disk(served.places.data_dir),
             *_folders(served),
             await _workers(served),
-            *await _models(served),
+            *await doctor_models.checks(served),
             _inference(served),
             _vector_tables(served),
             *(_package(*package) for package in _PACKAGES),
@@ -156,62 +152,6 @@ async def _workers(served: Index) -> Check:
     if problem is None:
         return Check(name="converter workers", status="ok", message=f"up to {served.pool.size}, answering")
     return Check(name="converter workers", status="error", message=problem, remedy="gnoctl daemon logs")
-
-
-async def _models(served: Index) -> list[Check]:
-    """Look for each model that the config asks for, and send a query through those that embed."""
-    roles: dict[str, list[Use]] = {}
-    for use in served.models.uses():
-        roles.setdefault(use.uri, []).append(use)
-    checks = []
-    for uri, uses in roles.items():
-        is_here = await asyncio.to_thread(served.models.find, uri) is not None
-        name = f"model {uris.short_name(uris.parse(uri))}"
-        if any(use.role == "embed" for use in uses):
-            checks.append(await _embeds(served, name, uri) if is_here else _missing(name, uri, uses))
-        else:
-            wanted_for = " and ".join(dict.fromkeys(use.role for use in uses))
-            message = f"{'here' if is_here else 'not here'}; it is to {wanted_for}, and nothing needs that yet"
-            checks.append(Check(name=name, status="ok", message=message))
-    return checks
-
-
-def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
-    """Say what does not work without an embedding model."""
-    owners = [use.collection for use in uses if use.role == "embed" and use.collection]
-    is_presets = any(use.role == "embed" and use.collection is None for use in uses)
-    where = "" if is_presets else f" in {', '.join(owners)}"
-    is_local = isinstance(uris.parse(uri), LocalFile)
-    return Check(
-        name=name,
-        status="warning",
-        message=f"{uri} is not on this machine: there is keyword search, but no search by meaning{where}",
-        remedy="put the file there, or name another in index.yml" if is_local else "gnoctl models pull embed",
-    )
-
-
-async def _embeds(served: Index, name: str, uri: str) -> Check:
-    """Ask for the vector of a query twice: the first may have to load the model."""
-    embedder = served.embedding.embedder(uri)
-    took_ms = []
-    try:
-        for _ in range(2):
-            started = time.perf_counter()
-            vector = await asyncio.wait_for(embedder.query("how do I know that this works"), EMBED_LIMIT_S)
-            took_ms.append((time.perf_counter() - started) * 1000)
-    except (GnoError, TimeoutError) as error:
-        is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
-        return Check(
-            name=name,
-            status="error",
-            message=f"cannot embed: {str(error) or f'no answer within {EMBED_LIMIT_S} s'}",
-            remedy=f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs",
-        )
-    first, second = took_ms
-    loaded = f", {first - second:,.0f} ms more to load it" if first > 10 * second else ""
-    return Check(
-        name=name, status="ok", message=f"embeds a query in {second:.0f} ms ({len(vector)} dimensions{loaded})"
-    )
 
 
 def _inference(served: Index) -> Check:
