@@ -192,14 +192,14 @@ class _Search:
             raise Skipped("skipped_strong: the best document by keyword stands out")
         reranks = self._wishes.rerank and not isinstance(self._tools.reranker, str)
         limit_s = min(EXPANSION_LIMIT_S, self._budget.left_s() - _RERANK_SHARE * self._budget.limit_s * reranks)
-        if limit_s > 0 and self._tools.patience.is_over():
+        if limit_s > 0 and self._tools.patience.is_over(limit_s):
             limit_s = 0.0  # what is known of before is used
         # The expander keeps its limit itself; this is for the rest of what it does.
         expansion = await self._budget.within(
             "the model that expands", self._tools.expander.expand(query, limit_s=limit_s), limit_s + _AROUND_S
         )
         if limit_s > 0 and not expansion.cached:
-            self._tools.patience.learn(in_time=not expansion.timed_out)
+            self._tools.patience.learn(limit_s, in_time=not expansion.timed_out)
         elif expansion.timed_out:
             raise Skipped("no time left" if limit_s < 0 else "the model was too slow of late; it is tried again soon")
         return expansion

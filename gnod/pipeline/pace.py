@@ -54,23 +54,26 @@ class Pace:
 
 
 _MAX_SKIPPED = 64
+_PLAINLY_MORE = 1.5
 
 
 class Patience:
     """Leaves a model alone that was too slow: for one query, then two, four, …; it would cost its share each time and
-    never help."""
+    never help. Who gives it plainly more time than it had is not refused."""
 
     def __init__(self) -> None:
         self._misses = 0
-        self.skips = 0
+        self._skips = 0
+        self._enough_s = 0.0
 
-    def is_over(self) -> bool:
+    def is_over(self, limit_s: float) -> bool:
         """Tell whether this query does without the model. Counts the query."""
-        if self.skips == 0:
+        if self._skips == 0 or limit_s >= self._enough_s:
             return False
-        self.skips -= 1
+        self._skips -= 1
         return True
 
-    def learn(self, *, in_time: bool) -> None:
+    def learn(self, limit_s: float, *, in_time: bool) -> None:
         self._misses = 0 if in_time else self._misses + 1
-        self.skips = min(2 ** (self._misses - 1), _MAX_SKIPPED) if self._misses else 0
+        self._skips = min(2 ** (self._misses - 1), _MAX_SKIPPED) if self._misses else 0
+        self._enough_s = 0.0 if in_time else _PLAINLY_MORE * limit_s

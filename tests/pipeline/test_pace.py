@@ -79,18 +79,24 @@ class TestPatience:
         patience = Patience()
         skipped = []
         for _ in range(9):
-            patience.learn(in_time=False)
+            patience.learn(1.0, in_time=False)
             count = 0
-            while patience.is_over():
+            while patience.is_over(1.0):
                 count += 1
             skipped.append(count)
         assert skipped == [1, 2, 4, 8, 16, 32, 64, 64, 64]
 
     def test_one_answer_in_time_and_all_is_forgiven(self) -> None:
         patience = Patience()
-        patience.learn(in_time=False)
-        patience.learn(in_time=False)
-        patience.learn(in_time=True)
-        assert not patience.is_over()
-        patience.learn(in_time=False)
-        assert [patience.is_over(), patience.is_over()] == [True, False]
+        patience.learn(1.0, in_time=False)
+        patience.learn(1.0, in_time=False)
+        patience.learn(1.0, in_time=True)
+        assert not patience.is_over(1.0)
+        patience.learn(1.0, in_time=False)
+        assert [patience.is_over(1.0), patience.is_over(1.0)] == [True, False]
+
+    def test_plainly_more_time_is_another_matter(self) -> None:
+        patience = Patience()
+        patience.learn(1.0, in_time=False)
+        assert not patience.is_over(5.0)
+        assert patience.is_over(1.2)
