@@ -13,6 +13,7 @@ from gnoctl.formats import FormatOptions
 from gnoctl.hits import render
 from gnoctl.json_output import print_json
 from gnoctl.options import argument, option
+from gnoctl.progress import Progress
 from gnod.protocol.params import FilterParams, Limit, NoParams, UnitScore
 from gnod.protocol.results import CollectionListResult, SearchResult
 
@@ -104,11 +105,12 @@ def scope_of(options: Any) -> dict[str, Any]:
     }
 
 
-def find(options: FilterOptions, method: str, params: FilterParams, *, nothing: str) -> None:
-    """Ask for the documents and print them; `nothing` is said where there are none."""
+def find(options: FilterOptions, method: str, params: FilterParams, *, nothing: str, may_last: bool = False) -> None:
+    """Ask for the documents and print them; `nothing` is said where there are none. `may_last`: show progress."""
     output = options.output
     with options.connect() as daemon:
-        result = daemon.call(method, params, SearchResult)
+        with Progress(quiet=options.quiet or output != "people", no_color=options.no_color) as progress:
+            result = daemon.call(method, params, SearchResult, on_progress=progress if may_last else None)
         if output == "json":
             print_json(result)
         elif output != "people":

@@ -55,7 +55,7 @@ def query(options: HybridOptions) -> None:
         fusion=fusion,
         budget_s=options.budget,
     )
-    find(options, "search.query", params, nothing=f"No results for {text}")
+    find(options, "search.query", params, nothing=f"No results for {text}", may_last=True)
 
 
 COMMAND = Command(HybridOptions, query, HELP)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from math import exp
 from typing import NamedTuple, Protocol
 
@@ -95,16 +95,22 @@ class Found(NamedTuple):
     vectors: Vectors | None
 
 
-async def search(tools: Tools, query: str, filters: Filters, wishes: Wishes) -> Found:
-    """Return the best documents. Raises QuerySyntaxError; a model that is missing or fails is a stage left out."""
-    return await _Search(tools, filters, wishes).run(query)
+async def search(
+    tools: Tools, query: str, filters: Filters, wishes: Wishes, tell: Callable[[str], None] = lambda _: None
+) -> Found:
+    """Return the best documents. `tell` is called with what begins, where that may take a second or more.
+
+    Raises QuerySyntaxError; a model that is missing or fails is a stage left out.
+    """
+    return await _Search(tools, filters, wishes, tell).run(query)
 
 
 class _Search:
     """One query on its way."""
 
-    def __init__(self, tools: Tools, filters: Filters, wishes: Wishes) -> None:
+    def __init__(self, tools: Tools, filters: Filters, wishes: Wishes, tell: Callable[[str], None]) -> None:
         self._tools = tools
+        self._tell = tell
         self._filters = filters
         self._wishes = wishes
         self._budget = Budget(wishes.budget_s)
@@ -194,6 +200,7 @@ class _Search:
         limit_s = min(EXPANSION_LIMIT_S, self._budget.left_s() - _RERANK_SHARE * self._budget.limit_s * reranks)
         if limit_s > 0 and self._tools.patience.is_over(limit_s):
             limit_s = 0.0  # what is known of before is used
+        self._tell("asking in other words")
         # The expander keeps its limit itself; this is for the rest of what it does.
         expansion = await self._budget.within(
             "the model that expands", self._tools.expander.expand(query, limit_s=limit_s), limit_s + _AROUND_S
@@ -251,6 +258,7 @@ class _Search:
             raise Skipped("not wanted")
         if isinstance(self._tools.reranker, str):
             raise Skipped(self._tools.reranker)
+        self._tell("reading the best again")
         candidates = [
             reranking.Candidate(each.document_id, (near.start, near.end) if near else None)
             for each in fused[: self._wishes.candidates]

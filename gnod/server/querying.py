@@ -40,9 +40,11 @@ class Querying:
         self._paces: dict[str, Pace] = {}
         self._patience: dict[str, Patience] = {}
 
-    async def search(self, query: str, filters: Filters, wishes: Wishes) -> Found:
-        """Return the best documents of the collections in `filters` (all when none is named). Raises
-        QuerySyntaxError."""
+    async def search(
+        self, query: str, filters: Filters, wishes: Wishes, tell: Callable[[str], None] = lambda _: None
+    ) -> Found:
+        """Return the best documents of the collections in `filters` (all when none is named). `tell` is called with
+        what begins, where that may take a second or more. Raises QuerySyntaxError."""
         collections = filters.collections
         reranker = self._model("rerank", Reranker, collections)
         generator = self._model("expand", Generator, collections)
@@ -56,7 +58,7 @@ class Querying:
             pace=self._paces.setdefault("" if isinstance(reranker, str) else reranker.uri, Pace()),
             patience=self._patience.setdefault("" if isinstance(generator, str) else generator.uri, Patience()),
         )
-        return await hybrid.search(tools, query, filters, wishes)
+        return await hybrid.search(tools, query, filters, wishes, tell)
 
     def generator(self, collections: Sequence[str]) -> Generator | None:
         """Return the model that answers questions; None: the config has none. Raises ModelNotPulled."""

@@ -46,7 +46,7 @@ def explained(stages: object, **more: object) -> r.SearchResult:
 def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     gnoctl("query", "blue", "green")
     asked = daemon.asked(p.SearchQueryParams)
-    assert asked == p.SearchQueryParams(query="blue green", limit=5)
+    assert asked == p.SearchQueryParams(query="blue green", limit=5, progress_token=1)
     assert (asked.expand, asked.rerank, asked.floor, asked.fusion) == (True, True, True, "convex")
     assert (asked.candidates, asked.budget_s) == (20, 2.0)
 
@@ -55,6 +55,7 @@ def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> 
     options = "--no-expand --no-rerank --no-floor --candidates 40 --rrf --budget 0.5 -n 7 --min-score 0.5 --full"
     gnoctl("query", "x", *options.split(), *ALL_FILTERS.split(), "--fresh", "--explain")
     assert daemon.asked(p.SearchQueryParams) == p.SearchQueryParams(
+        progress_token=1,
         query="x",
         expand=False,
         rerank=False,
@@ -101,7 +102,7 @@ def test_people_get_hits_and_how_many(gnoctl: Gnoctl) -> None:
         "  How to deploy to production",
         "  without a gap",
         "",
-        "1 document · 3 ms",
+        "the best 1 of 1 document compared · 3 ms",
     ]
 
 

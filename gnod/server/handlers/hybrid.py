@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 
@@ -9,7 +10,7 @@ from gnod.config.model import Config
 from gnod.pipeline import retrieval, subqueries
 from gnod.pipeline.hybrid import Found, Ranked, Wishes
 from gnod.protocol.params import SearchQueryParams
-from gnod.protocol.results import Freshness, Hit, SearchResult
+from gnod.protocol.results import Freshness, Hit, ProgressValue, SearchResult
 from gnod.server.dispatcher import Call, Handler
 from gnod.server.handlers import hits
 from gnod.server.handlers.asked import filters_of, milliseconds_since
@@ -18,9 +19,11 @@ from gnod.server.handlers.stages import stages_of
 from gnod.server.index import Index
 from gnod.store.database import Connection
 
+_LASTS_S = 0.3
+
 
 def handlers(served: Index) -> Mapping[str, Handler]:
-    async def search_query(params: SearchQueryParams, _: Call) -> SearchResult:
+    async def search_query(params: SearchQueryParams, call: Call) -> SearchResult:
         served.configuration.check_known(params.collections)
         filters = filters_of(params)
         wishes = Wishes(
@@ -36,7 +39,14 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         if params.fresh:
             await served.make_fresh(params.collections, embedded=True)
         config, started = served.configuration.current, time.perf_counter()
-        found = await served.querying.search(params.query, filters, wishes)
+
+        def tell(stage: str) -> None:
+            # Once more when it lasts: what comes at once is not worth drawing, for a client.
+            value = ProgressValue(stage=stage, done=0)
+            call.progress(value)
+            asyncio.get_running_loop().call_later(_LASTS_S, call.progress, value)
+
+        found = await served.querying.search(params.query, filters, wishes, tell)
         begun = time.perf_counter()
 
         def work(connection: Connection) -> tuple[list[Hit], Freshness]:
