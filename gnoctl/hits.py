@@ -18,6 +18,8 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
+    if result.by_words_only:
+        yield terminal.paint(text.line(f"found by keyword only: {result.by_words_only}"), YELLOW)
     if missed := freshness.describe(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:

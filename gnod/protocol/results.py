@@ -64,7 +64,8 @@ class Hit(Result, frozen=True, kw_only=True):
 class SearchResult(Result, frozen=True, kw_only=True):
     """`mode`: lexical, vector, query or similar; `query` of similar is the document's address. `total`: documents that
     matched before `limit` and `min_score`. By meaning every document matches a little: there it counts the hits, and of
-    `search.query` the documents that were compared."""
+    `search.query` the documents that were compared. `by_words_only`: why `search.query` found nothing by meaning, where
+    it should have."""
 
     query: str
     mode: str
@@ -72,6 +73,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     total: int
     took_ms: float
     freshness: Freshness
+    by_words_only: str | None = None
     explain: dict[str, object] | None = None
 
 

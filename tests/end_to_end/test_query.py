@@ -172,6 +172,7 @@ def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
     said = stages(mini, "kitten", "--budget", "0")
     assert not said["embed"]["ran"]
     assert "time" in said["embed"]["why"]
+    assert "found by keyword only: the embedding model did not answer" in mini.ok("query", "kitten", "--budget", "0")
 
 
 def test_reading_again(mini: Machine, minilm_gguf: Path, ranker: Path) -> None:
@@ -212,7 +213,9 @@ def test_without_any_model(machine: Machine) -> None:
     assert not any(said[name]["ran"] for name in ("embed", "expand", "knn", "rerank"))
     assert all(said[name]["why"] for name in ("embed", "expand", "knn", "rerank"))
     assert "models.rerank" in said["rerank"]["why"]
-    assert "kitten" in machine.ok("query", "kitten", "--explain")
+    shown = machine.ok("query", "kitten", "--explain")
+    assert "kitten" in shown
+    assert "by keyword only" not in shown, "a config without a model is no fault"
     assert machine.run("query", "xqzzy").stderr.startswith("No results for xqzzy")
 
 
@@ -224,6 +227,7 @@ def test_models_that_are_not_pulled(machine: Machine) -> None:
     said = stages(machine, "kitten")
     assert all("gnoctl models pull" in said[name]["why"] for name in ("embed", "expand", "rerank"))
     assert found(machine, "kitten") == ["cat.md"]
+    assert "found by keyword only: " in machine.ok("query", "kitten"), "nobody has to ask for an explanation to know"
 
 
 def test_german_words_and_an_english_model(mini: Machine) -> None:

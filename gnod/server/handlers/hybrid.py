@@ -62,10 +62,18 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             total=found.total,
             took_ms=milliseconds_since(started),
             freshness=freshness,
+            by_words_only=_by_words_only(served, found),
             explain={"stages": stages} if params.explain else None,
         )
 
     return {"search.query": search_query}
+
+
+def _by_words_only(served: Index, found: Found) -> str | None:
+    """Return why nothing was searched by meaning; None where that was not to be, or the config wants no model."""
+    if not any(served.embedding.wanted().values()):
+        return None
+    return next((stage.why for stage in found.stages if stage.name == "embed" and not stage.ran), None)
 
 
 def _hits(connection: Connection, config: Config, found: Found, params: SearchQueryParams) -> list[Hit]:
