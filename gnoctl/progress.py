@@ -88,7 +88,8 @@ def _name(value: ProgressValue) -> str:
 
 def _amount(value: ProgressValue, of: str) -> str:
     if value.unit != "bytes":
-        return f"{value.done:,}" if value.total is None else f"{value.done:,}{of}{value.total:,}"
+        unit = f" {value.unit}" if value.unit else ""
+        return f"{value.done:,}{unit}" if value.total is None else f"{value.done:,}{of}{value.total:,}{unit}"
     if value.total is None:
         return size(value.done) if value.done else ""
     return f"{size(value.done)}{of}{size(value.total)}"

@@ -486,8 +486,9 @@ class AskResult(Result, frozen=True, kw_only=True):
 class ProgressValue(Result, frozen=True, kw_only=True):
     """The `value` of `$/progress`: `done` of `total` in `stage`; `total` is None while it is not known.
 
-    `label`: what it is about at the moment. `unit`: "bytes", or None for things that are counted. Of `ask.answer`:
-    `sources`, once and before the text; `text`, what the model says next, unchecked, in order and without gaps.
+    `label`: what it is about at the moment. `unit`: "bytes", "characters", or None for things that are counted. Of
+    `ask.answer`: `sources`, once and before the text; `text`, what the model says next, unchecked, in order and
+    without gaps.
     """
 
     stage: str

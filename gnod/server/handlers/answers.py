@@ -118,7 +118,7 @@ class _Answering:
         def hear(text: str) -> None:
             nonlocal said
             said += len(text)
-            self._call.say(ProgressValue(stage="answer", done=said, text=text))
+            self._call.say(ProgressValue(stage="answering", done=said, unit="characters", text=text))
 
         generated = await self._generator.generate(
             prompt.build(self._params.question, sources, language),
