@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -83,7 +84,8 @@ async def test_a_worker_that_hangs_takes_no_more_than_the_budget(
         assert took_s < 1.5
         assert paths(library, found) == ["cat.md"]
         said = stages(found)
-        assert all("time" in (said[name].why or "") for name in ("embed", "expand")), said["expand"]
+        assert "time" in (said["embed"].why or "")
+        assert re.search("time|too slow", said["expand"].why or ""), said["expand"]
         assert not any(said[name].ran for name in ("embed", "knn", "rerank"))
         assert paths(library, await asked.search("kitten"))[0] == "cat.md", "and all is well again"
 

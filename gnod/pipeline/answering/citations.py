@@ -9,7 +9,7 @@ The answer counts when one sentence or more has a citation in the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
@@ -27,7 +27,7 @@ _CITATION = re.compile(rf"[ \t]*(?:`[^`\n]*`|{_MARK})")
 _SENTENCE = re.compile(rf".+?(?:(?:[.!?…]+[\"'”’)]*(?=\s|\[|$)|[。！？]+)(?:[ \t]*{_MARK})*|$)")
 _END = re.compile(r"[.!?…。！？:;,]*[\"'”’)]*\s*\Z")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FENCE = re.compile(rf"(?:\s|{_MARK})*(```|~~~)")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
 _DECLINE = re.compile(
     r"not enough information|no(?:t| enough)? (?:relevant )?information|"
@@ -79,10 +79,12 @@ def check(said: str, question: str, sources: Sequence[Reading], analyzer: Analyz
     lines: list[str] = []
     is_code = False
     for line in said.strip().split("\n"):
-        if _FENCE.match(line):
+        if fence := _FENCE.match(line):
             is_code = not is_code
+            if "[" in fence[0]:  # a citation of nothing, before it
+                line = line[fence.start(1) :]
         elif not is_code:
-            line = "".join(map(checker.sentence, _SENTENCE.findall(line)))
+            line = _joined(map(checker.sentence, _SENTENCE.findall(line)))
         lines.append(line.rstrip())
     text = _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
     reason: Reason | None = None
@@ -105,6 +107,16 @@ def cited(text: str) -> list[int]:
     [1, 3, 2, 12]
     """
     return [number for match in _CITATION.finditer(text) for number in _numbers(match[0])]
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    """Put sentences in a row. What stood between two may have been a citation that is gone: then a blank."""
+    row = ""
+    for sentence in sentences:
+        if row and row[-1] in ".!?…" and sentence[:1].isalnum():
+            row += " "
+        row += sentence
+    return row
 
 
 def _numbers(mark: str) -> Iterator[int]:
