@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from math import log
 from typing import NamedTuple
@@ -97,8 +98,7 @@ def find_marks(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Seque
     spellings = [(spelling, number) for number, word in enumerate(sought) for spelling in word]
     marks: list[Mark] = []
     for spelling, number in sorted(spellings, key=lambda pair: (finder.frequency(pair[0]), pair[1])):
-        near = sorted({mark.start for mark in marks})[:_MAX_PLACES]
-        marks += [Mark(start, end, number) for start, end in finder.find(spelling, near)]
+        marks += [Mark(start, end, number) for start, end in finder.find(spelling, marks)]
     return sorted(set(marks))
 
 
@@ -116,11 +116,11 @@ class _Finder:
         """Return an upper bound of how often the spelling stands in the text."""
         return min(self._count(_needle(term)) for term in spelling)
 
-    def find(self, spelling: Spelling, near: Sequence[int]) -> list[tuple[int, int]]:
-        """Return ranges; of a frequent spelling only those within a window of the places `near`, if there are any."""
+    def find(self, spelling: Spelling, near: Sequence[Mark]) -> list[tuple[int, int]]:
+        """Return ranges; of a frequent spelling only those within a window of the marks `near`, if there are any."""
         rarest = min(spelling, key=lambda term: self._count(_needle(term)))
         if near and self._count(_needle(rarest)) > _MAX_PLACES:
-            stretches = _stretches(near, WINDOW_CHARACTERS)
+            stretches = _stretches(sorted({mark.start for mark in near})[:_MAX_PLACES], WINDOW_CHARACTERS)
         else:
             stretches = [(0, len(self._text))]
         found = self._places(rarest, stretches)
@@ -140,11 +140,11 @@ class _Finder:
 
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield the words that give the term; for unspaced scripts, the places of the characters themselves."""
-        needle = _needle(term)
+        needle, has_words = _needle(term), not is_unspaced(term)
         position = self._folded.find(needle, low, high)
         while position >= 0:
             end = position + len(needle)
-            if is_unspaced(term):
+            if not has_words:
                 yield position, end
             else:
                 start, end = _word_around(self._text, position, end)
@@ -158,6 +158,7 @@ class _Finder:
         return self._terms[word]
 
 
+@lru_cache(4096)
 def _needle(term: str) -> str:
     """Return what every word with that stem contains: "studi" is the stem of "study"."""
     return term[:-1] if len(term) > 3 and term.isalpha() and not is_unspaced(term) else term

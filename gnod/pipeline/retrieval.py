@@ -6,6 +6,7 @@ One snapshot of the database, one thread. Knows no model, no reranking and no wi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +110,7 @@ def retrieve(
     """Return the evidence of all lines. `words`: each `lex` line with what `survey_words` said; `meanings`: the others,
     in the order of the rows of `vectors`; None: no vectors are searched. `depth`: of the lists of variants."""
     pool = max(POOL, depth)
-    first = {id_ for line, said in words if line.is_original for id_ in list(said.scores)[:pool]}
+    first = {id_ for line, said in words if line.is_original for id_ in islice(said.scores, pool)}
     near: dict[int, Ranked] = {}
     surveys = []
     for number, line in enumerate(meanings if vectors else []):
@@ -127,7 +128,7 @@ def retrieve(
         for each in found.ranked:
             if each.document_id not in near or near[each.document_id].score < each.score:
                 near[each.document_id] = each
-    tops = {id_ for _, said in words for id_ in list(said.scores)[:pool]}
+    tops = {id_ for _, said in words for id_ in islice(said.scores, pool)}
     allowed = _allowed(connection, words, near.keys() | tops)
     originals = {r.document_id for line, found in surveys if line.is_original for r in found.ranked} | first
     evidence = [_by_words(line, said, originals, allowed, pool if line.is_original else depth) for line, said in words]
@@ -135,7 +136,7 @@ def retrieve(
     return Retrieved(
         evidence,
         near,
-        bm25=next((dict(said.scores) for line, said in words if line.is_original), {}),
+        bm25=next((said.scores for line, said in words if line.is_original), {}),
         similarity=next(({r.document_id: r.score for r in found.ranked} for line, found in surveys), {}),
     )
 
@@ -150,13 +151,12 @@ def _allowed(connection: Connection, words: Sequence[tuple[Line, LexicalSurvey]]
 
 def _by_words(line: Line, said: LexicalSurvey, originals: set[int], allowed: set[int], depth: int) -> Evidence:
     """Return keyword scores. Of the original query, what the other retriever found has its place among them."""
-    found = {id_: score for id_, score in list(said.scores.items())[:depth] if id_ in allowed}
+    found = {id_: score for id_, score in islice(said.scores.items(), depth) if id_ in allowed}
     if not line.is_original or not found:
         return Evidence("lexical", line.weight, found, len(found))
     others = originals & allowed - found.keys()
-    asked = {id_: score for id_, score in said.scores.items() if id_ in others}
-    scores = {**found, **asked, **dict.fromkeys(sorted(others - asked.keys()), said.beyond)}
-    return Evidence("lexical", line.weight, scores, len(found), said.peak)
+    asked = sorted(((said.scores.get(id_, said.beyond), id_) for id_ in others), key=lambda pair: (-pair[0], pair[1]))
+    return Evidence("lexical", line.weight, found | {id_: score for score, id_ in asked}, len(found), said.peak)
 
 
 def _by_meaning(line: Line, said: vector.VectorSurvey, allowed: set[int], depth: int) -> Evidence:

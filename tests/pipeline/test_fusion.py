@@ -219,7 +219,7 @@ def test_one_kind_alone_keeps_its_order(method: Method, scores: dict[int, float]
         else:
             assert found.vector_share == float(side.kind == "vector")
             given_ = [scores[id_] for id_ in ids(found)]
-            assert all(a >= b or math.isclose(a, b) for a, b in pairwise(given_))
+            assert all(a >= b or math.isclose(a, b, abs_tol=1e-9) for a, b in pairwise(given_))
 
 
 @pytest.mark.parametrize("method", METHODS)
