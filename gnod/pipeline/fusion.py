@@ -106,16 +106,19 @@ def _convex(lists: Sequence[Evidence], share: float) -> tuple[dict[int, float], 
 
 
 def _vector_share(lists: Sequence[Evidence], method: Method) -> float:
-    """Return the weight of the vectors: by how much they stand out, squared, against the words. Where few of the
-    documents that the words found are embedded yet, they count as little: to have a vector is no merit."""
+    """Return the weight of the vectors: by how much they stand out, squared, against the words; one half where that is
+    not known. Where few of the documents that the words found are embedded yet, they count as little: to have a vector
+    is no merit."""
     kinds = {each.kind for each in lists}
     if len(kinds) == 1:
         return 1.0 if kinds == {"vector"} else 0.0
     if method == "half":
         return 0.5
     lexical, vector = _peak(lists, "lexical"), _peak(lists, "vector")
-    squares = lexical * lexical + vector * vector
-    return _coverage(lists) * (vector * vector / squares if squares else 0.5)
+    share = 0.5
+    if lexical is not None and vector is not None and (lexical or vector):
+        share = vector * vector / (lexical * lexical + vector * vector)
+    return _coverage(lists) * share
 
 
 def _coverage(lists: Sequence[Evidence]) -> float:
@@ -125,9 +128,9 @@ def _coverage(lists: Sequence[Evidence]) -> float:
     return len(found & embedded) / len(found) if found else 1.0
 
 
-def _peak(lists: Sequence[Evidence], kind: Kind) -> float:
+def _peak(lists: Sequence[Evidence], kind: Kind) -> float | None:
     known = [each.peak for each in lists if each.kind == kind and each.peak is not None]
-    return max(sum(known) / len(known), 0.0) if known else 0.0
+    return max(sum(known) / len(known), 0.0) if known else None
 
 
 def _scaled(scores: Mapping[int, float]) -> dict[int, float]:

@@ -203,6 +203,9 @@ class TestVectorShare:
         assert fused(lexical({1: 1.0}, 0.0), vector({1: 0.5}, 0.0)).vector_share == 0.5
         assert fused(lexical({1: 1.0}, None), vector({1: 0.5}, None)).vector_share == 0.5
 
+    def test_more_vectors_than_fit_into_memory_still_count(self) -> None:
+        assert self.share(None) == 0.5, "searched on disk, nobody knows how they lie"
+
     def test_variants_have_no_part_in_it(self) -> None:
         with_variant = fused(self.WORDS, vector({1: 0.5}, 5.0), lexical({1: 3.0}, None, VARIANT)).vector_share
         assert with_variant == fused(self.WORDS, vector({1: 0.5}, 5.0)).vector_share
