@@ -88,6 +88,7 @@ def test_on_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
     assert "\x1b" not in _on_a_terminal("search", "x", "--no-color")
 
 
+@pytest.mark.slow
 def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, spawn: Spawn) -> None:
     steps = [ProgressValue(stage="convert", done=done, total=9, label="[red]a\x1b.md") for done in range(1, 10)]
     daemon.progress["index.sync"] = steps

@@ -57,6 +57,7 @@ def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
     assert 0 < summary.latency_ms["p50"] <= summary.latency_ms["p95"] <= summary.latency_ms["p99"]
 
 
+@pytest.mark.slow
 def test_save_compare_and_run(tmp_path: Path) -> None:
     folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
     first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", "-q", program="gnoctl")
@@ -130,6 +131,7 @@ def test_an_error_for_programs(tmp_path: Path) -> None:
     assert err.getvalue() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, tmp_path: Path) -> None:
     folder, temporary = tiny.write(tmp_path / "large"), tmp_path / "tmp"

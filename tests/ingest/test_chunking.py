@@ -153,6 +153,7 @@ def test_markup_of() -> None:
     assert markup_of("application/pdf", "markitdown/0.1.8") == "markdown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 3_000_000, "a\n" * 500_000, "# h\n" * 20_000, "```\n" * 50_000, "[" * 50_000])
 def test_odd_documents_cost_little(text: str) -> None:
     started = time.process_time()

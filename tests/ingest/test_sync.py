@@ -117,6 +117,7 @@ async def test_incremental_equals_fresh(tmp_path: Path) -> None:
     fresh.close()
 
 
+@pytest.mark.slow
 async def test_a_bad_file_is_recorded_and_every_other_is_indexed(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     write(root, good_md="# Zebra\n", bad_pdf="%PDF-1.4 but nothing more")
