@@ -109,6 +109,7 @@ def test_code_is_left_as_it_is() -> None:
     said = "Run restore.sh; the date is `argv[1]` [1]."
     assert check(said, "How do I restore?", [source], ENGLISH).text == said
     fenced = "Run restore.sh with the date as argument:\n```\necho [1] [7]\n```"
+    source = source._replace(text=f"{source.text}\n\n    echo  [1] [7]")
     assert "echo [1] [7]" in check(fenced, "How do I restore?", [source], ENGLISH).text
 
 
@@ -142,3 +143,14 @@ def test_whatever_is_said(said: str) -> None:
     if found.answered:
         # Not the same text: where a sentence ends may change when what stood between two is gone.
         assert set(again.citations) <= set(found.citations), "to check again finds nothing new"
+
+
+def test_code_is_what_stands_in_a_source() -> None:
+    source = Reading(1, "Renew it:\n\n    certbot  renew --quiet\n\nThen reload nginx, the web server.")
+    block = "```sh\ncertbot renew --quiet\ncertbot renew --quiet\nrm -rf /\n```"
+    said = f"To renew, reload nginx, the web server [1]:\n\n{block}"
+    found = check(said, "how do I renew", [source], ENGLISH)
+    assert found.text.endswith("```sh\ncertbot renew --quiet\n```")
+    assert "rm" not in found.text
+    found = check("Reload nginx, the web server [1].\n```\n#include <cstdint>\n#include", "how", [source], ENGLISH)
+    assert found.text == "Reload nginx, the web server [1]."

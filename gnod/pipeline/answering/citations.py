@@ -77,15 +77,17 @@ def check(said: str, question: str, sources: Sequence[Reading], analyzer: Analyz
     """Return the answer with the citations that hold. `analyzer`: of the answer's language."""
     checker = _Checker(question, sources, analyzer)
     lines: list[str] = []
-    is_code = False
-    for line in said.strip().split("\n"):
-        if fence := _FENCE.match(line):
-            is_code = not is_code
-            if "[" in fence[0]:  # a citation of nothing, before it
-                line = line[fence.start(1) :]
-        elif not is_code:
-            line = _joined(map(checker.sentence, _SENTENCE.findall(line)))
-        lines.append(line.rstrip())
+    code: list[str] | None = None  # the block that a fence has opened
+    for line in [*said.strip().split("\n"), None]:
+        if code is not None and (line is None or _FENCE.match(line)):
+            lines += [*code, code[0].strip()[:3]] if any(each.strip() for each in code[1:]) else []
+            code = None
+        elif line is not None and (fence := _FENCE.match(line)):
+            code = [line[fence.start(1) :] if "[" in fence[0] else line]  # a citation before it is of nothing
+        elif code is not None and line is not None:
+            code += [line] if checker.quotes(line) and line != code[-1] else []
+        elif line is not None:
+            lines.append(_joined(map(checker.sentence, _SENTENCE.findall(line))).rstrip())
     text = _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
     reason: Reason | None = None
     if not checker.cited:
@@ -125,6 +127,10 @@ def _numbers(mark: str) -> Iterator[int]:
         yield from map(int, re.findall(r"\d+", mark))
 
 
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
+
+
 class _Checker:
     """Goes through the sentences of one answer."""
 
@@ -135,6 +141,7 @@ class _Checker:
         self._question = frozenset(self._terms(question))
         self._asked_figures = _figures(question)
         self._figures = frozenset(figure for source in sources for figure in _figures(source.text))
+        self._code = "\n".join(_unspaced(source.text) for source in sources)
         # Small models say the same again and again.
         self._said: set[str] = set()
         self._sources = [
@@ -146,6 +153,10 @@ class _Checker:
             )
             for source in sources
         ]
+
+    def quotes(self, line: str) -> bool:
+        """Tell whether a line of code stands in a source."""
+        return _unspaced(line) in self._code
 
     def sentence(self, sentence: str) -> str:
         """Return the sentence with the citations that hold, before its full stop; nothing, when it was said before, or
