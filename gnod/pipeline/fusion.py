@@ -116,8 +116,8 @@ def _vector_share(lists: Sequence[Evidence], method: Method) -> float:
         return 0.5
     lexical, vector = _peak(lists, "lexical"), _peak(lists, "vector")
     share = 0.5
-    if lexical is not None and vector is not None and (lexical or vector):
-        share = vector * vector / (lexical * lexical + vector * vector)
+    if lexical is not None and vector is not None and (squares := lexical * lexical + vector * vector) > 0:
+        share = vector * vector / squares
     return _coverage(lists) * share
 
 

@@ -201,6 +201,7 @@ class TestVectorShare:
 
     def test_nobody_sure_of_anything(self) -> None:
         assert fused(lexical({1: 1.0}, 0.0), vector({1: 0.5}, 0.0)).vector_share == 0.5
+        assert fused(lexical({1: 1.0}, 1e-237), vector({1: 0.5}, 0.0)).vector_share == 0.5  # its square is 0
         assert fused(lexical({1: 1.0}, None), vector({1: 0.5}, None)).vector_share == 0.5
 
     def test_more_vectors_than_fit_into_memory_still_count(self) -> None:
