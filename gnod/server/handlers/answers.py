@@ -17,12 +17,12 @@ from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt
 from gnod.pipeline.answering.citations import NOT_ENOUGH, Checked, Reading
 from gnod.pipeline.answering.sources import NONSENSE, Asked, Candidate, Floats, Source, estimated_tokens, select
-from gnod.pipeline.budget import Stage
 from gnod.pipeline.hybrid import Wishes
 from gnod.protocol.params import AskParams
 from gnod.protocol.results import AnswerSource, AskResult, ProgressValue
 from gnod.server.dispatcher import Call, Handler
 from gnod.server.handlers.asked import filters_of, milliseconds_since
+from gnod.server.handlers.stages import stages_of
 from gnod.server.index import Index
 from gnod.store.filters import Filters
 
@@ -95,7 +95,7 @@ class _Answering:
         # A phrase in quotation marks must be there, as in every query; a mark that stands alone is an inch.
         query = question.replace('"', " ") if question.count('"') % 2 else question
         found = await self._served.querying.search(query, self._filters, wishes)
-        self._stages += map(_stage, found.stages)
+        self._stages += stages_of(found.stages)
         begun = time.perf_counter()
         vectors = found.vectors.row(0) if found.vectors else {}
         for uri in vectors.keys() - self._nonsense.keys():
@@ -180,11 +180,6 @@ def _generator(served: Index, collections: Sequence[str]) -> Generator:
             {"role": "answer"},
         )
     return generator
-
-
-def _stage(stage: Stage) -> dict[str, object]:
-    why: dict[str, object] = {"why": stage.why} if stage.why else {}
-    return {"stage": stage.name, "ran": stage.ran, "ms": stage.ms, **why, **stage.details}
 
 
 def _shown(source: Source, *, cited: bool = False) -> AnswerSource:
