@@ -18,6 +18,10 @@ HELP = """Compare the index with the disk.
 
 The folders are walked for this answer, so it is exact. `gnoctl status --errors` lists the files that could
 not be read, and `gnoctl why PATH` explains a single one.
+
+pending files differ from the index and are being taken in; skipped ones are no documents (binary, empty, too large);
+excluded ones are left out by a rule. watch says how changes are noticed: events (at once), polling (walks every few
+seconds, where the system gives no events) or off. reconciled: when everything was compared with the disk last.
 """
 
 
@@ -61,23 +65,31 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         "pending",
         "failed",
         "skipped",
+        "excluded",
         "embedded",
         "watch",
-        "last sync",
+        "last event",
+        "reconciled",
         "path",
     ]
     rows = [
         [
             each.name,
-            *(f"{n:,}" for n in (each.on_disk, each.indexed, each.pending, each.failed, each.skipped)),
+            *(f"{n:,}" for n in _counts(each)),
             _embedded(each),
             each.watch,
-            ago(each.last_sync),
+            ago(each.last_event),
+            ago(each.last_reconcile),
             each.path,
         ]
         for each in collections
     ]
     yield from columns(headers, rows, terminal)
+
+
+def _counts(collection: CollectionStatus) -> tuple[int, ...]:
+    each = collection
+    return each.on_disk, each.indexed, each.pending, each.failed, each.skipped, each.excluded
 
 
 def _embedded(collection: CollectionStatus) -> str:
@@ -122,6 +134,9 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for each in result.collections:
         for reason in filter(None, (each.reason, each.watch_reason)):
             yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
+        if each.failed:
+            kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(each.failed_by_kind.items()))
+            yield text.line(f"{each.name}: failed: {kinds} (`gnoctl status --errors` lists them)")
     if result.syncing:
         yield "indexing right now"
     if missed := freshness.describe(result.freshness, nothing_found=True):

@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 # One request to the model: about a second's work for a small one, so that what is done is stored soon.
 _REQUEST_CHARACTERS = 24_000
-_FETCH_CHUNKS = 512
+# Fetched for each request anew: what came last is embedded next.
+_FETCH_CHUNKS = 64
 # A worker may die of something else, once.
 _DEATHS = 2
 
@@ -60,11 +61,10 @@ class EmbeddingRun:
         kills the worker, is found by halving, noted as failed, and left out.
         """
         if not self._waiting:
-            self._waiting = _groups(
-                await self._read(lambda c: vectors.pending(c, self.uri, self.collections, _FETCH_CHUNKS))
-            )
-        if not self._waiting:
-            return None
+            chunks = await self._read(lambda c: vectors.pending(c, self.uri, self.collections, _FETCH_CHUNKS))
+            if not chunks:
+                return None
+            self._waiting = [_request(chunks)]
         group = self._waiting.pop()
         try:
             found = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
@@ -101,14 +101,11 @@ def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection
     vectors.note_failed(connection, uri, embed_hash, message)
 
 
-def _groups(chunks: list[PendingChunk]) -> list[list[PendingChunk]]:
-    """Cut into requests, last one first."""
-    groups: list[list[PendingChunk]] = []
-    size = _REQUEST_CHARACTERS
-    for chunk in chunks:
-        if size + len(chunk.text) > _REQUEST_CHARACTERS:
-            groups.append([])
-            size = 0
-        groups[-1].append(chunk)
+def _request(chunks: list[PendingChunk]) -> list[PendingChunk]:
+    """Return as many as go into one request, one at least."""
+    size = 0
+    for number, chunk in enumerate(chunks):
         size += len(chunk.text)
-    return groups[::-1]
+        if number and size > _REQUEST_CHARACTERS:
+            return chunks[:number]
+    return chunks

@@ -1,4 +1,5 @@
-"""Make the index of one collection equal its folder: walk, compare, convert in the workers, store in batches.
+"""Make the index of one collection, or of a part of it, equal its folder: walk, compare, convert in the workers, store
+in batches.
 
 The disk is the truth. What cannot be looked at (an unmounted root, a folder without permission) is left as it is.
 """
@@ -12,13 +13,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.jobs import SKIP_KINDS, Failure, FileJob, Outcome, Prepared, Unchanged
 from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
-from gnod.ingest.walk import Listing, walk
+from gnod.ingest.scope import WHOLE, Scope
+from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
 from gnod.store import collections, documents, failures
 from gnod.store.database import Connection, Database
 
@@ -62,7 +65,8 @@ class SyncReport(NamedTuple):
 
 
 class Sync:
-    """One run over one collection."""
+    """One run over one collection, or over `scope`. `enter` is told of each folder before it is listed, `on_listed` of
+    what was found."""
 
     def __init__(
         self,
@@ -73,6 +77,9 @@ class Sync:
         limits: IngestConfig,
         ignore_files: IgnoreFiles,
         progress: Progress,
+        scope: Scope = WHOLE,
+        enter: Enter = enter_nothing,
+        on_listed: Callable[[Listing], None] = lambda _: None,
     ) -> None:
         self._collection = collection
         self._database = database
@@ -80,7 +87,12 @@ class Sync:
         self._limits = limits
         self._ignore_files = ignore_files
         self._progress = progress
+        self._scope = scope
+        self._enter = enter
+        self._on_listed = on_listed
+        self._left: set[str] = set()  # mirrors that documents have left
         self._id = 0
+        self._is_mounted = False
         self._counts: Counter[str] = Counter()
 
     async def run(self) -> SyncReport:
@@ -89,10 +101,15 @@ class Sync:
         name = self._collection.name
         self._progress("scan", 0, None, name)
         try:
-            listing = await asyncio.to_thread(walk, self._collection, self._ignore_files)
+            listing = await asyncio.to_thread(walk, self._collection, self._ignore_files, self._scope, self._enter)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        self._id, known, failed = await self._read(self._known)
+        self._id, was_mounted, known, failed = await self._read(self._known)
+        self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self._collection.path)
+        if was_mounted and not self._is_mounted and not (self._scope.is_whole and listing.files):
+            reason = f"nothing is mounted at {self._collection.path}: its drive is away"
+            return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
+        self._on_listed(listing)
         plan = compare(listing, known, failed, time.time())
         self._counts["unchanged"] = plan.unchanged
         for path in plan.failing:
@@ -113,18 +130,19 @@ class Sync:
 
     def _known(
         self, connection: Connection
-    ) -> tuple[int, dict[str, documents.KnownFile], dict[str, failures.FailedFile]]:
+    ) -> tuple[int, bool, dict[str, documents.KnownFile], dict[str, failures.FailedFile]]:
         collection_id = collections.id_of(connection, self._collection.name)
         return (
             collection_id,
-            documents.stats(connection, collection_id),
-            failures.of_collection(connection, collection_id),
+            collections.was_mounted(connection, collection_id),
+            documents.stats(connection, collection_id, self._scope.paths),
+            failures.of_collection(connection, collection_id, self._scope.paths),
         )
 
     async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
         # What is gone must not stay findable while many new files are read; but content that moved must be there when
         # its new place is read, with its vectors. So documents leave at once, and what they leave behind at the end.
-        # Where a crash comes between, the next sync that has something to do drops it.
+        # Where a crash comes between, the next whole sync that has something to do drops it.
         remove_first = len(plan.read) > BATCH_DOCUMENTS
         if remove_first:
             await self._remove(plan, listing)
@@ -145,7 +163,9 @@ class Sync:
         if not remove_first:
             await self._remove(plan, listing)
         if plan.read or plan.remove:
-            await self._write(documents.drop_orphans)
+            # To look for all there are takes long in a large index.
+            left = None if self._scope.is_whole else self._left
+            await self._write(lambda connection: documents.drop_orphans(connection, left))
 
     async def _remove(self, plan: Plan, listing: Listing) -> None:
         def work(connection: Connection) -> int:
@@ -164,8 +184,8 @@ class Sync:
                         stat=None,
                         now=now,
                     )
-            collections.note_sync(connection, self._id, now)
-            return documents.remove(connection, self._id, plan.remove, now=now, keep_content=True)
+            collections.note_sync(connection, self._id, now, mounted=self._is_mounted)
+            return documents.remove(connection, self._id, plan.remove, now=now, left=self._left)
 
         self._counts["removed"] += await self._write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
@@ -189,7 +209,7 @@ class Sync:
         for path, outcome in batch:
             match outcome:
                 case Prepared():
-                    is_new = documents.put(connection, self._id, path, outcome, now=now, keep_content=True)
+                    is_new = documents.put(connection, self._id, path, outcome, now=now, left=self._left)
                     self._counts["added" if is_new else "updated"] += 1
                 case Unchanged():
                     documents.touch(connection, self._id, path, outcome.stat)
@@ -201,11 +221,13 @@ class Sync:
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
-            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, keep_content=True)
+            if root_problem(self._collection.path):
+                return  # not the file has gone, but its drive
+            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, left=self._left)
             return
         # What cannot be read may still be what it was; what was read and is no document has replaced what was.
         if failure.stage != "read" or failure.kind in SKIP_KINDS:
-            documents.remove(connection, self._id, [path], now=now, keep_content=True)
+            documents.remove(connection, self._id, [path], now=now, left=self._left)
         failures.note(
             connection,
             self._id,

@@ -1,4 +1,4 @@
-"""List the files of a collection without opening any: names and stats only.
+"""List the files of a collection, or of a part of it, without opening any: names and stats only.
 
 Symbolic links to folders are not entered, links to files only where they stay inside the root; pipes, sockets and
 devices are left out.
@@ -8,36 +8,60 @@ from __future__ import annotations
 
 import os
 import stat as stat_module
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
-from gnod.ingest.ignore import IgnoreFile, IgnoreFiles, Rules
+from gnod.ingest.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.jobs import FileStat
+from gnod.ingest.scope import WHOLE, Scope, is_text
+
+# Links to files, of either kind, that are entered one by one; what lies beyond is found by the next whole walk.
+_MAX_LINKS = 500
+
+
+class Enter(Protocol):
+    """Called with each folder, relative to the root ("" is the root), before it is listed, and with links to files:
+    what changes there afterwards is somebody else's to notice."""
+
+    def __call__(self, path: str, *, is_file: bool = False) -> None: ...
+
+
+def enter_nothing(path: str, *, is_file: bool = False) -> None:
+    del path, is_file
 
 
 class Listing(NamedTuple):
     """`files`: path relative to the root, to stat. `excluded` counts files left out. `unreadable`: folders that
     could not be listed ("" is the root), and `undecodable` names that are no text, with a form that can be shown:
-    about what is in them nothing is known, so nothing may be concluded."""
+    about what is in them nothing is known, so nothing may be concluded. `folders` were entered. `links`: those of the
+    files that have other names, symbolic or hard: they may change under another name."""
 
     files: dict[str, FileStat]
     excluded: int
     unreadable: dict[str, str]
     undecodable: dict[str, str]
+    folders: Set[str] = frozenset()
+    links: Set[str] = frozenset()
 
 
-def walk(collection: CollectionConfig, ignore_files: IgnoreFiles) -> Listing:
-    """Return what ought to be indexed. Raises RootUnavailable when the root itself cannot be listed."""
-    root = collection.path
-    reason = root_problem(root)
+def walk(
+    collection: CollectionConfig, ignore_files: IgnoreFiles, scope: Scope = WHOLE, enter: Enter = enter_nothing
+) -> Listing:
+    """Return what ought to be indexed, in `scope`. Raises RootUnavailable when the root itself cannot be listed."""
+    reason = root_problem(collection.path)
     if reason:
         raise RootUnavailable(reason, {"collection": collection.name})
-    walker = _Walker(collection, ignore_files)
-    walker.run()
-    return Listing(walker.files, walker.excluded, walker.unreadable, walker.undecodable)
+    before = _identity(collection.path)
+    walker = _Walker(collection, ignore_files, enter)
+    walker.run(scope)
+    if before is None or _identity(collection.path) != before:
+        # What was not found may be on a drive that has just gone.
+        reason = f"the folder {collection.path} was moved or unmounted while it was walked"
+        raise RootUnavailable(reason, {"collection": collection.name})
+    return Listing(walker.files, walker.excluded, walker.unreadable, walker.undecodable, walker.folders, walker.links)
 
 
 def root_problem(root: str) -> str | None:
@@ -85,62 +109,140 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
 
 
 class _Walker:
-    def __init__(self, collection: CollectionConfig, ignore_files: IgnoreFiles) -> None:
+    def __init__(self, collection: CollectionConfig, ignore_files: IgnoreFiles, enter: Enter) -> None:
         self._root = collection.path.rstrip("/") or "/"
         self._real_root = os.path.realpath(self._root)
         self._rules = _rules(collection)
         self._ignore_files = ignore_files if collection.gitignore else None
+        self._enter = enter
         self.files: dict[str, FileStat] = {}
         self.excluded = 0
         self.unreadable: dict[str, str] = {}
         self.undecodable: dict[str, str] = {}
+        self.folders: set[str] = set()
+        self.links: set[str] = set()
 
-    def run(self) -> None:
+    def run(self, scope: Scope) -> None:
         # A list instead of recursion: trees may be deeper than Python's stack.
-        todo: list[tuple[str, list[IgnoreFile]]] = [("", [])]
+        todo: list[tuple[str, list[IgnoreFile]]] = [("", [])] if scope.paths is None else []
+        way = _Way(self._root, self._rules, self._ignore_files, self.unreadable)
+        for path in sorted(scope.paths or ()):
+            todo.extend(self._begin(path, way))
         while todo:
             base, ignores = todo.pop()
             todo.extend(reversed(list(self._folder(base, ignores))))
 
+    def _begin(self, path: str, way: _Way) -> Iterator[tuple[str, list[IgnoreFile]]]:
+        """Take a file, or yield a folder to be walked; neither for what is gone or in a folder that is left out."""
+        parent = path.rpartition("/")[0]
+        ignores = way.ignores_in(parent)
+        if ignores is None:
+            return
+        full = f"{self._root}/{path}"
+        try:
+            mode = os.lstat(full).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self.unreadable[parent] = error.strerror or "cannot be looked into"
+            return
+        if not stat_module.S_ISDIR(mode):
+            self._file(full, path, ignores, is_link=stat_module.S_ISLNK(mode))
+        elif self._rules.reason_against_folder(path, ignores) is None:
+            yield path + "/", ignores
+
     def _folder(self, base: str, ignores: list[IgnoreFile]) -> Iterator[tuple[str, list[IgnoreFile]]]:
+        self._enter(base.rstrip("/"))
         try:
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # gone meanwhile
         except OSError as error:
             self.unreadable[base.rstrip("/")] = error.strerror or "cannot be listed"
             return
+        self.folders.add(base.rstrip("/"))
         if self._ignore_files:
             names = {entry.name for entry in entries if entry.name.startswith(".g")}
             ignores = ignores + self._ignore_files.load(self._root, base, names) if names else ignores
         for entry in entries:
             path = base + entry.name
-            if not _is_text(path):
+            if not is_text(path):
                 self.undecodable[path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")] = path
             elif entry.is_dir(follow_symlinks=False):
                 if self._rules.reason_against_folder(path, ignores) is None:
                     yield path + "/", ignores
             else:
-                self._file(entry, path, ignores)
+                self._file(entry, path, ignores, is_link=entry.is_symlink())
 
-    def _file(self, entry: os.DirEntry[str], path: str, ignores: list[IgnoreFile]) -> None:
+    def _file(self, file: os.DirEntry[str] | str, path: str, ignores: list[IgnoreFile], *, is_link: bool) -> None:
         try:
-            stat = self._stat(entry)
+            stat = self._stat(file, is_link=is_link)
+            if stat and (is_link or stat.st_nlink > 1) and len(self.links) < _MAX_LINKS:
+                self._enter(path, is_file=True)
+                self.links.add(path)
+                stat = self._stat(os.fspath(file), is_link=is_link)
         except OSError:
             return  # gone between listing and looking
         if stat is None or self._rules.reason_against_file(path, ignores) is not None:
             self.excluded += 1
-        else:
-            self.files[path] = FileStat(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            return
+        self.files[path] = FileStat(stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
-    def _stat(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+    def _stat(self, file: os.DirEntry[str] | str, *, is_link: bool) -> os.stat_result | None:
         """Return the stat of a regular file, or None for what is not taken in."""
-        if entry.is_symlink():
-            if not _stays_inside(self._real_root, entry.path):
-                return None
-            stat = entry.stat()
+        if is_link and not _stays_inside(self._real_root, os.fspath(file)):
+            return None
+        if isinstance(file, str):
+            stat = os.stat(file, follow_symlinks=is_link)  # noqa: PTH116
         else:
-            stat = entry.stat(follow_symlinks=False)
+            stat = file.stat(follow_symlinks=is_link)
         return stat if stat_module.S_ISREG(stat.st_mode) else None
+
+
+class _Way:
+    """The folders between the root and the parts of a scope: which are left out, and which ignore files count there."""
+
+    def __init__(self, root: str, rules: Rules, ignore_files: IgnoreFiles | None, unreadable: dict[str, str]) -> None:
+        self._root = root
+        self._rules = rules
+        self._ignore_files = ignore_files
+        self._unreadable = unreadable
+        self._known: dict[str, list[IgnoreFile] | None] = {"": self._own_ignores("", [])}
+
+    def ignores_in(self, folder: str) -> list[IgnoreFile] | None:
+        """Return the ignore files that count in a folder; None where nothing in it is taken in."""
+        way = []  # a list instead of recursion, as in the walk
+        while folder not in self._known:
+            way.append(folder)
+            folder = folder.rpartition("/")[0]
+        ignores = self._known[folder]
+        for below in reversed(way):
+            if ignores is not None:
+                ignores = self._own_ignores(f"{below}/", ignores) if self._is_entered(below, ignores) else None
+            self._known[below] = ignores
+        return ignores
+
+    def _own_ignores(self, base: str, above: list[IgnoreFile]) -> list[IgnoreFile]:
+        return above + self._ignore_files.load(self._root, base, set(IGNORE_FILES)) if self._ignore_files else above
+
+    def _is_entered(self, folder: str, ignores: list[IgnoreFile]) -> bool:
+        try:
+            mode = os.lstat(f"{self._root}/{folder}").st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            self._unreadable[folder.rpartition("/")[0]] = error.strerror or "cannot be looked into"
+            return False
+        return stat_module.S_ISDIR(mode) and self._rules.reason_against_folder(folder, ignores) is None
+
+
+def _identity(root: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(root)  # noqa: PTH116
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _rules(collection: CollectionConfig) -> Rules:
@@ -150,11 +252,3 @@ def _rules(collection: CollectionConfig) -> Rules:
 def _stays_inside(real_root: str, path: str) -> bool:
     target = os.path.realpath(path)
     return target.startswith(real_root.rstrip("/") + "/")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -78,5 +78,12 @@ def remove(connection: Connection, name: str) -> int:
     return removed
 
 
-def note_sync(connection: Connection, collection_id: int, at: float) -> None:
-    connection.execute("UPDATE collections SET last_sync = ? WHERE id = ?", (at, collection_id))
+def was_mounted(connection: Connection, collection_id: int) -> bool:
+    """Tell whether the collection's folder was a mount point at its last sync."""
+    return bool(connection.execute("SELECT mounted FROM collections WHERE id = ?", (collection_id,)).get)
+
+
+def note_sync(connection: Connection, collection_id: int, at: float, *, mounted: bool = False) -> None:
+    connection.execute(
+        "UPDATE collections SET last_sync = ?, mounted = ? WHERE id = ?", (at, int(mounted), collection_id)
+    )

@@ -1,17 +1,17 @@
 """Documents, and the content, chunks and terms that hang on them.
 
 Only active documents own anything: when the last one of a mirror goes, its content and chunks go in the same
-transaction, and the vectors with them (triggers of the schema). Whoever moves many documents may keep the content
-for a while (`keep_content`), and then calls `drop_orphans`. A removed document leaves one row behind (`active = 0`), so
-that `why` can tell what happened to a path.
+transaction, and the vectors with them (triggers of the schema). Whoever moves documents may keep the content for a
+while (`left`: what a document left, by mirror hash, is noted there), and then calls `drop_orphans`. A removed document
+leaves one row behind (`active = 0`), so that `why` can tell what happened to a path.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -79,7 +79,7 @@ _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
 
 def put(
-    connection: Connection, collection_id: int, path: str, new: Prepared, *, now: float, keep_content: bool = False
+    connection: Connection, collection_id: int, path: str, new: Prepared, *, now: float, left: set[str] | None = None
 ) -> bool:
     """Store a document under its path, replacing what was there. Returns whether the path was new."""
     stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
@@ -101,7 +101,7 @@ def put(
         new.language,
         _text(new.metadata.get("type")),
         _text(new.metadata.get("author")),
-        _dated(new, stat),
+        _dated(new.metadata, stat),
         msgspec.json.encode(new.metadata).decode(),
         msgspec.json.encode(new.line_map).decode(),
         now,
@@ -116,17 +116,22 @@ def put(
         (document_id, new.terms.filepath, new.terms.title, new.terms.body),
     )
     # The new content is there already: chunks that are in both keep their vectors.
-    if before and before[1] != new.mirror_hash and not keep_content:
-        _drop_orphans(connection, [before[1]])
+    if before and before[1] != new.mirror_hash:
+        _leave(connection, [before[1]], left)
     return not (before and before[2])
 
 
 def touch(connection: Connection, collection_id: int, path: str, stat: FileStat) -> None:
     """Record that the file was written again with the same bytes."""
-    connection.execute(
-        "UPDATE documents SET size = ?, mtime_ns = ?, inode = ? WHERE collection_id = ? AND path = ?",
-        (stat.size, stat.mtime_ns, stat.inode, collection_id, path),
-    )
+    of_document = (collection_id, path)
+    found = connection.execute(
+        "SELECT metadata FROM documents WHERE collection_id = ? AND path = ?", of_document
+    ).fetchone()
+    if found:
+        connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, dated = ? WHERE collection_id = ? AND path = ?",
+            (stat.size, stat.mtime_ns, stat.inode, _dated(msgspec.json.decode(found[0]), stat), *of_document),
+        )
 
 
 def invalidate(connection: Connection, collection_id: int | None = None) -> None:
@@ -136,7 +141,12 @@ def invalidate(connection: Connection, collection_id: int | None = None) -> None
 
 
 def remove(
-    connection: Connection, collection_id: int, paths: Sequence[str], *, now: float = 0.0, keep_content: bool = False
+    connection: Connection,
+    collection_id: int,
+    paths: Sequence[str],
+    *,
+    now: float = 0.0,
+    left: set[str] | None = None,
 ) -> int:
     """Take documents out of the index. Returns how many were in it."""
     mirrors = []
@@ -150,24 +160,36 @@ def remove(
             connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
             connection.execute("DELETE FROM tags WHERE document_id = ?", (row[0],))
             mirrors.append(row[1])
-    if not keep_content:
-        _drop_orphans(connection, mirrors)
+    _leave(connection, mirrors, left)
     return len(mirrors)
 
 
-def drop_orphans(connection: Connection) -> int:
-    """Delete all content that no active document has. Returns how many."""
-    connection.execute("DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)")
-    return connection.changes()
+def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -> int:
+    """Delete the content that no active document has: of these mirrors, or all. Returns how many."""
+    if mirrors is None:
+        connection.execute(
+            "DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)"
+        )
+        return connection.changes()
+    dropped = 0
+    for mirror in mirrors:
+        connection.execute(
+            "DELETE FROM content WHERE mirror_hash = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = ?1 AND active)",
+            (mirror,),
+        )
+        dropped += connection.changes()
+    return dropped
 
 
-def stats(connection: Connection, collection_id: int) -> dict[str, KnownFile]:
-    """Return what is indexed of a collection: path to stat and hash."""
-    rows = connection.execute(
-        "SELECT path, size, mtime_ns, inode, source_hash FROM documents WHERE collection_id = ? AND active",
-        (collection_id,),
-    )
-    return {path: KnownFile(FileStat(size, mtime, inode), digest) for path, size, mtime, inode, digest in rows}
+def stats(connection: Connection, collection_id: int, under: Collection[str] | None = None) -> dict[str, KnownFile]:
+    """Return what is indexed of a collection: path to stat and hash; with `under` only of these paths and what lies
+    below them."""
+    select = "SELECT path, size, mtime_ns, inode, source_hash FROM documents WHERE collection_id = ?1 AND active"
+    return {
+        path: KnownFile(FileStat(size, mtime, inode), digest)
+        for path, size, mtime, inode, digest in rows_under(connection, select, "path", collection_id, under)
+    }
 
 
 def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> Document | None:
@@ -243,6 +265,19 @@ def distinct_languages(connection: Connection) -> list[str | None]:
     return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
 
 
+def rows_under(
+    connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield what `select` finds in collection `?1`, of all paths or of those of `under` and what lies below them."""
+    if under is None:
+        yield from connection.execute(select, (collection_id,))
+        return
+    # "0" is the character after "/": the range holds exactly what is below the folder.
+    select += f" AND ({column} = ?2 OR ({column} >= ?2 || '/' AND {column} < ?2 || '0'))"
+    for path in under:
+        yield from connection.execute(select, (collection_id, path))
+
+
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Document]:
     rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} {where}", values)
     return (Document(*row) for row in rows)
@@ -295,12 +330,11 @@ def _upsert(connection: Connection, collection_id: int, path: str, row: tuple[ob
     return int(found.get)
 
 
-def _drop_orphans(connection: Connection, mirrors: Sequence[str]) -> None:
-    connection.executemany(
-        "DELETE FROM content WHERE mirror_hash = ?1"
-        " AND NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = ?1 AND active)",
-        ((mirror,) for mirror in set(mirrors)),
-    )
+def _leave(connection: Connection, mirrors: Iterable[str], left: set[str] | None) -> None:
+    if left is None:
+        drop_orphans(connection, set(mirrors))
+    else:
+        left.update(mirrors)
 
 
 def _text(value: object) -> str | None:
@@ -309,9 +343,9 @@ def _text(value: object) -> str | None:
     return str(value) if value not in (None, "") else None
 
 
-def _dated(new: Prepared, stat: FileStat) -> float:
+def _dated(metadata: Mapping[str, object], stat: FileStat) -> float:
     """Return the frontmatter's date when it is one, else the file's time."""
-    value = str(new.metadata.get("date", ""))
+    value = str(metadata.get("date", ""))
     if match := _ISO_DATE.match(value):
         for text in (value, match[0]):
             try:

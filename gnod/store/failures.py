@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from gnod.store.database import Connection
+from gnod.store.documents import rows_under
 from gnod.store.records import SKIP_KINDS, FileStat
 
 
@@ -60,8 +61,11 @@ def forget(connection: Connection, collection_id: int, paths: Iterable[str]) -> 
     )
 
 
-def of_collection(connection: Connection, collection_id: int) -> dict[str, FailedFile]:
-    rows = connection.execute(f"{_SELECT} WHERE e.collection_id = ?", (collection_id,))
+def of_collection(
+    connection: Connection, collection_id: int, under: Collection[str] | None = None
+) -> dict[str, FailedFile]:
+    """Return the failures of a collection by path; with `under` only of these paths and what lies below them."""
+    rows = rows_under(connection, f"{_SELECT} WHERE e.collection_id = ?1", "e.path", collection_id, under)
     return {failed.path: failed for failed in map(_failed_file, rows)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnod.store import documents
+from gnod.store import changes, documents
 from gnod.store.database import Connection
 
 
@@ -30,6 +30,7 @@ def purge(connection: Connection) -> tuple[int, int]:
     are none unless something went wrong). Returns how many documents and contents."""
     connection.execute("DELETE FROM documents WHERE NOT active")
     removed = connection.changes()
+    changes.prune(connection)
     contents = documents.drop_orphans(connection)
     for table in ("content_vectors", "embedding_errors"):
         connection.execute(f"DELETE FROM {table} WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,7 +177,157 @@ def m003_llm_cache(connection: apsw.Connection) -> None:
     """)
 
 
-MIGRATIONS: list[Callable[[apsw.Connection], None]] = [m001_first_schema, m002_vectors, m003_llm_cache]
+def m004_changes(connection: apsw.Connection) -> None:
+    # The clock of `gnod.store.changes`: when something last became of each path. What it is now stands in the other
+    # tables, so there is one row a path, however often it changes. Triggers, so that no way of changing documents can
+    # forget it. Names and no ids: what became of a collection's paths must be told when it is gone, too.
+    # The clock begins at the time of day in microseconds: one that was read from another database, which had this
+    # one's place before, lies below it.
+    begin = time.time_ns() // 1000
+    skips = ", ".join(f"'{kind}'" for kind in ("binary", "empty", "too_large", "unsupported"))
+    connection.execute(f"""
+        CREATE TABLE changes (
+            clock INTEGER PRIMARY KEY AUTOINCREMENT,
+            collection TEXT NOT NULL,
+            path TEXT NOT NULL,
+            UNIQUE (collection, path)
+        ) STRICT;
+        -- One row: who knows the changes up to a clock below this one has missed some that are no longer here.
+        CREATE TABLE changes_floor (clock INTEGER NOT NULL) STRICT;
+        INSERT INTO changes_floor VALUES ({begin});
+        INSERT INTO sqlite_sequence (name, seq) VALUES ('changes', {begin});
+        INSERT INTO changes (collection, path)
+        SELECT c.name, d.path FROM documents d JOIN collections c ON c.id = d.collection_id
+        WHERE d.active ORDER BY d.indexed_at;
+        INSERT INTO changes (collection, path)
+        SELECT c.name, e.path FROM ingest_errors e JOIN collections c ON c.id = e.collection_id
+        WHERE e.kind NOT IN ({skips}) ORDER BY e.last_at;
+        -- Not ON CONFLICT REPLACE: an upsert that sets off a trigger overrules it.
+        CREATE TRIGGER change_came BEFORE INSERT ON changes
+        BEGIN
+            DELETE FROM changes WHERE collection = NEW.collection AND path = NEW.path;
+        END;
+        CREATE TRIGGER document_came AFTER INSERT ON documents WHEN NEW.active
+        BEGIN
+            INSERT INTO changes (collection, path)
+            SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id;
+        END;
+        CREATE TRIGGER document_changed
+        AFTER UPDATE OF active, source_hash, mirror_hash, title, language ON documents
+        WHEN OLD.active <> NEW.active OR OLD.source_hash <> NEW.source_hash OR OLD.mirror_hash <> NEW.mirror_hash
+            OR OLD.title <> NEW.title OR OLD.language IS NOT NEW.language
+        BEGIN
+            INSERT INTO changes (collection, path)
+            SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id;
+        END;
+        CREATE TRIGGER document_left AFTER DELETE ON documents WHEN OLD.active
+        BEGIN
+            INSERT INTO changes (collection, path)
+            SELECT name, OLD.path FROM collections WHERE id = OLD.collection_id;
+        END;
+        -- What is skipped by its nature is no news, unless it was something else before.
+        CREATE TRIGGER ingest_error_came AFTER INSERT ON ingest_errors
+        BEGIN
+            INSERT INTO changes (collection, path)
+            SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
+                NEW.kind NOT IN ({skips})
+                OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
+            );
+        END;
+        CREATE TRIGGER ingest_error_changed AFTER UPDATE OF kind, message ON ingest_errors
+        WHEN OLD.kind <> NEW.kind OR OLD.message <> NEW.message
+        BEGIN
+            INSERT INTO changes (collection, path)
+            SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
+                NEW.kind NOT IN ({skips})
+                OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
+            );
+        END;
+        CREATE TRIGGER ingest_error_left AFTER DELETE ON ingest_errors
+        BEGIN
+            INSERT INTO changes (collection, path)
+            SELECT name, OLD.path FROM collections WHERE id = OLD.collection_id
+            AND EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = OLD.path);
+        END;
+        CREATE TRIGGER collection_left BEFORE DELETE ON collections
+        BEGIN
+            INSERT INTO changes (collection, path) SELECT collection, path FROM changes WHERE collection = OLD.name;
+        END;
+        CREATE TRIGGER collection_renamed AFTER UPDATE OF name ON collections WHEN OLD.name <> NEW.name
+        BEGIN
+            INSERT INTO changes (collection, path) SELECT collection, path FROM changes WHERE collection = OLD.name;
+            INSERT INTO changes (collection, path)
+            SELECT NEW.name, path FROM documents WHERE collection_id = NEW.id AND active
+            UNION SELECT NEW.name, path FROM ingest_errors WHERE collection_id = NEW.id AND kind NOT IN ({skips});
+        END;
+    """)
+
+
+def m005_unembedded(connection: apsw.Connection) -> None:
+    # What each model has neither embedded nor failed at, so that to count it takes as long as there is of it. By
+    # triggers, so that no way of changing chunks, vectors or failures can forget it. The ids are in order of arrival.
+    connection.execute("""
+        CREATE TABLE unembedded (
+            id INTEGER PRIMARY KEY,
+            model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
+            embed_hash TEXT NOT NULL,
+            UNIQUE (embed_hash, model_id)
+        ) STRICT;
+        CREATE INDEX unembedded_by_model ON unembedded (model_id);
+        CREATE VIEW embeddable AS -- each text, and each model that has neither embedded it nor failed at it
+        SELECT m.id AS model_id, k.embed_hash AS embed_hash FROM embedding_models m JOIN chunks k
+        WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = m.id)
+        AND NOT EXISTS (SELECT 1 FROM embedding_errors e WHERE e.embed_hash = k.embed_hash AND e.model_id = m.id);
+        CREATE TRIGGER model_came AFTER INSERT ON embedding_models
+        BEGIN
+            INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+            SELECT model_id, embed_hash FROM embeddable WHERE model_id = NEW.id;
+        END;
+        CREATE TRIGGER chunk_came AFTER INSERT ON chunks
+        BEGIN
+            INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+            SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = NEW.embed_hash;
+        END;
+        CREATE TRIGGER last_chunk_left AFTER DELETE ON chunks
+        WHEN NOT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = OLD.embed_hash)
+        BEGIN
+            DELETE FROM unembedded WHERE embed_hash = OLD.embed_hash;
+        END;
+        CREATE TRIGGER embedded AFTER INSERT ON content_vectors
+        BEGIN
+            DELETE FROM unembedded WHERE embed_hash = NEW.embed_hash AND model_id = NEW.model_id;
+        END;
+        CREATE TRIGGER no_longer_embedded AFTER DELETE ON content_vectors
+        BEGIN
+            INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+            SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+        END;
+        CREATE TRIGGER failed AFTER INSERT ON embedding_errors
+        BEGIN
+            DELETE FROM unembedded WHERE embed_hash = NEW.embed_hash AND model_id = NEW.model_id;
+        END;
+        CREATE TRIGGER failure_forgotten AFTER DELETE ON embedding_errors
+        BEGIN
+            INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+            SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+        END;
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash) SELECT model_id, embed_hash FROM embeddable;
+    """)
+
+
+def m006_mounts(connection: apsw.Connection) -> None:
+    # Whether the folder was a mount point when it was walked last: an empty one in its place is a drive that is away.
+    connection.execute("ALTER TABLE collections ADD COLUMN mounted INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: list[Callable[[apsw.Connection], None]] = [
+    m001_first_schema,
+    m002_vectors,
+    m003_llm_cache,
+    m004_changes,
+    m005_unembedded,
+    m006_mounts,
+]
 
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -59,22 +59,26 @@ class Coverage(NamedTuple):
     failed: int
 
 
-_UNFINISHED = (
-    "FROM documents d JOIN chunks k ON k.mirror_hash = d.mirror_hash"
-    " WHERE d.active AND d.collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))"
+# A model that has no vector yet is not known: what it has not embedded is everything.
+_EVERYTHING = "(SELECT DISTINCT embed_hash, 0 AS id FROM chunks)"
+_UNEMBEDDED = "(SELECT embed_hash, id FROM unembedded WHERE model_id = ?)"
+_IN_USE = (
+    " JOIN documents d ON d.mirror_hash = k.mirror_hash"
+    " WHERE k.embed_hash = u.embed_hash AND d.active"
+    " AND d.collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))"
     # Content of an older version is embedded when it has been made anew: its title is not known.
     " AND NOT EXISTS (SELECT 1 FROM content c WHERE c.mirror_hash = d.mirror_hash AND c.title IS NULL)"
-    " AND NOT EXISTS (SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = ?)"
-    " AND NOT EXISTS (SELECT 1 FROM embedding_errors e WHERE e.embed_hash = k.embed_hash AND e.model_id = ?)"
 )
 
 
 def pending(connection: Connection, uri: str, collections: Sequence[str], limit: int) -> list[PendingChunk]:
     """Return texts of active documents of these collections that the model has neither embedded nor failed at, each
-    once, those of one document together."""
+    once: those that came last first, since somebody may be about to look for them."""
+    source, values = _source(connection, uri)
     rows = connection.execute(
-        f"SELECT k.embed_hash, k.mirror_hash, k.start, k.end, k.heading {_unfinished(collections)}",
-        _bound(connection, uri, collections),
+        f"SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading FROM {source} u CROSS JOIN chunks k"
+        f"{_in_use(collections)} ORDER BY u.id DESC",
+        (*values, *collections),
     )
     found: dict[str, tuple[str, int, int, str]] = {}
     for embed_hash, mirror, start, end, heading in rows:
@@ -95,9 +99,12 @@ def pending(connection: Connection, uri: str, collections: Sequence[str], limit:
 
 
 def count_pending(connection: Connection, uri: str, collections: Sequence[str]) -> int:
+    """Return how many texts are pending, in a time that goes with their number."""
+    source, values = _source(connection, uri)
     return int(
         connection.execute(
-            f"SELECT count(DISTINCT k.embed_hash) {_unfinished(collections)}", _bound(connection, uri, collections)
+            f"SELECT count(*) FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})",
+            (*values, *collections),
         ).get
     )
 
@@ -201,14 +208,13 @@ def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vecto
     return np.asarray(mean / length, np.float32) if length else None
 
 
-def _unfinished(collections: Sequence[str]) -> str:
-    return _UNFINISHED.format(marks=",".join("?" * len(collections)))
-
-
-def _bound(connection: Connection, uri: str, collections: Sequence[str]) -> tuple[object, ...]:
+def _source(connection: Connection, uri: str) -> tuple[str, tuple[object, ...]]:
     known = model(connection, uri)
-    model_id = known.id if known else None
-    return (*collections, model_id, model_id)
+    return (_UNEMBEDDED, (known.id,)) if known else (_EVERYTHING, ())
+
+
+def _in_use(collections: Sequence[str]) -> str:
+    return _IN_USE.format(marks=",".join("?" * len(collections)))
 
 
 def _count(connection: Connection, collection: str, uri: str | None) -> tuple[int, int, int]:

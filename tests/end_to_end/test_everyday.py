@@ -158,7 +158,7 @@ def test_a_folder_that_goes_and_comes_back_is_watched_again(machine: Machine) ->
     (away / "b.md").write_text("# Lion\n")
     away.rename(machine.notes)
     wait_until(lambda: machine.paths("lion") == ["b.md"])
-    assert machine.json("search", "lion")["freshness"]["current"]
+    wait_until(lambda: machine.json("search", "lion")["freshness"]["current"])
 
 
 def test_collections_come_and_go(machine: Machine) -> None:

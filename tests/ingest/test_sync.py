@@ -178,7 +178,7 @@ async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_
         assert set(after) < set(before)
 
         # What a crash between leaves behind goes with the next change.
-        small_index.database.write(lambda c: documents.remove(c, 1, ["new/n1.md"], now=1.0, keep_content=True)).result()
+        small_index.database.write(lambda c: documents.remove(c, 1, ["new/n1.md"], now=1.0, left=set())).result()
         (root / "new/n1.md").unlink()
         (root / "new/n2.md").unlink()
         await sync()

@@ -36,6 +36,11 @@ def assert_consistent(index: SmallIndex) -> None:
         assert connection.execute(f"SELECT count(*) {stray}").get == 0
         for model in vector_rows.models(connection):
             ours = {i for (i,) in connection.execute("SELECT id FROM content_vectors WHERE model_id = ?", (model.id,))}
+            what_is_left = "SELECT embed_hash FROM {} WHERE model_id = ? ORDER BY 1"
+            kept, true = (
+                connection.execute(what_is_left.format(t), (model.id,)).fetchall() for t in ("unembedded", "embeddable")
+            )
+            assert kept == sorted(set(true))
             if model.dimensions is not None:
                 assert knn.ids(connection, model.uri) == ours
 
@@ -186,9 +191,14 @@ def test_the_vector_of_a_document_is_the_mean_of_its_chunks(index: SmallIndex) -
 
 def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     index.add({"a.md": "zebra", "b.md": "lion"})
+    index.embed(URI, limit=1)
     index.embed(URI)
     assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 0)).result() == (2, [1, 2])
-    index.remove("a.md")
+    ((first,),) = index.rows(
+        "SELECT d.path FROM content_vectors v JOIN chunks k USING (embed_hash) JOIN documents d USING (mirror_hash)"
+        " WHERE v.id = 1"
+    )
+    index.remove(str(first))
     assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 2)).result() == (3, [1])
     assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 9)).result() == (9, [])
     kept = migrations.KEPT_CHANGES

@@ -29,12 +29,12 @@ from gnod.protocol.results import (
     IndexWhyResult,
     ProgressValue,
 )
+from gnod.server.collection_watch import WatchState
 from gnod.server.dispatcher import Call, Handler
 from gnod.server.handlers.embedding import embedding_status, inference_status
 from gnod.server.handlers.shapes import ingest_error, iso
 from gnod.server.handlers.why import why
 from gnod.server.index import Index
-from gnod.server.watching import WatchState
 from gnod.store import collections, documents, failures, maintenance, vectors
 from gnod.store.database import Connection
 
@@ -73,7 +73,11 @@ def handlers(served: Index) -> Mapping[str, Handler]:
 
     async def index_status(params: IndexStatusParams, _: Call) -> IndexStatusResult:
         await served.configuration.reload()
-        return await _status(served, params.errors)
+        result = await _status(served, params.errors)
+        for collection in result.collections:
+            if collection.pending:
+                served.watching.differs(collection.name)
+        return result
 
     async def index_why(params: IndexWhyParams, _: Call) -> IndexWhyResult:
         configured = {c.name: c for c in served.configuration.current.collections}
@@ -143,7 +147,9 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
         embedded = {each.collection: each for each in vectors.coverage(connection, models)}
         statuses = [
             _with_embedded(
-                _collection_status(connection, c, walked, served.watching.state(c.name)),
+                _collection_status(
+                    connection, c, walked, served.watching.state(c.name), served.syncing.last_reconcile(c.name)
+                ),
                 embedded[c.name],
                 wanted[c.name],
             )
@@ -190,13 +196,20 @@ def _with_pending(freshness: Freshness, pending: int) -> Freshness:
 
 def _walk(served: Index, collection: CollectionConfig) -> Listing | RootUnavailable:
     try:
-        return walk(collection, served.syncing.ignore_files)
+        listing = walk(collection, served.syncing.ignore_files)
     except RootUnavailable as error:
         return error
+    # An empty folder may be a drive that is away: a sync knows, and takes nothing from the index.
+    reason = served.syncing.why_unavailable(collection.name)
+    return RootUnavailable(reason) if reason else listing
 
 
 def _collection_status(
-    connection: Connection, collection: CollectionConfig, walked: Listing | RootUnavailable, watch: WatchState
+    connection: Connection,
+    collection: CollectionConfig,
+    walked: Listing | RootUnavailable,
+    watch: WatchState,
+    last_reconcile: float | None,
 ) -> CollectionStatus:
     try:
         collection_id = collections.id_of(connection, collection.name)
@@ -220,10 +233,16 @@ def _collection_status(
         failed_by_kind=dict(Counter(f.kind for f in faults)),
         skipped=len(failed) - len(faults),
         excluded=walked.excluded if isinstance(walked, Listing) else 0,
-        watch="events" if watch.is_watched else "off",
+        watch=watch.mode,
         watch_reason=watch.reason,
-        last_sync=iso(last_sync) if last_sync else None,
+        last_event=_iso(watch.last_event),
+        last_sync=_iso(last_sync),
+        last_reconcile=_iso(last_reconcile),
     )
+
+
+def _iso(at: float | None) -> str | None:
+    return iso(at) if at else None
 
 
 def _bytes_on_disk(database: Path) -> int:

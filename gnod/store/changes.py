@@ -1,0 +1,96 @@
+"""What became of each path, in order, by a clock that a restart does not set back.
+
+The clock ticks in the transaction that changes a document or a failure (triggers of the schema), so whoever has read
+up to some clock has seen all that was committed up to there, even after a crash. A path has one row, at its last
+change: read are not all the states that it went through, but what it is now.
+
+Rows of what is gone for good are dropped now and then, and the floor rises: below it one has to begin anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.database import Connection
+from gnod.store.records import SKIP_KINDS
+
+
+class Position(NamedTuple):
+    """How far somebody knows the changes. `floor`: where the floor was when he began anew; nothing is missing from what
+    is told since then, although its clocks may be lower."""
+
+    clock: int
+    floor: int = 0
+
+
+class Change(NamedTuple):
+    """A path that changed at `clock`, as it is now: with a `kind` it failed, else with a `docid` it is indexed, else it
+    is gone. One that failed and has a `docid` is found as it was before."""
+
+    clock: int
+    collection: str
+    path: str
+    docid: str | None
+    title: str | None
+    kind: str | None
+    message: str | None
+
+
+class Page(NamedTuple):
+    """Changes in order. `position` is after them; `more` follow there. `is_reset`: the reader had missed some that are
+    no longer here; this page begins with the first there is, and what it does not name is not there."""
+
+    position: Position
+    is_reset: bool
+    changes: list[Change]
+    more: bool
+
+
+_SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
+_NOW = (
+    " LEFT JOIN collections c ON c.name = h.collection"
+    " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path AND d.active"
+    " LEFT JOIN ingest_errors e ON e.collection_id = c.id AND e.path = h.path"
+    f" AND e.kind NOT IN ({_SKIPS})"
+)
+
+
+def present(connection: Connection) -> Position:
+    """Return the position of somebody who knows everything up to now."""
+    clock = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").get
+    return Position(int(clock))
+
+
+def catch_up(connection: Connection, position: Position) -> Position:
+    """Return the same position, or the very beginning where some changes after it can no longer be told.
+
+    A clock of the future is one of another database.
+    """
+    floor = int(connection.execute("SELECT clock FROM changes_floor").get)
+    has_missed = max(position.clock, position.floor) < floor or position.clock > present(connection).clock
+    return Position(0, floor) if has_missed else position
+
+
+def read(connection: Connection, position: Position, collections: Collection[str], limit: int) -> Page:
+    """Return what changed after `position` in these collections (all when empty), at most `limit` paths."""
+    begin = catch_up(connection, position)
+    rows = connection.execute(
+        f"SELECT h.clock, h.collection, h.path, d.docid, d.title, e.kind, e.message FROM changes h {_NOW}"
+        " WHERE h.clock > ?1 AND (?2 = '[]' OR h.collection IN (SELECT value FROM json_each(?2)))"
+        " ORDER BY h.clock LIMIT ?3",
+        (begin.clock, msgspec.json.encode(sorted(collections)).decode(), limit + 1),
+    )
+    changes = [Change(*row) for row in rows]
+    more = len(changes) > limit
+    clock = changes[limit - 1].clock if more else present(connection).clock
+    return Page(Position(clock, begin.floor), begin != position, changes[:limit], more)
+
+
+def prune(connection: Connection) -> None:
+    """Drop the rows of paths that are neither indexed nor failed any more. The floor rises to the last of them."""
+    gone = f"SELECT h.clock FROM changes h {_NOW} WHERE d.id IS NULL AND e.path IS NULL"
+    connection.execute(f"UPDATE changes_floor SET clock = max(clock, (SELECT coalesce(max(clock), 0) FROM ({gone})))")
+    connection.execute(f"DELETE FROM changes WHERE clock IN ({gone})")

@@ -1,0 +1,50 @@
+"""Events through watchfiles, for systems without inotify. It watches whole trees, and keeps to itself whether it lost
+events: there, only the walks that come by themselves find what it missed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Set
+
+from watchfiles import awatch
+
+from gnod.watch.source import Events, Hear
+
+# How often watchfiles looks whether events have come: each look is a wake-up.
+_STEP_MS = 200
+_DEBOUNCE_MS = 1_000
+
+
+class PortableSource:
+    def __init__(self, root: str, hear: Hear) -> None:
+        self.fault: str | None = None
+        self._root = os.path.realpath(root)  # the events name it so
+        self._hear = hear
+        self._task = asyncio.create_task(self._follow(), name=f"watch {root}")
+
+    def enter(self, path: str, *, is_file: bool = False) -> None:
+        del path, is_file  # the whole tree is watched
+
+    def keep_only(self, paths: Set[str]) -> None:
+        del paths
+
+    def close(self) -> None:
+        self._task.cancel()
+
+    async def _follow(self) -> None:
+        if not os.path.isdir(self._root):  # noqa: PTH112, ASYNC240
+            return  # watchfiles would wait for ever; who looks for the folder's return begins anew
+        inside = self._root.rstrip("/") + "/"
+        try:
+            async for changes in awatch(
+                self._root, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, ignore_permission_denied=True
+            ):
+                paths = {path.removeprefix(inside) for _, path in changes if path.startswith(inside)}
+                gone = any(path == self._root for _, path in changes)
+                self._hear(Events(frozenset(paths), "the folder itself changed" if gone else None))
+        except (OSError, RuntimeError) as error:
+            self.fault = f"the system refuses to watch ({error})"
+        else:
+            self.fault = "watching ended"
+        self._hear(Events(lost=self.fault))

@@ -1,0 +1,139 @@
+"""Scopes, and that a walk of a part finds what a walk of everything finds there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gnod.config.model import CollectionConfig
+from gnod.errors import RootUnavailable
+from gnod.ingest.ignore import IgnoreFiles
+from gnod.ingest.scope import NOTHING, WHOLE, Scope, of_paths
+from gnod.ingest.walk import walk
+
+_NAMES = st.sampled_from(["a", "b", "build", "c.md", "d.txt", ".gitignore", "link", "ä"])
+_PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
+
+
+def test_what_lies_below_another_path_is_not_named_twice() -> None:
+    assert of_paths(["a/b/c.md", "a/b", "a/bc.md", "d"]) == Scope(frozenset({"a/b", "a/bc.md", "d"}))
+
+
+def test_an_ignore_file_concerns_its_folder() -> None:
+    assert of_paths(["a/.gitignore", "a/x.md"]) == Scope(frozenset({"a"}))
+    assert of_paths([".gnoignore"]) == WHOLE
+
+
+def test_a_name_that_is_no_text_concerns_its_folder() -> None:
+    assert of_paths(["a/\udcff.md"]) == Scope(frozenset({"a"}))
+    assert of_paths(["\udcff/b/c.md"]) == WHOLE
+
+
+def test_very_many_paths_are_everything() -> None:
+    assert of_paths(f"{n}.md" for n in range(5000)) == WHOLE
+
+
+def test_scopes_join() -> None:
+    assert of_paths(["a/b"]).joined(of_paths(["a", "c"])) == of_paths(["a", "c"])
+    assert of_paths(["a"]).joined(WHOLE) == WHOLE
+    assert NOTHING.joined(NOTHING) == NOTHING
+    assert (NOTHING.size, of_paths(["a", "b"]).size, WHOLE.size) == (0, 2, 1)
+
+
+def test_a_scope_repeats_an_earlier_one_when_it_holds_nothing_else() -> None:
+    assert of_paths(["a"]).repeats(of_paths(["a", "b"]))
+    assert not of_paths(["a", "c"]).repeats(of_paths(["a", "b"]))
+    assert not of_paths(["a"]).repeats(WHOLE)
+    assert WHOLE.repeats(WHOLE)
+    assert NOTHING.repeats(WHOLE)
+
+
+@given(st.lists(_PATHS), st.lists(_PATHS))
+def test_joining_is_the_same_as_changing_together(first: list[str], second: list[str]) -> None:
+    assert of_paths(first).joined(of_paths(second)) == of_paths(first + second)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    files=st.dictionaries(_PATHS, st.sampled_from(["", "*.txt\n", "!d.txt\nb/\n", "text"]), max_size=12),
+    links=st.dictionaries(_PATHS, _PATHS, max_size=3),
+    changed=st.lists(_PATHS, max_size=5),
+)
+def test_a_part_is_walked_as_the_whole_is(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], links: dict[str, str], changed: list[str]
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    _make(root, files, links)
+    collection = CollectionConfig(name="notes", path=str(root))
+    whole = walk(collection, IgnoreFiles())
+    scope = of_paths(changed)
+    part = walk(collection, IgnoreFiles(), scope)
+    assert part.files == {p: stat for p, stat in whole.files.items() if _is_in(p, scope)}
+    assert part.links == {p for p in whole.links if _is_in(p, scope)}
+    assert part.folders <= whole.folders
+
+
+def test_each_folder_is_entered_before_it_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+
+    def enter(path: str, *, is_file: bool = False) -> None:
+        entered.append(path)
+        if not is_file:
+            (tmp_path / path / f"made-{len(entered)}.md").write_text("x")
+
+    entered: list[str] = []
+    found = walk(CollectionConfig(name="notes", path=str(tmp_path)), IgnoreFiles(), enter=enter)
+    assert entered == ["", "a", "a/b"]
+    assert set(found.files) == {"made-1.md", "a/made-2.md", "a/b/made-3.md"}
+    assert found.folders == {"", "a", "a/b"}
+
+
+def test_a_root_that_goes_while_it_is_walked_is_no_empty_one(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    (root / "a").mkdir(parents=True)
+    (root / "a/x.md").write_text("x")
+    collection = CollectionConfig(name="notes", path=str(root))
+
+    def enter(path: str, *, is_file: bool = False) -> None:
+        if path == "a":
+            root.rename(tmp_path / "away")
+
+    with pytest.raises(RootUnavailable, match="while it was walked"):
+        walk(collection, IgnoreFiles(), enter=enter)
+
+
+def test_a_part_too_deep_for_recursion(tmp_path: Path) -> None:
+    here = tmp_path
+    for _ in range(700):
+        here = here / "d"
+    os.makedirs(here)  # noqa: PTH103
+    (here / "x.md").write_text("x")
+    path = "d/" * 700 + "x.md"
+    assert set(walk(CollectionConfig(name="notes", path=str(tmp_path)), IgnoreFiles(), of_paths([path])).files) == {
+        path
+    }
+
+
+def _make(root: Path, files: dict[str, str], links: dict[str, str]) -> None:
+    for path, text in files.items():
+        try:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        except OSError:  # a file where a folder is wanted, or the other way round
+            continue
+    for path, target in links.items():
+        try:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).symlink_to(root / target)
+        except OSError:
+            continue
+
+
+def _is_in(path: str, scope: Scope) -> bool:
+    if scope.paths is None:
+        return True
+    return any(path == each or path.startswith(f"{each}/") for each in scope.paths)

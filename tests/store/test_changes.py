@@ -1,0 +1,312 @@
+"""The clock of changes: what makes it tick, what it tells, when one has to begin anew."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gnod.store import changes, collections, documents, failures, maintenance, migrations
+from gnod.store.changes import Page, Position
+from gnod.store.collections import Folder
+from gnod.store.database import Connection, Database
+from gnod.store.records import FileStat
+from tests.small_index import SmallIndex, prepared
+
+BEGIN = Position(0)
+
+
+def page(index: SmallIndex, position: Position = BEGIN, *names: str, limit: int = 1000) -> Page:
+    return index.database.read(lambda c: changes.read(c, position, names, limit)).result()
+
+
+def now(index: SmallIndex) -> Position:
+    return index.database.read(changes.present).result()
+
+
+def told(page: Page) -> list[str]:
+    """Return each change as a word and an address."""
+    return [
+        f"{'failed' if c.kind else 'indexed' if c.docid else 'removed'} {c.collection}/{c.path}" for c in page.changes
+    ]
+
+
+def fail(index: SmallIndex, path: str, kind: str = "corrupt", message: str = "It is damaged.") -> None:
+    index.database.write(
+        lambda c: failures.note(
+            c,
+            collections.id_of(c, "notes"),
+            path,
+            stage="convert",
+            kind=kind,
+            message=message,
+            stat=None,
+            now=0.0,
+        )
+    ).result()
+
+
+def forget(index: SmallIndex, path: str) -> None:
+    index.database.write(lambda c: failures.forget(c, collections.id_of(c, "notes"), [path])).result()
+
+
+def test_everything_from_the_beginning_in_order(small_index: SmallIndex) -> None:
+    small_index.add({"b.md": "# B\n", "a.md": "# A\n"})
+    found = page(small_index)
+    assert told(found) == ["indexed notes/b.md", "indexed notes/a.md"]
+    assert [c.title for c in found.changes] == ["B", "A"]
+    assert [c.clock for c in found.changes] == sorted({c.clock for c in found.changes})
+    assert found.position.clock == found.changes[-1].clock == now(small_index).clock
+    assert not found.more
+
+
+def test_only_what_came_after(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    seen = now(small_index)
+    assert page(small_index, seen).changes == []
+    small_index.add({"b.md": "# B\n"})
+    small_index.remove("a.md")
+    found = page(small_index, seen)
+    assert told(found) == ["indexed notes/b.md", "removed notes/a.md"]
+    assert not found.is_reset
+    assert page(small_index, found.position).changes == []
+
+
+def test_a_path_is_told_once_as_it_is_now(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# One\n", "b.md": "# B\n"})
+    small_index.add({"a.md": "# Two\n"})
+    found = page(small_index)
+    assert [(c.path, c.title) for c in found.changes] == [("b.md", "B"), ("a.md", "Two")]
+
+
+def test_a_touch_is_no_change(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    seen = now(small_index)
+    small_index.database.write(
+        lambda c: documents.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3))
+    ).result()
+    small_index.database.write(documents.invalidate).result()
+    small_index.add({"a.md": "# A\n"})
+    assert now(small_index) == seen
+
+
+def test_a_removed_path_that_comes_back(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    small_index.remove("a.md")
+    seen = now(small_index)
+    small_index.remove("a.md")
+    assert now(small_index) == seen, "it was gone already"
+    small_index.add({"a.md": "# A\n"})
+    assert told(page(small_index, seen)) == ["indexed notes/a.md"]
+
+
+def test_failures(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    seen = now(small_index)
+    fail(small_index, "new.pdf")
+    fail(small_index, "a.md", "unreadable", "no permission")
+    found = page(small_index, seen)
+    assert told(found) == ["failed notes/new.pdf", "failed notes/a.md"]
+    new, old = found.changes
+    assert (new.kind, new.message, new.docid) == ("corrupt", "It is damaged.", None)
+    assert (old.kind, old.title) == ("unreadable", "A"), "its last good version is still found"
+
+    seen = found.position
+    fail(small_index, "new.pdf")
+    assert now(small_index) == seen, "the same again is no news"
+    fail(small_index, "new.pdf", "timeout")
+    forget(small_index, "a.md")
+    assert told(page(small_index, seen)) == ["failed notes/new.pdf", "indexed notes/a.md"]
+
+    seen = now(small_index)
+    forget(small_index, "new.pdf")
+    assert told(page(small_index, seen)) == ["removed notes/new.pdf"]
+
+
+def test_what_is_skipped_is_no_news_unless_it_was_something_before(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    fail(small_index, "b.pdf")
+    seen = now(small_index)
+    fail(small_index, "photo.jpg", "binary")
+    forget(small_index, "photo.jpg")
+    assert now(small_index) == seen
+    fail(small_index, "b.pdf", "too_large")
+    fail(small_index, "a.md", "binary")
+    small_index.remove("a.md")
+    assert told(page(small_index, seen)) == ["removed notes/b.pdf", "removed notes/a.md"]
+
+
+def test_pages(small_index: SmallIndex) -> None:
+    small_index.add({f"{n}.md": f"# {n}\n" for n in range(7)})
+    position, paths, sizes = BEGIN, [], []
+    more = True
+    while more:
+        found = page(small_index, position, limit=3)
+        paths += [c.path for c in found.changes]
+        sizes.append(len(found.changes))
+        position, more = found.position, found.more
+    assert paths == [f"{n}.md" for n in range(7)]
+    assert sizes == [3, 3, 1]
+    assert position.clock == now(small_index).clock
+
+
+def test_a_page_that_is_just_full_is_the_last(small_index: SmallIndex) -> None:
+    small_index.add({f"{n}.md": f"# {n}\n" for n in range(3)})
+    found = page(small_index, limit=3)
+    assert (len(found.changes), found.more) == (3, False)
+
+
+def test_some_collections_only(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    small_index.add({"b.md": "# B\n"}, "work")
+    small_index.add({"c.md": "# C\n"}, "other")
+    found = page(small_index, BEGIN, "notes", "work")
+    assert told(found) == ["indexed notes/a.md", "indexed work/b.md"]
+    assert found.position.clock == now(small_index).clock, "what was left out need not be looked at again"
+
+
+def test_a_collection_that_goes_takes_its_documents_and_failures_with_it(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    fail(small_index, "b.pdf")
+    fail(small_index, "photo.jpg", "binary")
+    small_index.add({"c.md": "# C\n"}, "work")
+    seen = now(small_index)
+    small_index.database.write(lambda c: collections.mirror(c, [Folder("work", "/data/work", None)], [])).result()
+    found = page(small_index, seen)
+    assert sorted(told(found)) == ["removed notes/a.md", "removed notes/b.pdf"]
+    assert not found.is_reset
+
+
+def test_a_bare_cascade_is_no_way_around_the_clock(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n"})
+    fail(small_index, "b.pdf")
+    seen = now(small_index)
+    small_index.database.write(lambda c: c.execute("DELETE FROM collections").get).result()
+    assert sorted(told(page(small_index, seen))) == ["removed notes/a.md", "removed notes/b.pdf"]
+
+
+def test_a_collection_that_is_renamed(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n", "gone.md": "# Gone\n"})
+    small_index.remove("gone.md")
+    fail(small_index, "b.pdf")
+    seen = now(small_index)
+    small_index.database.write(lambda c: collections.rename(c, "notes", "diary")).result()
+    found = page(small_index, seen)
+    assert not found.is_reset
+    present = [each for each in told(found) if not each.startswith("removed")]
+    assert sorted(present) == ["failed diary/b.pdf", "indexed diary/a.md"]
+    assert {"removed notes/a.md", "removed notes/b.pdf"} <= set(told(found))
+    assert told(page(small_index, seen, "notes")) == [each for each in told(found) if " notes/" in each]
+
+
+def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# A\n", "b.md": "# B\n"})
+    seen = now(small_index)
+    small_index.remove("b.md")
+    small_index.add({"c.md": "# C\n"})
+    recent = now(small_index)
+    small_index.database.write(maintenance.purge).result()
+    found = page(small_index, seen)
+    assert found.is_reset
+    assert told(found) == ["indexed notes/a.md", "indexed notes/c.md"]
+    assert not page(small_index, recent).is_reset
+    assert now(small_index) == recent, "to tidy up is no change"
+    assert not page(small_index, found.position).is_reset
+
+
+def test_beginning_anew_page_by_page_ends(small_index: SmallIndex) -> None:
+    small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
+    seen = now(small_index)
+    small_index.add({"x.md": "# X\n"})
+    small_index.remove("x.md")
+    small_index.database.write(maintenance.purge).result()
+    position = seen
+    pages: list[Page] = []
+    while not pages or pages[-1].more:
+        pages.append(page(small_index, position, limit=2))
+        position = pages[-1].position
+    assert [p.is_reset for p in pages] == [True, False, False]
+    assert [c.path for p in pages for c in p.changes] == [f"{n}.md" for n in range(5)]
+
+
+def test_a_purge_while_one_begins_anew(small_index: SmallIndex) -> None:
+    small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
+    first = page(small_index, limit=2)
+    small_index.remove("0.md")  # was told already, and will be gone without a trace
+    small_index.database.write(maintenance.purge).result()
+    assert page(small_index, first.position, limit=2).is_reset
+
+
+def test_a_clock_of_another_database(small_index: SmallIndex, tmp_path: Path) -> None:
+    small_index.add({"a.md": "# A\n"})
+    older = now(small_index)
+    other = SmallIndex(tmp_path / "other.sqlite")
+    other.add({"b.md": "# B\n"})
+    assert page(other, older).is_reset, "from before it was made"
+    assert page(small_index, now(other)).is_reset, "from the future"
+    other.close()
+
+
+def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
+    index = SmallIndex(tmp_path / "i.sqlite")
+    index.add({"a.md": "# A\n"})
+    index.remove("a.md")
+    seen = now(index)
+    index.database.write(maintenance.purge).result()  # the last row is gone; the clock is not
+    index.database.maintain(maintenance.compact).result()
+    index.close()
+    index = SmallIndex(tmp_path / "i.sqlite")
+    assert now(index) == seen
+    index.add({"b.md": "# B\n"})
+    assert told(page(index, seen)) == ["indexed notes/b.md"]
+    index.close()
+
+
+def test_what_was_read_before_a_crash_is_not_told_otherwise_after_it(tmp_path: Path) -> None:
+    """A process that adds documents says each clock that it reads, and is killed in the middle."""
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from gnod.store import changes\n"
+        "from tests.small_index import SmallIndex\n"
+        "index = SmallIndex(Path(sys.argv[1]))\n"
+        "for n in range(100000):\n"
+        "    index.add({f'{n}.md': f'# {n}\\n'})\n"
+        "    print(n, index.database.read(changes.present).result().clock, flush=True)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "i.sqlite")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(20)]
+        os.kill(process.pid, signal.SIGKILL)
+    number, clock = map(int, lines[-1].split())
+    index = SmallIndex(tmp_path / "i.sqlite")
+    found = page(index, Position(clock))
+    assert not found.is_reset
+    assert [c.path for c in found.changes] == [f"{number + 1 + n}.md" for n in range(len(found.changes))]
+    index.close()
+
+
+def test_an_older_database_tells_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:3])
+        older.setattr(migrations, "SCHEMA_VERSION", 3)
+        database = Database(tmp_path / "i.sqlite")
+
+        def fill(connection: Connection) -> None:
+            collections.mirror(connection, [Folder("notes", "/data/notes", None)], [])
+            for path in ("a.md", "b.md"):
+                documents.put(connection, 1, path, prepared(f"# {path}\n", path), now=0.0)
+            documents.remove(connection, 1, ["b.md"])
+            for path, kind in (("c.pdf", "corrupt"), ("d.jpg", "binary")):
+                failures.note(connection, 1, path, stage="convert", kind=kind, message="", stat=None, now=0.0)
+
+        database.write(fill).result()
+        database.close()
+    index = SmallIndex(tmp_path / "i.sqlite")
+    assert told(page(index)) == ["indexed notes/a.md", "failed notes/c.pdf"]
+    index.close()

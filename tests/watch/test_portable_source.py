@@ -1,0 +1,39 @@
+"""The source of other systems, on this one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gnod.watch.portable import PortableSource
+from gnod.watch.source import Events
+
+pytestmark = pytest.mark.slow
+
+
+async def test_changes_are_told_and_closing_ends_it(tmp_path: Path) -> None:
+    heard: list[Events] = []
+    source = PortableSource(str(tmp_path), heard.append)
+    await asyncio.sleep(0.5)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "a.md").write_text("x")
+    for _ in range(100):
+        if {"a.md", "d"} <= {path for events in heard for path in events.paths}:
+            break
+        await asyncio.sleep(0.1)
+    else:
+        pytest.fail(f"only {heard} was told")
+    assert source.fault is None
+    source.close()
+    await asyncio.sleep(0)
+
+
+async def test_a_folder_that_is_not_there_is_no_fault(tmp_path: Path) -> None:
+    heard: list[Events] = []
+    source = PortableSource(str(tmp_path / "gone"), heard.append)
+    await asyncio.sleep(0.2)
+    assert source.fault is None
+    assert heard == []
+    source.close()
