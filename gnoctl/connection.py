@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TypeVar
 
@@ -79,6 +79,17 @@ class Connection:
             raise TimedOut(f"the daemon did not answer {method} within {timeout_s:g} s") from None
         except OSError as error:
             raise _gone(str(error.strerror or error)) from None
+
+    def listen(self, method: str, params_type: type[R]) -> Iterator[R]:
+        """Yield the notifications of that name as they come, for ever. Raises Unavailable when the daemon goes away."""
+        self._socket.settimeout(None)
+        while True:
+            try:
+                message = decode_response(self._receive())
+            except OSError as error:
+                raise _gone(str(error.strerror or error)) from None
+            if message.method == method and not isinstance(message.params, UnsetType):
+                yield _decode(message.params, params_type)
 
     def _send(self, payload: bytes) -> None:
         self._socket.sendall(payload + b"\n")
@@ -161,9 +172,12 @@ def _connect(sock: socket.socket, path: str) -> None:
 def _decode_result(response: Response, result_type: type[R]) -> R:
     if response.error is not None:
         raise _error(response)
+    # An answer without a result fails, like one of a wrong shape.
+    return _decode(b"" if isinstance(response.result, UnsetType) else response.result, result_type)
+
+
+def _decode(raw: bytes | msgspec.Raw, result_type: type[R]) -> R:
     try:
-        # An answer without a result fails below, like one of a wrong shape.
-        raw = b"" if isinstance(response.result, UnsetType) else response.result
         return msgspec.json.decode(raw, type=result_type)
     except msgspec.DecodeError as error:
         raise InternalError(

@@ -15,7 +15,8 @@ The module knows no other module of the project: everything else may import it.
     │   ├── DocumentNotFound         102
     │   ├── FolderNotFound           103
     │   ├── ContextNotFound          104
-    │   └── ModelNotFound            105
+    │   ├── ModelNotFound            105
+    │   └── SubscriptionNotFound     106
     ├── Conflict                     2xx
     │   ├── CollectionExists         201
     │   ├── AmbiguousReference       202
@@ -133,6 +134,10 @@ class ModelNotFound(NotFound):
     """The address names nothing: no such repository, file, package or path."""
 
     code, kind = 105, "model_not_found"
+
+
+class SubscriptionNotFound(NotFound):
+    code, kind = 106, "subscription_not_found"
 
 
 class Conflict(GnoError):

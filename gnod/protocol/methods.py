@@ -7,6 +7,9 @@ from typing import NamedTuple
 from gnod.protocol import params as p
 from gnod.protocol import results as r
 
+# The notification that subscribers get.
+CHANGED = "index.changed"
+
 
 class Method(NamedTuple):
     """`result` is the struct that answers, or `dict` for `rpc.discover`, whose schema is OpenRPC's own."""
@@ -44,6 +47,8 @@ _ALL = [
     Method("index.pause", p.NoParams, r.EmbeddingStatus, "Stop embedding until it is resumed."),
     Method("index.resume", p.NoParams, r.EmbeddingStatus, "Go on embedding."),
     Method("index.status", p.IndexStatusParams, r.IndexStatusResult, "Compare the index with the disk."),
+    Method("index.subscribe", p.IndexSubscribeParams, r.IndexSubscribeResult, "Tell the state, then what changes."),
+    Method("index.unsubscribe", p.IndexUnsubscribeParams, r.IndexUnsubscribeResult, "End a subscription."),
     Method("index.why", p.IndexWhyParams, r.IndexWhyResult, "Say all that is known of one path."),
     Method("index.cleanup", p.NoParams, r.IndexCleanupResult, "Drop what nothing refers to, and compact."),
     Method("models.list", p.NoParams, r.ModelsListResult, "List the presets and the models."),

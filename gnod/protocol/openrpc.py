@@ -16,9 +16,9 @@ import msgspec
 import gnod
 from gnod import errors
 from gnod.protocol import framing, jsonrpc
-from gnod.protocol.methods import METHODS, Method
+from gnod.protocol.methods import CHANGED, METHODS, Method
 from gnod.protocol.params import CancelParams, Params
-from gnod.protocol.results import ProgressParams, Result
+from gnod.protocol.results import IndexChanged, ProgressParams, Result
 
 VERSION = "1.3.2"
 
@@ -52,7 +52,7 @@ def document(methods: Mapping[str, Method] = METHODS) -> dict[str, object]:
 
 
 def _schemas(methods: Mapping[str, Method]) -> dict[str, Schema]:
-    types: list[type] = [CancelParams, ProgressParams]
+    types: list[type] = [CancelParams, IndexChanged, ProgressParams]
     for method in methods.values():
         types += [method.params, *([method.result] if _is_struct(method) else [])]
     _, components = msgspec.json.schema_components(types, schema_hook=_any_value, ref_template=_REFERENCE)
@@ -139,5 +139,11 @@ def _notifications() -> list[Schema]:
             "direction": "to the client",
             "summary": "How far a request has come that was given a progress_token.",
             "params": {"$ref": _REFERENCE.format(name=ProgressParams.__name__)},
+        },
+        {
+            "name": CHANGED,
+            "direction": "to the client",
+            "summary": "What changed in the index, for a client that called index.subscribe.",
+            "params": {"$ref": _REFERENCE.format(name=IndexChanged.__name__)},
         },
     ]

@@ -173,6 +173,18 @@ class IndexStatusParams(Params, frozen=True, kw_only=True):
     errors: bool = False
 
 
+class IndexSubscribeParams(Params, frozen=True, kw_only=True):
+    """`since`: the last clock that was read, to be told what changed after it; 0: to be told everything that there is;
+    absent: what changes from now on. `collections`: only these (all when empty)."""
+
+    since: Annotated[int, Meta(ge=0)] | None = None
+    collections: list[str] = []
+
+
+class IndexUnsubscribeParams(Params, frozen=True, kw_only=True):
+    subscription: int
+
+
 class IndexWhyParams(Params, frozen=True, kw_only=True):
     """`path`: absolute, or any reference that `document.get` takes."""
 

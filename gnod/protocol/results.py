@@ -209,7 +209,9 @@ class IngestError(Result, frozen=True, kw_only=True):
 class CollectionStatus(Result, frozen=True, kw_only=True):
     """`on_disk` counts the files that ought to be indexed, by a walk made for this answer; `pending` those of
     them that differ from the index. `excluded` counts files that the rules leave out (files in an excluded
-    folder are not counted: the folder is not entered).
+    folder are not counted: the folder is not entered). `watch`: how changes are noticed: by events, polling (walks
+    every few seconds) or off; `watch_reason` says why not by events, or why they are not taken in. `last_sync`: of
+    anything; `last_reconcile`: when everything was compared with the disk, since the daemon's start.
 
     `embedded` of the `chunks` (those with the same text count once) have a vector of `model`, which answers searches by
     meaning; `unembeddable` ones it failed at. `next_model` is to take over when it has embedded all of them."""
@@ -227,7 +229,9 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     excluded: int
     watch: str
     watch_reason: str | None = None
+    last_event: str | None = None
     last_sync: str | None = None
+    last_reconcile: str | None = None
     chunks: int = 0
     embedded: int = 0
     unembeddable: int = 0
@@ -282,6 +286,75 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     config_warnings: list[str] = []
     config_error: str | None = None
     errors: list[IngestError] | None = None
+
+
+class SubscribedCollection(Result, frozen=True, kw_only=True):
+    """A collection as the daemon knows it, without a walk. `documents` and `failed` count files; `watch` is as in
+    `index.status`."""
+
+    name: str
+    path: str
+    documents: int
+    failed: int
+    available: bool
+    watch: str
+    watch_reason: str | None = None
+
+
+class SubscribedState(Result, frozen=True, kw_only=True):
+    collections: list[SubscribedCollection]
+    freshness: Freshness
+    embedding: EmbeddingStatus
+
+
+class IndexSubscribeResult(Result, frozen=True, kw_only=True):
+    """`state` is the present one; `index.changed` then tells what changed after `clock`. `reset`: what the client knows
+    is of no use (it asked for everything, or for changes that are no longer kept): everything that there is follows."""
+
+    subscription: int
+    clock: int
+    reset: bool
+    state: SubscribedState
+
+
+class IndexUnsubscribeResult(Result, frozen=True, kw_only=True):
+    subscription: int
+
+
+class ChangedPath(Result, frozen=True, kw_only=True):
+    uri: str
+    collection: str
+    path: str
+
+
+class ChangedDocument(ChangedPath, frozen=True, kw_only=True):
+    docid: str
+    title: str
+
+
+class ChangedFailure(ChangedPath, frozen=True, kw_only=True):
+    """`docid`: of the version that is found still; None when none is."""
+
+    kind: str
+    message: str
+    docid: str | None = None
+
+
+class IndexChanged(Result, frozen=True, kw_only=True):
+    """The parameters of `index.changed`: what became of the paths that changed, each in one list and once. `clock`:
+    what to resume from after it; larger each time, unless `reset` is set: then all that was told before is void, and
+    everything that there is follows. `more`: the next one comes at once. Where all lists are empty, `freshness` or
+    `embedding` changed."""
+
+    subscription: int
+    clock: int
+    reset: bool = False
+    more: bool = False
+    indexed: list[ChangedDocument] = []
+    removed: list[ChangedPath] = []
+    failed: list[ChangedFailure] = []
+    freshness: Freshness
+    embedding: EmbeddingStatus
 
 
 class WhyCollection(Result, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from gnod.protocol.params import ProgressToken
 from gnod.protocol.results import ProgressParams, ProgressValue
+from gnod.server.outlet import Outlet
 
 PROGRESS_INTERVAL_S = 0.05
 # What a client that reads slowly may leave waiting of a text. The answer has it all: past this, no more is streamed.
@@ -18,11 +19,14 @@ MAX_WAITING_CHARACTERS = 64 * 1024
 class Call:
     """Where a handler reports progress. Cancelling is asyncio's own: the handler's task is cancelled.
 
-    `offer` takes a notification, or refuses it (False) while the client reads slowly.
+    `offer` takes a notification, or refuses it (False) while the client reads slowly. `outlet`: for what the client is
+    told after the answer, which was sent when `answered` is set.
     """
 
-    def __init__(self, offer: Callable[[ProgressParams], bool]) -> None:
+    def __init__(self, offer: Callable[[ProgressParams], bool], outlet: Outlet | None = None) -> None:
         self.progress_token: ProgressToken | None = None
+        self.outlet = outlet
+        self.answered = asyncio.Event()
         self._offer = offer
         # In the order in which they go out. Only the last may still change.
         self._waiting: list[ProgressValue] = []

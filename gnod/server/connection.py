@@ -34,6 +34,7 @@ from gnod.protocol.params import CancelParams
 from gnod.protocol.results import ProgressParams
 from gnod.server.call import Call
 from gnod.server.dispatcher import Dispatcher
+from gnod.server.outlet import Outlet
 from gnod.server.peer import peer_is_gone
 from gnod.server.stats import Stats
 
@@ -63,6 +64,7 @@ class _Running:
     """A request in flight. `reason` is why it was cancelled, once it was."""
 
     id: RequestId | UnsetType
+    call: Call
     task: asyncio.Task[bytes]
     reason: GnoError | None = None
 
@@ -105,6 +107,7 @@ class Connection:
         self._stats = stats
         self._limits = limits
         self._framer = Framer(limits.message_bytes)
+        self._outlet = Outlet(writer, self._framer)
         self._running: set[_Running] = set()
         self._message_deadline: float | None = None
 
@@ -186,8 +189,8 @@ class Connection:
             return None  # the Language Server Protocol: unknown ones are ignored
         if refusal := self._refusal(request):
             return None if isinstance(request.id, UnsetType) else encode_error(request.id, refusal)
-        task = asyncio.create_task(self._dispatcher.answer(request, Call(self._offer_progress)))
-        running = _Running(request.id, task)
+        call = Call(self._offer_progress, self._outlet)
+        running = _Running(request.id, call, asyncio.create_task(self._dispatcher.answer(request, call)))
         self._running.add(running)
         return running
 
@@ -218,6 +221,9 @@ class Connection:
             answers = [response for response in responses if response is not None]
             if answers:
                 await self._send(self._join(answers) if is_batch else answers[0])
+            for item in begun:
+                if isinstance(item, _Running):
+                    item.call.answered.set()
         finally:
             self._running.difference_update(item for item in begun if isinstance(item, _Running))
 
@@ -261,6 +267,7 @@ class Connection:
 
     async def _close(self) -> None:
         self.cancel_requests(RequestCancelled("the connection was closed"))
+        self._outlet.close()
         self._writer.close()
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):

@@ -19,6 +19,7 @@ from gnod.server.modelling import Models
 from gnod.server.querying import Querying
 from gnod.server.running import Running
 from gnod.server.stats import Stats
+from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
 from gnod.store import failures, vectors
@@ -42,6 +43,7 @@ class Index(NamedTuple):
     backlog: Backlog
     nearest: Nearest
     querying: Querying
+    subscribing: Subscribing
     request_shutdown: Callable[[], None]
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -58,6 +60,7 @@ class Index(NamedTuple):
         self.syncing.request_all(changed)
         self.inference.idle_unload_s = self.configuration.current.models.idle_unload_s
         self.backlog.config_changed()
+        self.subscribing.wake()
 
     async def make_fresh(self, collections: list[str], *, embedded: bool = False) -> None:
         """Reconcile the collections (all when empty): what was written before this call is indexed after it, and
@@ -88,8 +91,8 @@ class Index(NamedTuple):
         )
 
     def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
-        """Return how many chunks have no vector of the model that answers for them. To count takes a millisecond for a
-        thousand chunks, so it is done where nothing else will do."""
+        """Return how many chunks have no vector of the model that answers for them. To count takes some
+        microseconds for each of them, so it is done where nothing else will do."""
         known = self.backlog.known_pending()
         if known == 0 or (known is not None and all_of_them):
             return known

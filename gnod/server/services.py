@@ -24,6 +24,7 @@ from gnod.server.modelling import Models
 from gnod.server.querying import Querying
 from gnod.server.running import Running
 from gnod.server.stats import Stats
+from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
 from gnod.store import documents, migrations
@@ -90,7 +91,7 @@ async def start(
             memory_mb=limits.memory_mb,
         )
         syncing = Syncing(configuration, database, pool)
-        watching = Watching(configuration, syncing)
+        watching = Watching(configuration, syncing, places.data_dir)
         models = Models(configuration, places.models_dir)
         inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
         running = Running(configuration, models.files, inference)
@@ -98,6 +99,7 @@ async def start(
         await embedding.load()
         backlog = Backlog(configuration, embedding, database, inference)
         nearest = Nearest()
+        subscribing = Subscribing()
         database.read(partial(_load_vectors, nearest, sorted(set(embedding.served().values()))))
         index = Index(
             places=places,
@@ -114,10 +116,14 @@ async def start(
             backlog=backlog,
             nearest=nearest,
             querying=Querying(database, models, running, embedding, nearest),
+            subscribing=subscribing,
             request_shutdown=request_shutdown,
         )
         configuration.on_change = index.config_changed
         syncing.on_change = backlog.chunks_changed
+        syncing.listeners.append(subscribing.wake)
+        watching.listeners.append(subscribing.wake)
+        backlog.listeners.append(lambda _: subscribing.wake())
         models.on_installed = backlog.model_installed
         services = Services(index)
         undo.pop_all()

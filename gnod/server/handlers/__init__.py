@@ -18,6 +18,7 @@ from gnod.server.handlers import (
     models,
     search,
     semantic,
+    subscribe,
 )
 from gnod.server.index import Index
 
@@ -26,6 +27,6 @@ def all_handlers(served: Index) -> Mapping[str, Handler]:
     """Return the handlers of every method but `rpc.discover`, which the dispatcher answers."""
     modules = (
         *(answers, collection, context, daemon, doctor, document),
-        *(embedding, hybrid, index, models, search, semantic),
+        *(embedding, hybrid, index, models, search, semantic, subscribe),
     )
     return {name: handler for module in modules for name, handler in module.handlers(served).items()}
