@@ -405,7 +405,7 @@ _MEANINGS = {
         for role in model.MODEL_ROLES
     },
     "models.threads": "Processor cores that a model uses; without it, all physical ones.",
-    "models.embed_on_battery": "Whether to embed while the machine runs on its battery.",
+    "models.embed_on_battery": "Whether to embed on battery; never below 15 %.",
     "models.idle_unload_s": "Idle time after which models leave memory; 0 is at once.",
     "models.gpu": "Whether a GPU is used when llama.cpp was built for one.",
 }

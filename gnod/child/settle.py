@@ -5,21 +5,22 @@ Runs in the child, before anything big is imported.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import signal
 import sys
 
+from gnod.child.priority import lower_process
+
 _PR_SET_PDEATHSIG = 1
 
 
 def settle(parent: int, *, nice: int = 0) -> None:
-    """Tie this process to the daemon, `parent`. Raises SystemExit if that has died already."""
+    """Tie this process to the daemon, `parent`; with a `nice` above 0 it has the processor and the disk after others.
+    Raises SystemExit if the daemon has died already."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the daemon answers it
     _die_with(parent)
-    with contextlib.suppress(OSError):
-        os.nice(nice)
+    lower_process(nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

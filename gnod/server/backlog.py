@@ -1,7 +1,8 @@
 """Decide when chunks are embedded: as soon as there are some, unless something speaks against it.
 
 One task, from its making until `close`. It works in rounds and sleeps in between; a round is asked for after a sync, a
-pull, a change of the config. What is pending is in the database, so a restart goes on where the last run ended.
+pull, a change of the config, and now and then while something speaks against the work that may be gone by itself. What
+is pending is in the database, so a restart goes on where the last run ended.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from typing import NamedTuple, TypeVar
 from gnod.errors import GnoError, ModelCorrupt, ModelNotPulled, ModelRejected
 from gnod.ingest.embedding import EmbeddingRun, Step
 from gnod.models.inference import Inference
+from gnod.server import manners
 from gnod.server.configuration import Configuration
 from gnod.server.embedding import Embedding
-from gnod.server.power import on_battery
 from gnod.store import switches, vectors
 from gnod.store.database import Connection, Database
 
 T = TypeVar("T")
 
-_LOOK_AT_POWER_S = 20.0
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
 _PACE_OVER_S = 30.0
@@ -68,6 +68,8 @@ class _Superseded(Exception):
 
 
 class Backlog:
+    """`listeners` are told of each step, and whenever something else in the state has changed."""
+
     def __init__(
         self, configuration: Configuration, embedding: Embedding, database: Database, inference: Inference
     ) -> None:
@@ -75,7 +77,7 @@ class Backlog:
         self._embedding = embedding
         self._database = database
         self._inference = inference
-        self._listeners: set[Listener] = set()
+        self.listeners: list[Listener] = []
         self._wanted = asyncio.Event()
         self._coming: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._retry_timer: asyncio.TimerHandle | None = None
@@ -89,6 +91,7 @@ class Backlog:
         self._uri: str | None = None
         self._pending = self._done = self._failed = 0
         self._pace: deque[tuple[float, int]] = deque()
+        self._told = self.state()
         self._task = asyncio.create_task(self._run(), name="embedding backlog")
 
     def request(self) -> asyncio.Future[None]:
@@ -113,11 +116,11 @@ class Backlog:
 
     async def follow(self, listener: Listener = lambda _: None) -> BacklogState:
         """Tell the listener of each step, until nothing is left to embed or something speaks against it."""
-        self._listeners.add(listener)
+        self.listeners.append(listener)
         try:
             await asyncio.shield(self.request())
         finally:
-            self._listeners.discard(listener)
+            self.listeners.remove(listener)
         return self.state()
 
     async def pause(self) -> None:
@@ -157,6 +160,7 @@ class Backlog:
             ended, self._coming = self._coming, asyncio.get_running_loop().create_future()
             self._is_superseded = False
             await self._round()
+            self._tell()
             if self._is_superseded:
                 self._coming.add_done_callback(partial(_settle, ended))
             else:
@@ -239,6 +243,7 @@ class Backlog:
     async def _count(self, runs: Sequence[EmbeddingRun]) -> None:
         self._is_recount_due = False
         self._pending = sum([await run.count() for run in runs])
+        self._tell()
 
     async def _embed(self, run: EmbeddingRun, left: Sequence[EmbeddingRun]) -> None:
         self._uri = run.uri
@@ -261,8 +266,12 @@ class Backlog:
             raise _Superseded
         if self._is_paused:
             raise _Held("paused", "paused by hand: `gnoctl resume` goes on")
-        if self._pending and not self._configuration.current.models.embed_on_battery and on_battery():
-            raise _Held("waiting", "the machine runs on its battery", _LOOK_AT_POWER_S)
+        if self._pending and (reason := self._reason_to_wait()):
+            raise _Held("waiting", reason, manners.LOOK_AGAIN_S)
+
+    def _reason_to_wait(self) -> str | None:
+        may_use_battery = self._configuration.current.models.embed_on_battery
+        return manners.low_battery(may_use_battery=may_use_battery) or manners.low_disk(self._database.path.parent)
 
     def _note(self, step: Step) -> None:
         self._held = None
@@ -271,8 +280,14 @@ class Backlog:
         self._pace.append((time.monotonic(), step.embedded))
         while self._pace and self._pace[0][0] < time.monotonic() - _PACE_OVER_S:
             self._pace.popleft()
-        for listener in list(self._listeners):
-            listener(self.state())
+        self._tell()
+
+    def _tell(self) -> None:
+        state = self.state()
+        if state != self._told:
+            self._told = state
+            for listener in list(self.listeners):
+                listener(state)
 
     def _chunks_per_s(self) -> float | None:
         if len(self._pace) < 2:

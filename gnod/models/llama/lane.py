@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -14,6 +11,7 @@ import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
 
 T = TypeVar("T")
@@ -23,19 +21,20 @@ _Numbers = ctypes.POINTER(ctypes.c_int32)
 
 # Sequences in one step.
 MAX_PARTS = 64
-_BACKGROUND_NICE = 10
 
 
 class Lane:
     """Runs steps of at most `tokens` tokens on `threads` threads. `background`: what somebody waits for has the
-    processor first. Raises ModelRejected."""
+    processor and the disk first. Raises ModelRejected."""
 
     def __init__(self, model: llama_cpp.llama_model_p, *, tokens: int, threads: int, background: bool) -> None:
         self.tokens = tokens
         self._dimensions = llama_cpp.llama_model_n_embd(model)
         self._context = _context(model, tokens, threads)
         self._batch = _Batch(tokens)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="lane", initializer=_be_nice if background else None)
+        self._thread = ThreadPoolExecutor(
+            1, thread_name_prefix="lane", initializer=lower_thread if background else None
+        )
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Do something on the lane's thread."""
@@ -110,9 +109,3 @@ class _Batch:
             at = end
         self._batch.n_tokens = at
         return self._batch
-
-
-def _be_nice() -> None:
-    """Lower the priority of this thread. Elsewhere than on Linux that would be the whole process."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICE)

@@ -1,0 +1,52 @@
+"""A daemon that has nothing to do lets the machine sleep, and so do its children."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.end_to_end.conftest import Machine
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="Linux tells how often a thread woke up"),
+]
+
+_LOOK_S = 12.0
+
+
+def test_it_wakes_up_less_than_once_a_second(machine: Machine, minilm_gguf: Path) -> None:
+    machine.write(a_md="# Zebra\n", folder__b_md="# Lion\n")
+    machine.config.parent.mkdir(parents=True, exist_ok=True)
+    machine.config.write_text(
+        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{minilm_gguf}"}}}}\n'
+    )
+    machine.ok("update")
+    machine.ok("embed")
+    machine.quiet()  # leaves a connection open
+    daemon = psutil.Process(machine.pid())
+    time.sleep(2)
+    before = awakenings(daemon)
+    assert len(before) >= 3, "the daemon, a converter and the inference worker"
+    time.sleep(_LOOK_S)
+    after = awakenings(daemon)
+    woke = {pid: after[pid] - before[pid] for pid in before}
+    assert sum(woke.values()) < _LOOK_S, woke
+
+
+def awakenings(daemon: psutil.Process) -> dict[int, int]:
+    """Return how often each process went to sleep, all threads together."""
+    return {each.pid: sum(map(slept, tasks(each.pid))) for each in [daemon, *daemon.children(recursive=True)]}
+
+
+def tasks(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/task").iterdir())
+
+
+def slept(task: Path) -> int:
+    (line,) = (s for s in (task / "status").read_text().splitlines() if s.startswith("voluntary_ctxt_switches"))
+    return int(line.split()[1])

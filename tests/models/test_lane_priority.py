@@ -1,0 +1,45 @@
+"""In the inference worker the threads behind have the processor and the disk last, those of OpenMP too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import llama_cpp
+import psutil
+import pytest
+
+from gnod.models.llama import library
+from gnod.models.llama.lane import Lane
+from gnod.models.messages import ModelSpec
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's"),
+]
+
+WORDS = [list(range(1000, 1200))]
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_lane_and_its_team(minilm_gguf: Path, background: bool) -> None:
+    model = library.load(ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2))
+    before = threads()
+    lane = Lane(model, tokens=256, threads=2, background=background)
+    try:
+        lane.submit(partial(lane.run, WORDS)).result()
+        team = threads() - before
+        assert len(team) >= 2, "the lane's thread, and one of OpenMP's"
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert {os.getpriority(os.PRIO_PROCESS, t) for t in team} == {max(own, 10) if background else own}
+        on_disk = (2, 7) if background else tuple(psutil.Process().ionice())
+        assert {(int(io.ioclass), io.value) for io in (psutil.Process(t).ionice() for t in team)} == {on_disk}
+    finally:
+        lane.close()
+        llama_cpp.llama_model_free(model)
+
+
+def threads() -> set[int]:
+    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
