@@ -25,6 +25,7 @@ from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome, TextJob, 
 RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
+_TICK_S = 0.02  # the coarsest of Linux's clocks ticks every 10 ms
 _HEAVY_MODULES = ("markitdown", "pandas")
 _REFUSED = frozenset(
     [
@@ -188,6 +189,7 @@ def _read_once(path: str, max_bytes: int) -> Source | None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123
         before = _require_regular(os.fstat(descriptor))
+        _let_tick(before)
         if before.size > max_bytes:
             size = f"The file has {before.size:,} bytes; the limit is {max_bytes:,}."
             raise ReadFailed("too_large", size, before)
@@ -199,6 +201,14 @@ def _read_once(path: str, max_bytes: int) -> Source | None:
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         after = _require_regular(os.fstat(descriptor))
     return Source(data, after) if before == after and len(data) == before.size else None
+
+
+def _let_tick(found: FileStat) -> None:
+    """Wait until a file's time lies in the past, so that whoever writes it from now on gives it another one. Without
+    that, a second save in the same tick of the kernel's clock would look like the first for ever."""
+    age_s = time.time() - found.mtime_ns / 1e9
+    if 0 <= age_s < _TICK_S:
+        time.sleep(_TICK_S - age_s)
 
 
 def _require_regular(found: os.stat_result) -> FileStat:

@@ -46,8 +46,8 @@ class FolderWatch(Protocol):
 
 
 class Syncing:
-    """`watch_of` returns who watches a collection. `on_change` is called after each run that changed the index,
-    `listeners` also when what is pending changes."""
+    """`watch_of` returns who watches a collection; `noted` counts how often a change was noted. `on_change` is called
+    after each run that changed the index, `listeners` also when what is pending changes."""
 
     def __init__(self, configuration: Configuration, database: Database, pool: WorkerPool) -> None:
         self._configuration = configuration
@@ -55,6 +55,7 @@ class Syncing:
         self._pool = pool
         self.on_change: Callable[[], None] = lambda: None
         self.listeners: list[Callable[[], None]] = []
+        self.noted = 0
         self.watch_of: Callable[[str], FolderWatch | None] = lambda _: None
         self._ignore_files = IgnoreFiles()
         self._locks: dict[str, asyncio.Lock] = {}
@@ -96,6 +97,7 @@ class Syncing:
         """Remember what may have changed, relative to the root; None: anything. It is pending from now on."""
         scope = WHOLE if paths is None else of_paths(paths)
         self._changed[name] = self._changed.get(name, NOTHING).joined(scope)
+        self.noted += 1
         self._notify()
 
     def changes(self, name: str) -> Scope:

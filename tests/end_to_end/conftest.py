@@ -35,6 +35,8 @@ class Machine:
             "HOME": str(folder),
             "NO_COLOR": "1",
         }
+        self._client: socket.socket | None = None
+        self._foreground: list[subprocess.Popen[bytes]] = []
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -82,6 +84,68 @@ class Machine:
         client.connect(str(self.socket))
         return client
 
+    def call(self, method: str, **params: object) -> Any:
+        """Return the result of one request, over a connection that stays open."""
+        if self._client is None:
+            self._client = self.connect()
+            self._client.settimeout(60)
+            self._stream = self._client.makefile("rb")
+        try:
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            self._client.sendall(json.dumps(request).encode() + b"\n")
+            line = self._stream.readline()
+        except OSError:
+            line = b""
+        if not line:
+            self.hang_up()
+            raise ConnectionError(f"the daemon did not answer {method}")
+        answer = json.loads(line)
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def hang_up(self) -> None:
+        """Close that connection; the next call opens another."""
+        if self._client is not None:
+            self._stream.close()
+            self._client.close()
+            self._client = None
+
+    def start(self, *below: str) -> None:
+        """Start the daemon below another program (`setpriv …`), and wait until it serves."""
+        self._foreground.append(
+            subprocess.Popen(
+                [*below, sys.executable, "-m", "gnod"],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        wait_until(self.is_serving)
+
+    def is_serving(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(self.socket)) == 0
+
+    def quiet(self, timeout_s: float = 30.0) -> Any:
+        """Wait until status, which looks at the disk, finds the index equal to it; return the status."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            status = self.call("index.status", errors=True)
+            if not (status["syncing"] or status["freshness"]["pending"]):
+                return status
+            assert time.monotonic() < deadline, status
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        """Stop the daemon, however it was started."""
+        self.hang_up()
+        for process in self._foreground:
+            process.terminate()
+            process.wait(20)
+        if not self._foreground:
+            self.run("daemon", "stop")
+
 
 def alive(pid: int) -> bool:
     try:
@@ -103,7 +167,7 @@ def wait_until(condition: Any, timeout_s: float = 20.0) -> None:
 def machine(short_tmp: Path) -> Iterator[Machine]:
     machine = Machine(short_tmp)
     yield machine
-    machine.run("daemon", "stop")
+    machine.end()
 
 
 @pytest.fixture(scope="module")
@@ -122,4 +186,4 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         (machine.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
         machine.ok("init", str(machine.notes), "--name", "notes")
         yield machine
-        machine.run("daemon", "stop")
+        machine.end()

@@ -73,9 +73,10 @@ def handlers(served: Index) -> Mapping[str, Handler]:
 
     async def index_status(params: IndexStatusParams, _: Call) -> IndexStatusResult:
         await served.configuration.reload()
+        noted = served.syncing.noted
         result = await _status(served, params.errors)
         for collection in result.collections:
-            if collection.pending:
+            if collection.pending and served.syncing.noted == noted:
                 served.watching.differs(collection.name)
         return result
 
@@ -228,7 +229,7 @@ def _collection_status(
         reason=None if isinstance(walked, Listing) else walked.message,
         on_disk=len(walked.files) if isinstance(walked, Listing) else 0,
         indexed=len(known),
-        pending=len([p for p in plan.read if p not in failed]) + len(plan.remove),
+        pending=len([p for p in plan.read if _is_news(p, walked, failed)]) + len(plan.remove),
         failed=len(faults),
         failed_by_kind=dict(Counter(f.kind for f in faults)),
         skipped=len(failed) - len(faults),
@@ -239,6 +240,14 @@ def _collection_status(
         last_sync=_iso(last_sync),
         last_reconcile=_iso(last_reconcile),
     )
+
+
+def _is_news(path: str, walked: Listing | RootUnavailable, failed: dict[str, failures.FailedFile]) -> bool:
+    """Tell whether a file that is to be read is not merely one that failed and is tried again."""
+    if path not in failed or isinstance(walked, RootUnavailable):
+        return True
+    before = failed[path].stat
+    return before is not None and before != walked.files[path]
 
 
 def _iso(at: float | None) -> str | None:

@@ -1,0 +1,279 @@
+"""Whatever happened to the files, the index that followed it equals one made from scratch.
+
+A hypothesis state machine changes real files below two watched folders; when it is quiet, another daemon indexes the
+same folders into an empty database, and the two are compared in full. `GNOD_INCREMENTAL_EXAMPLES=500` looks longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from tests.end_to_end.conftest import Machine
+
+EXAMPLES = int(os.environ.get("GNOD_INCREMENTAL_EXAMPLES", "8"))
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60 + 30 * EXAMPLES)]
+
+PROFILE = settings(
+    deadline=None,
+    stateful_step_count=24,
+    phases=[Phase.explicit, Phase.generate],  # to shrink takes an hour, and hides that it is a matter of time
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+QUERIES = ["zebra", "lion tiger", '"striped zebra"', "camel -lion", "draft", "giraffe OR heading", "ops"]
+
+WORDS = ["zebra", "lion", "tiger", "striped", "camel", "giraffe", "night"]
+
+roots = st.sampled_from(["notes", "other"])
+folders = st.sampled_from(["", "d", "d/e", "d/e/f", "draft", "x y", "node_modules"])
+names = st.sampled_from(["a.md", "b.md", "B.md", "c.txt", "draft-1.md", "ü é.md", "n.pdf", "bin.dat", ".h.md", "e"])
+paths = st.tuples(roots, folders, names).map(lambda parts: os.path.join(*parts))  # noqa: PTH118
+trees = st.tuples(roots, st.sampled_from(["d", "d/e", "d/e/f", "draft", "x y", "node_modules", "a.md"])).map("/".join)
+words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6)
+texts = st.one_of(
+    words.map(lambda some: f"# {some[0].title()}\n\n{' '.join(some)}.\n".encode()),
+    words.map(
+        lambda some: f"---\ntags: [ops, {some[0]}]\ndate: 2024-05-0{len(some)}\n---\n{' '.join(some)}\n".encode()
+    ),
+    words.map(lambda some: f"## Heading\n\n{(' '.join(some) + '. ') * 200}\n".encode()),  # of several chunks
+    st.sampled_from(
+        [b"", b"\n", b"\0\1\2\3" * 50, b"%PDF-1.4 and then nothing", b"\xff\xfe\xfa words", b"plain zebra"]
+    ),
+)
+ignored = st.lists(st.sampled_from(["draft*", "d/", "*.txt", "!draft-1.md", "e", "/a.md", "# no"]), max_size=3)
+
+
+class Files(RuleBasedStateMachine):
+    """Each rule does to the disk what it can; what cannot be done there is left."""
+
+    machine: ClassVar[Machine]
+    compared: ClassVar[int] = 0
+    documents: ClassVar[int] = 0
+
+    def at(self, path: str) -> Path:
+        return self.machine.folder / path
+
+    @initialize(files=st.dictionaries(paths, texts, min_size=6, max_size=12))
+    def begin(self, files: dict[str, bytes]) -> None:
+        for root in ("notes", "other"):
+            for entry in self.at(root).iterdir():
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        for path, text in files.items():
+            self.put(path, text)
+
+    def put(self, path: str, text: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self.at(path).parent.mkdir(parents=True, exist_ok=True)
+            self.at(path).write_bytes(text)
+
+    @rule(path=paths, text=texts)
+    def write(self, path: str, text: bytes) -> None:
+        self.put(path, text)
+
+    @rule(path=paths, text=texts)
+    def append(self, path: str, text: bytes) -> None:
+        with contextlib.suppress(OSError), self.at(path).open("ab") as file:
+            file.write(text)
+
+    @rule(path=paths, text=texts)
+    def save_atomically(self, path: str, text: bytes) -> None:
+        with contextlib.suppress(OSError):
+            temporary = self.at(path).with_name(".tmp~")
+            temporary.write_bytes(text)
+            try:
+                temporary.replace(self.at(path))
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    @rule(path=paths, to=paths)
+    def rename(self, path: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            self.at(to).parent.mkdir(parents=True, exist_ok=True)
+            self.at(path).rename(self.at(to))
+
+    @rule(path=trees, to=trees)
+    def move_tree(self, path: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            self.at(path).rename(self.at(to))
+
+    @rule(path=trees, text=texts)
+    def copy_tree(self, path: str, text: bytes) -> None:
+        """Make a tree at once, in the place of what is there or not."""
+        with contextlib.suppress(OSError):
+            for name in ("a.md", "n/b.md", "n/m/c.md", "n/m/.gitignore"):
+                (self.at(path) / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.at(path) / name).write_bytes(b"c*\n" if name.endswith("ignore") and len(text) % 2 else text)
+
+    @rule(path=st.one_of(paths, trees))
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.at(path)) if self.at(path).is_dir() else self.at(path).unlink()
+
+    @rule(root=roots, folder=folders, lines=ignored, name=st.sampled_from([".gitignore", ".gnoignore"]))
+    def ignore(self, root: str, folder: str, lines: list[str], name: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.at(root) / folder / name).write_text("\n".join(lines) + "\n")
+
+    @rule(path=paths, to=paths)
+    def link(self, path: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            self.at(path).symlink_to(self.at(to))
+
+    @rule(path=trees, to=trees)
+    def link_folder(self, path: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            self.at(path).symlink_to(self.at(to))
+
+    @rule(path=paths)
+    def touch(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            os.utime(self.at(path))
+
+    @rule(seconds=st.sampled_from([0.01, 0.05, 0.2, 0.5]))
+    def rest(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    @rule()
+    def be_quiet(self) -> None:
+        quiet(self.machine)
+
+    def teardown(self) -> None:
+        quiet(self.machine)
+        if is_embedding(self.machine):
+            self.machine.call("index.embed")
+        with scratch(self.machine) as fresh:
+            type(self).compared += 1
+            compare_contents(self.machine.database, fresh.database)
+            for query in QUERIES:
+                assert answer(self.machine, query) == answer(fresh, query), query
+            compare_vectors(self.machine.database, fresh.database)
+
+
+def quiet(machine: Machine, still_s: float = 0.5, timeout_s: float = 30) -> None:
+    """Wait until nothing has changed for a while. Asks no `index.status`: that looks at the disk, and finds what the
+    watcher has missed."""
+    deadline = time.monotonic() + timeout_s
+    before, since = None, time.monotonic()
+    while time.monotonic() < since + still_s:
+        freshness = machine.call("search.lexical", query="zebra")["freshness"]
+        now = (freshness, machine.call("document.list", limit=10_000)["documents"])
+        if now != before or freshness["pending"]:
+            before, since = now, time.monotonic()
+        assert time.monotonic() < deadline, freshness
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def scratch(machine: Machine) -> Iterator[Machine]:
+    """Index the same folders into an empty database."""
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        fresh = Machine(Path(folder))
+        fresh.config.parent.mkdir()
+        shutil.copy(machine.config, fresh.config)
+        fresh.start()
+        try:
+            fresh.call("index.sync")
+            if is_embedding(machine):
+                fresh.call("index.embed")
+            yield fresh
+        finally:
+            fresh.end()
+
+
+def answer(machine: Machine, query: str) -> Any:
+    found = machine.call("search.lexical", query=query, limit=100)
+    keys = ("collection", "path", "docid", "score", "line", "end_line", "snippet", "marks", "tags", "language")
+    hits = sorted([hit[key] for key in keys] for hit in found["hits"])
+    return found["total"], hits
+
+
+def contents(database: Path) -> dict[str, list[Any]]:
+    """Return all that the index says, without what only tells when and in which order it was made."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, documents_fts, instance)")
+    of = "FROM documents d JOIN collections c ON c.id = d.collection_id"
+    queries = {
+        "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title, mime,"
+        f" converter, d.language, doc_type, author, dated, metadata, line_map {of} WHERE active",
+        "tags": f"SELECT c.name, d.path, tag {of} JOIN tags t ON t.document_id = d.id WHERE active",
+        "content": "SELECT mirror_hash, title, markdown FROM content",
+        "chunks": "SELECT * FROM chunks",
+        "terms": f"SELECT c.name, d.path, col, offset, term {of} JOIN temp.terms ON doc = d.id",
+        "strays": "SELECT doc FROM temp.terms WHERE doc NOT IN (SELECT id FROM documents WHERE active)",
+        "failures": "SELECT c.name, e.path, stage, kind, message"
+        " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id",
+    }
+    connection.execute("BEGIN")  # one state for all of them
+    try:
+        return {name: sorted(connection.execute(sql).fetchall(), key=repr) for name, sql in queries.items()}
+    finally:
+        connection.close()
+
+
+def compare_contents(ours: Path, theirs: Path) -> None:
+    here, there = contents(ours), contents(theirs)
+    for name in here:
+        surplus = [row for row in here[name] if row not in there[name]]
+        missing = [row for row in there[name] if row not in here[name]]
+        assert (surplus, missing) == ([], []), f"{name}: too many, and missing"
+    assert here == there  # as often, too
+    Files.documents += len(here["documents"])
+
+
+def compare_vectors(ours: Path, theirs: Path) -> None:
+    """The same pieces of the same texts have vectors, and the same ones but for rounding."""
+
+    def vectors(database: Path) -> dict[Any, Any]:
+        connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+        rows = connection.execute("SELECT embed_hash, start, end, line, last_line, embedding FROM content_vectors")
+        found = {row[:-1]: np.frombuffer(row[-1], np.float32) for row in rows}
+        connection.close()
+        return found
+
+    here, there = vectors(ours), vectors(theirs)
+    assert here.keys() == there.keys()
+    for key, vector in here.items():
+        assert float(vector @ there[key]) > 0.999, key
+
+
+def is_embedding(machine: Machine) -> bool:
+    return "embed:" in machine.config.read_text()
+
+
+def run(machine: Machine, examples: int, model: Path | None = None) -> None:
+    lines = ["collections:"]
+    for root in ("notes", "other"):
+        (machine.folder / root).mkdir(exist_ok=True)
+        lines.append(f"  - {{name: {root}, path: {machine.folder / root}}}")
+    machine.config.parent.mkdir()
+    machine.config.write_text("\n".join(lines) + "\n" + (f"models: {{embed: 'file:{model}'}}\n" if model else ""))
+    machine.start()
+    Files.machine = machine
+    Files.compared = Files.documents = 0
+    run_state_machine_as_test(Files, settings=settings(PROFILE, max_examples=examples))
+    assert Files.compared >= examples
+    assert Files.documents >= examples, "there was little to compare"
+
+
+def test_incremental_equals_from_scratch(machine: Machine) -> None:
+    run(machine, EXAMPLES)
+
+
+def test_with_vectors(machine: Machine, minilm_gguf: Path) -> None:
+    run(machine, max(EXAMPLES // 4, 4), minilm_gguf)

@@ -1,0 +1,75 @@
+"""What the tests of watching share: a collection that is watched, and a folder in it for each test."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from tests.end_to_end.conftest import Machine, wait_until
+
+
+def watch(machine: Machine) -> None:
+    """Wait until every collection follows events."""
+    wait_until(lambda: {c["watch"] for c in machine.call("index.status")["collections"]} == {"events"})
+    machine.quiet()
+
+
+class Folder:
+    """A folder inside a watched collection. What was written is waited for, and nobody is asked to look."""
+
+    def __init__(self, machine: Machine, path: Path, collection: str, prefix: str = "") -> None:
+        path.mkdir(exist_ok=True)
+        self.machine = machine
+        self.path = path
+        self._collection = collection
+        self._prefix = prefix
+
+    def __truediv__(self, path: str) -> Path:
+        return self.path / path
+
+    def write(self, path: str, text: str) -> Path:
+        target = self.path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return target
+
+    def find(self, word: str) -> list[str]:
+        """Return the paths of the documents with this word."""
+        found = self.machine.call(
+            "search.lexical",
+            query=word,
+            collections=[self._collection],
+            limit=1000,
+            **({"path_prefix": self._prefix} if self._prefix else {}),
+        )
+        return sorted(hit["path"].removeprefix(self._prefix) for hit in found["hits"])
+
+    def documents(self) -> list[str]:
+        scope = f"{self._collection}/{self._prefix}".rstrip("/")
+        listed = self.machine.call("document.list", scope=scope, limit=100_000)
+        return sorted(entry["path"].removeprefix(self._prefix) for entry in listed["documents"])
+
+    def failed(self) -> dict[str, str]:
+        """Return what kind of failure there is at which path."""
+        errors = self.machine.call("index.status", errors=True)["errors"]
+        inside = [e for e in errors if e["collection"] == self._collection and e["path"].startswith(self._prefix)]
+        return {error["path"].removeprefix(self._prefix): error["kind"] for error in inside}
+
+    def expect(self, word: str, *paths: str, timeout_s: float = 20.0) -> None:
+        """Wait until just these documents are found by a word."""
+        deadline = time.monotonic() + timeout_s
+        while (found := self.find(word)) != sorted(paths):
+            assert time.monotonic() < deadline, f"{word!r} is found in {found[:20]}, and should be in {paths[:20]}"
+            time.sleep(0.03)
+
+    def expect_documents(self, *paths: str, timeout_s: float = 20.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while (found := self.documents()) != sorted(paths):
+            missing, surplus = set(paths) - set(found), set(found) - set(paths)
+            assert time.monotonic() < deadline, f"missing: {sorted(missing)[:20]}, too many: {sorted(surplus)[:20]}"
+            time.sleep(0.03)
+
+    def clear(self) -> None:
+        # Trees may be deeper than shutil.rmtree can follow.
+        subprocess.run(["rm", "-rf", "--", str(self.path)], check=True)
