@@ -11,14 +11,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, Unit
 from gnod.errors import QuerySyntaxError
+from gnod.pipeline.passages import ANY_END
 from gnod.pipeline.query_language import Clause
 from gnod.store.fulltext import Term, quote
 
 # A pasted page is no query: what comes after this many words adds time and no meaning.
 MAX_WORDS = 64
+# Fewer letters begin too many words to say anything.
+_MIN_PREFIX = 3
 
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
@@ -73,12 +77,17 @@ class Expression(NamedTuple):
         return " OR ".join(word.expression for word in self.excluded) or None
 
 
-def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
-    """Return the expression. Raises QuerySyntaxError when nothing searchable is left."""
+def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, unfinished: bool = False) -> Expression:
+    """Return the expression. `unfinished`: words that begin as the last one does count as spellings of it.
+
+    Raises QuerySyntaxError when nothing searchable is left.
+    """
     terms = [c.text for c in clauses if not c.is_negated and not c.is_phrase]
     units = [unit for text in terms for unit in _variants(text, analyzers)]
     dropped = function_words((unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers])
     words = [_word(unit) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
+    if unfinished and words and not (clauses[-1].is_phrase or clauses[-1].is_negated):
+        words[-1] = _unfinished(words[-1], units[-1][0])
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
     if not words and not required:
@@ -123,6 +132,20 @@ def _word(variants: tuple[Unit, ...]) -> Word:
     return Word(tuple(spellings), tuple(wholes))
 
 
+def _unfinished(word: Word, unit: Unit) -> Word:
+    """Add the words that go on where the unit ends, unless the word was made of another unit."""
+    prefix = fold(normalise(unit.surface))
+    if unit.unspaced or not unit.surface.isalnum() or len(prefix) < _MIN_PREFIX:
+        return word
+    if _quoted(unit.parts, unspaced=False) not in word.spellings:
+        return word  # the last word is one that does not count
+    return word._replace(spellings=(*word.spellings, prefix_phrase(prefix)))
+
+
+def prefix_phrase(prefix: str) -> str:
+    return f"{quote(prefix)} *"
+
+
 def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[Word]:
     """Return each clause as one phrase, with one alternative a language."""
     found = (tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))) for c in clauses)
@@ -146,7 +169,9 @@ def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
 
 
 def _terms(phrase: str) -> tuple[str, ...]:
-    return tuple(phrase.removesuffix(" *").strip('"').split())
+    terms = tuple(phrase.removesuffix(" *").strip('"').split())
+    is_prefix = phrase.endswith(" *") and len(terms[-1]) >= _MIN_PREFIX
+    return (*terms[:-1], terms[-1] + ANY_END) if is_prefix else terms
 
 
 def _is_findable(term: str) -> bool:

@@ -23,6 +23,8 @@ from gnod.store.filters import Filters
 # Documents that hold every word of the query come ahead where scores are close: within a tenth.
 ALL_WORDS_BONUS = 0.1
 _MIN_DEPTH = 100
+# So many documents with a word that begins so are no help, and take long to rank.
+_MAX_CONTINUED = 5000
 
 
 class Ranked(NamedTuple):
@@ -44,11 +46,17 @@ class LexicalResult(NamedTuple):
 
 
 def search(
-    connection: Connection, query: str, filters: Filters, *, limit: int, min_score: float = 0.0
+    connection: Connection,
+    query: str,
+    filters: Filters,
+    *,
+    limit: int,
+    min_score: float = 0.0,
+    unfinished: bool = False,
 ) -> LexicalResult:
-    """Return the best `limit` documents. Raises QuerySyntaxError."""
+    """Return the best `limit` documents. `unfinished`: the last word may go on. Raises QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
-    wanted = expression.build(query_language.parse(query), analyzers)
+    wanted = _wanted(connection, query, analyzers, unfinished=unfinished)
     required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
     depth = max(_MIN_DEPTH, 2 * limit)
     matches = fulltext.search(connection, wanted.terms(), filters, depth, required=required, excluded=excluded)
@@ -98,6 +106,19 @@ def allowed(connection: Connection, wanted: Expression, document_ids: Collection
     if excluded := wanted.excluded_phrases():
         kept -= fulltext.matching(connection, excluded)
     return kept
+
+
+def _wanted(connection: Connection, query: str, analyzers: Sequence[Analyzer], *, unfinished: bool) -> Expression:
+    clauses = query_language.parse(query)
+    wanted = expression.build(clauses, analyzers)
+    if unfinished and not query[-1:].isspace():
+        longer = expression.build(clauses, analyzers, unfinished=True)
+        added = {s for word in longer.words for s in word.spellings} - {
+            s for word in wanted.words for s in word.spellings
+        }
+        if all(fulltext.frequency(connection, phrase) <= _MAX_CONTINUED for phrase in added):
+            return longer
+    return wanted
 
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:

@@ -41,8 +41,10 @@ _BASE_LETTERS = {
 _WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
 
 
-# One way to spell a word of the query: index terms that stand one after the other.
+# One way to spell a word of the query: index terms that stand one after the other. With ANY_END, which no term of the
+# index has, a term stands for all that begin so.
 Spelling = tuple[str, ...]
+ANY_END = "*"
 
 
 class Mark(NamedTuple):
@@ -148,7 +150,7 @@ class _Finder:
                 yield position, end
             else:
                 start, end = _word_around(self._text, position, end)
-                if term in self._terms_of(self._text[start:end]):
+                if _is_among(term, self._terms_of(self._text[start:end])):
                     yield start, end
             position = self._folded.find(needle, max(end, position + 1), high)
 
@@ -158,9 +160,17 @@ class _Finder:
         return self._terms[word]
 
 
+def _is_among(term: str, terms: frozenset[str]) -> bool:
+    if term.endswith(ANY_END):
+        return any(each.startswith(term.removesuffix(ANY_END)) for each in terms)
+    return term in terms
+
+
 @lru_cache(4096)
 def _needle(term: str) -> str:
     """Return what every word with that stem contains: "studi" is the stem of "study"."""
+    if term.endswith(ANY_END):
+        return term.removesuffix(ANY_END)
     return term[:-1] if len(term) > 3 and term.isalpha() and not is_unspaced(term) else term
 
 

@@ -1,4 +1,8 @@
-"""What each method takes. The structs are the validation: unknown names and wrong types are refused."""
+"""What each method takes. The structs are the validation: unknown names and wrong types are refused.
+
+Fields are given by name, but for what a call is about (`SearchLexicalParams("kayak", limit=5)`): the class that
+declares it is not `kw_only`.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +52,14 @@ class FilterParams(Params, frozen=True, kw_only=True):
     explain: bool = False
 
 
-class SearchParams(FilterParams, frozen=True, kw_only=True):
+class SearchParams(FilterParams, frozen=True):
     query: Annotated[str, Meta(max_length=4096)]
 
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
-    pass
+    """`unfinished`: the last word is still being typed: words that begin so are found too, from three letters on."""
+
+    unfinished: bool = False
 
 
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
@@ -76,26 +82,29 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
 
 
-class SearchSimilarParams(FilterParams, frozen=True, kw_only=True):
+class SearchSimilarParams(FilterParams, frozen=True):
     """`ref`: the document, as in `document.get`. It and its copies are not in the answer. Filters are those of
     `search.lexical`; `fresh` also embeds what is pending in the document's collection and those asked for."""
 
     ref: Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
-class AskParams(FilterParams, frozen=True, kw_only=True):
+class QuestionParams(FilterParams, frozen=True):
+    question: Annotated[str, Meta(max_length=4096)]
+
+
+class AskParams(QuestionParams, frozen=True, kw_only=True):
     """`limit`: how many documents are looked into. Filters are those of `search.lexical`; `full` changes nothing.
     `max_tokens`: of the answer. `expand` and `rerank` as in `search.query`. `fresh` also embeds what is pending in the
     collections asked for, before answering."""
 
-    question: Annotated[str, Meta(max_length=4096)]
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
     max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512
     expand: bool = True
     rerank: bool = True
 
 
-class DocumentGetParams(Params, frozen=True, kw_only=True):
+class DocumentGetParams(Params, frozen=True):
     """`ref`: `gno://collection/path`, `#docid` (6 hex digits or more), `collection/path`, or a path on disk;
     all but a docid may end in `:LINE`. Lines are the file's own where it is text, else those of its Markdown."""
 
@@ -104,7 +113,7 @@ class DocumentGetParams(Params, frozen=True, kw_only=True):
     max_lines: Annotated[int, Meta(ge=1)] | None = None
 
 
-class DocumentMultiGetParams(Params, frozen=True, kw_only=True):
+class DocumentMultiGetParams(Params, frozen=True):
     """`refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`)."""
 
     refs: Annotated[list[str], Meta(min_length=1, max_length=1000)]
@@ -112,7 +121,7 @@ class DocumentMultiGetParams(Params, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-class DocumentListParams(Params, frozen=True, kw_only=True):
+class DocumentListParams(Params, frozen=True):
     """`scope`: a collection, `collection/prefix`, or a `gno://` address; everything when absent."""
 
     scope: str | None = None
@@ -156,7 +165,7 @@ class ContextRemoveParams(Params, frozen=True, kw_only=True):
     text: str | None = None
 
 
-class IndexSyncParams(Params, frozen=True, kw_only=True):
+class IndexSyncParams(Params, frozen=True):
     """`collections`: all when empty. `update`: run each collection's update command first."""
 
     collections: list[str] = []
@@ -185,7 +194,7 @@ class IndexUnsubscribeParams(Params, frozen=True, kw_only=True):
     subscription: int
 
 
-class IndexWhyParams(Params, frozen=True, kw_only=True):
+class IndexWhyParams(Params, frozen=True):
     """`path`: absolute, or any reference that `document.get` takes."""
 
     path: Annotated[str, Meta(min_length=1, max_length=8192)]

@@ -165,7 +165,7 @@ def count(
 ) -> int:
     """Return how many documents `expression` matches under the same conditions as in `search`."""
     if filters.are_empty and not required and not excluded:
-        return _document_frequency(connection, expression)
+        return frequency(connection, expression)
     where, bound = _conditions(filters, required, excluded)
     found = connection.execute(
         "SELECT count(*) FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
@@ -186,7 +186,7 @@ def _scored(connection: Connection, terms: Sequence[Term], *, thorough: bool = F
     total = _documents(connection)
     weighed = []
     for term in terms:
-        frequencies = [(phrase, _document_frequency(connection, phrase)) for phrase in term.phrases]
+        frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
         weighed.append((term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
     best = max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
@@ -203,7 +203,8 @@ def _documents(connection: Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
 
 
-def _document_frequency(connection: Connection, expression: str) -> int:
+def frequency(connection: Connection, expression: str) -> int:
+    """Return how many documents an FTS5 expression matches."""
     return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
 
 

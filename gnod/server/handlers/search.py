@@ -37,7 +37,14 @@ def _search_lexical(
     served: Index, connection: Connection, params: SearchLexicalParams, filters: Filters, config: Config
 ) -> SearchResult:
     started = time.perf_counter()
-    result = lexical.search(connection, params.query, filters, limit=params.limit, min_score=params.min_score)
+    result = lexical.search(
+        connection,
+        params.query,
+        filters,
+        limit=params.limit,
+        min_score=params.min_score,
+        unfinished=params.unfinished,
+    )
     ranked_ms = milliseconds_since(started)
     found = [
         Found(r.document_id, r.score, {"bm25": r.bm25, "every_word": float(r.has_every_word)}) for r in result.ranked
