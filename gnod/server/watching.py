@@ -91,11 +91,11 @@ class Watching:
 
     async def _look(self) -> None:
         """Look regularly for what events do not tell."""
-        last = _Clocks.now()
+        last = Clocks.now()
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             await self._configuration.reload()
-            clocks = _Clocks.now()
+            clocks = Clocks.now()
             stood_still = clocks.stood_still_since(last)
             last = clocks
             if stood_still:
@@ -186,17 +186,17 @@ class Watching:
             listener()
 
 
-class _Clocks(NamedTuple):
+class Clocks(NamedTuple):
     """Seconds of the clock that stops while the machine sleeps, and of one that does not."""
 
     awake: float
     always: float
 
     @classmethod
-    def now(cls) -> _Clocks:
+    def now(cls) -> Clocks:
         always = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
         return cls(time.monotonic(), always)
 
-    def stood_still_since(self, last: _Clocks) -> bool:
+    def stood_still_since(self, last: Clocks) -> bool:
         """Tell whether this process or the machine stood still since the last regular look."""
         return max(self.awake - last.awake, self.always - last.always) > _LOOK_EVERY_S + _STOOD_STILL_S
