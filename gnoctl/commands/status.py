@@ -132,7 +132,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for warning in result.config_warnings:
         yield terminal.paint(f"config: {text.line(warning)}", YELLOW)
     for each in result.collections:
-        for reason in filter(None, (each.reason, each.watch_reason)):
+        for reason in dict.fromkeys(filter(None, (each.reason, each.watch_reason))):
             yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
         if each.failed:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(each.failed_by_kind.items()))
