@@ -52,7 +52,13 @@ def create(only: str | None = None) -> typer.Typer:
     app.callback()(_root_callback(shared))
     groups: dict[str, typer.Typer] = {}
     for panel, names in PANELS.items():
-        for name in names if only is None else {only}.intersection(names):
+        for name in names:
+            if only is not None and name != only and not name.startswith(f"{only} "):
+                continue
+            if name in GROUPS:
+                groups[name] = _group_that_runs(name, shared)
+                app.add_typer(groups[name], name=name, rich_help_panel=panel)
+                continue
             group, _, verb = name.rpartition(" ")
             if group and group not in groups:
                 groups[group] = typer.Typer(
@@ -87,6 +93,21 @@ def _add(
         verb, help=_escape(command.help), context_settings=_SETTINGS, rich_help_panel=panel, hidden=hidden
     )
     register(_with_signature(callback, declared))
+
+
+def _group_that_runs(name: str, shared: dict[str, Any]) -> typer.Typer:
+    """Return a command that has others below it: `gnoctl mcp`, `gnoctl mcp install`."""
+
+    def callback(**values: Any) -> Parsed:
+        shared.update(_given(values, declared))
+        return command, build(command.options, shared)
+
+    command = load(name)
+    declared = specs(command.options)
+    assert {spec.name for spec in declared} == SHARED, "what it takes, the commands below it take as well"
+    group = typer.Typer(invoke_without_command=True, context_settings=_SETTINGS, help=_escape(command.help))
+    group.callback()(_with_signature(callback, declared))
+    return group
 
 
 def _root_callback(shared: dict[str, Any]) -> Callable[..., None]:
@@ -158,7 +179,7 @@ def _parameter(spec: Spec) -> inspect.Parameter:
 
 def _collection_names(incomplete: str) -> list[str]:
     """Ask a running daemon, and never start one: the user is waiting for the Tab key."""
-    from gnoctl.connection import connect
+    from gnod.client.connection import connect
     from gnod.errors import GnoError
     from gnod.paths import resolve
     from gnod.protocol.params import NoParams

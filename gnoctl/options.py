@@ -9,7 +9,6 @@ A field is a flag (bool), takes a value (int, float, str), or is repeatable (lis
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin
@@ -17,8 +16,8 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union, get_args
 import msgspec
 import msgspec.structs
 
-from gnoctl.connection import Connection
 from gnoctl.terminal import Terminal, detect
+from gnod.client.connection import Connection, connect_or_start
 from gnod.errors import UsageError
 from gnod.paths import Places, resolve
 
@@ -58,10 +57,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def connect(self) -> Connection:
         """Return a connection to the daemon; start it when it is not running and that is allowed."""
-        from gnoctl.connection import connect_or_start
-
-        may_start = not self.no_start and not os.environ.get("GNO_NO_AUTOSTART")
-        return connect_or_start(self.places, may_start=may_start, quiet=self.quiet)
+        announced = None if self.quiet else announce_start
+        return connect_or_start(self.places, may_start=not self.no_start, on_started=announced)
 
 
 class JsonOptions(Options, frozen=True, kw_only=True):
@@ -77,6 +74,14 @@ class Command(NamedTuple, Generic[O]):
     options: type[O]
     run: Callable[[O], int | None]
     help: str
+
+
+def announce_start(places: Places, pid: int) -> None:
+    """Say that there is a daemon now, and how to end it."""
+    from gnoctl.failures import note
+
+    gnoctl = "gnoctl" if places.index == "default" else f"gnoctl --index {places.index}"
+    note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{gnoctl} daemon stop` ends it")
 
 
 Parsed = tuple[Command[Any], Options]

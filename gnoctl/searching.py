@@ -7,13 +7,13 @@ from typing import Annotated, Any, TypeVar
 from msgspec import field
 
 from gnoctl import freshness
-from gnoctl.connection import Connection
 from gnoctl.failures import note
 from gnoctl.formats import FormatOptions
 from gnoctl.hits import render
 from gnoctl.json_output import print_json
 from gnoctl.options import argument, option
 from gnoctl.progress import Progress
+from gnod.client.connection import Connection
 from gnod.protocol.params import FilterParams, Limit, NoParams, UnitScore
 from gnod.protocol.results import CollectionListResult, SearchResult
 

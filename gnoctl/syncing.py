@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gnoctl import text
-from gnoctl.connection import Connection
 from gnoctl.failures import note
 from gnoctl.options import Options
 from gnoctl.progress import Progress
 from gnoctl.wording import count
+from gnod.client.connection import Connection
 from gnod.errors import EXIT_RUNTIME
 from gnod.protocol.params import IndexSyncParams
 from gnod.protocol.results import CollectionSync, IndexSyncResult

@@ -37,7 +37,12 @@ PANELS: dict[str, tuple[str, ...]] = {
         "daemon restart",
         "daemon status",
         "daemon logs",
+        "service install",
+        "service uninstall",
+        "service status",
         "socket",
+        "mcp",
+        "mcp install",
         "completion",
     ),
 }
@@ -46,7 +51,9 @@ GROUPS = {
     "collection": "Folders that are indexed.",
     "context": "What a folder is about, in words; handed out with every result from it.",
     "models": "The language models: which are used, and which are on this machine.",
+    "mcp": "AI agents: the bridge that they start, and how they learn of it.",
     "daemon": "The process that keeps the index and answers.",
+    "service": "The daemon as a service of systemd or launchd.",
 }
 
 ALIASES = {"collection rm": "collection remove", "context remove": "context rm"}

@@ -8,15 +8,14 @@ from typing import Annotated
 from msgspec import Meta, field, structs
 
 from gnoctl import freshness, text
-from gnoctl.connection import Connection
 from gnoctl.failures import note
 from gnoctl.json_output import json_text
 from gnoctl.options import Command, JsonOptions, option
 from gnoctl.searching import Names, split_commas
 from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
 from gnoctl.wording import count
+from gnod.client.subscription import Subscription
 from gnod.errors import Unavailable
-from gnod.protocol.methods import CHANGED
 from gnod.protocol.params import IndexSubscribeParams
 from gnod.protocol.results import EmbeddingStatus, Freshness, IndexChanged, IndexSubscribeResult
 
@@ -45,26 +44,17 @@ class FollowOptions(JsonOptions, frozen=True, kw_only=True):
 def follow(options: FollowOptions) -> None:
     params = IndexSubscribeParams(since=options.since, collections=split_commas(options.collection))
     with options.connect() as daemon:
-        begun = daemon.call("index.subscribe", params, IndexSubscribeResult)
-        clock = begun.clock
+        changes = Subscription(daemon, params)
         try:
-            _begin(begun, options)
-            for changed in _changes(daemon, begun):
+            _begin(changes.begun, options)
+            for changed in changes:
                 _show(changed, options)
-                # Last: what is interrupted while it is printed is rather told again than lost.
-                clock = changed.clock
         except KeyboardInterrupt:
-            note(f"`gnoctl follow --since {clock}` goes on from here", quiet=options.quiet or options.json)
+            note(f"`gnoctl follow --since {changes.clock}` goes on from here", quiet=options.quiet or options.json)
             raise
         except Unavailable as error:
-            message = f"the daemon went away; `gnoctl follow --since {clock}` goes on from here"
-            raise Unavailable(message, {**error.details, "clock": clock}) from None
-
-
-def _changes(daemon: Connection, begun: IndexSubscribeResult) -> Iterator[IndexChanged]:
-    for changed in daemon.listen(CHANGED, IndexChanged):
-        if changed.subscription == begun.subscription:
-            yield changed
+            message = f"the daemon went away; `gnoctl follow --since {changes.clock}` goes on from here"
+            raise Unavailable(message, error.details) from None
 
 
 def _begin(begun: IndexSubscribeResult, options: FollowOptions) -> None:

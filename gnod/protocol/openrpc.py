@@ -81,9 +81,9 @@ def _method(method: Method, params: Schema) -> Schema:
 
 
 def _notes(params: type[Params]) -> str:
-    """Return what the struct says of its parameters, or else the nearest one that it extends."""
+    """Return what the struct says of its parameters, and then what those say that it extends."""
     own = takewhile(lambda cls: cls is not Params, params.__mro__)
-    return next((inspect.cleandoc(cls.__doc__) for cls in own if cls.__doc__), "")
+    return "\n\n".join(inspect.cleandoc(cls.__doc__) for cls in own if cls.__doc__)
 
 
 def _params(struct: Schema) -> list[Schema]:

@@ -63,8 +63,8 @@ class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
 
 
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
-    """The query is a text like any other: quotation marks and minus signs have no meaning of their own. Filters are
-    those of `search.lexical`. `fresh` also embeds what is pending in the collections asked for, before answering."""
+    """The query is a text like any other: quotation marks and minus signs have no meaning of their own. `fresh` also
+    embeds what is pending in the collections asked for, before answering."""
 
 
 class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
@@ -83,8 +83,8 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
 
 
 class SearchSimilarParams(FilterParams, frozen=True):
-    """`ref`: the document, as in `document.get`. It and its copies are not in the answer. Filters are those of
-    `search.lexical`; `fresh` also embeds what is pending in the document's collection and those asked for."""
+    """`ref`: the document, as in `document.get`. It and its copies are not in the answer. `fresh` also embeds what is
+    pending in the document's collection and those asked for."""
 
     ref: Annotated[str, Meta(min_length=1, max_length=8192)]
 
@@ -94,9 +94,9 @@ class QuestionParams(FilterParams, frozen=True):
 
 
 class AskParams(QuestionParams, frozen=True, kw_only=True):
-    """`limit`: how many documents are looked into. Filters are those of `search.lexical`; `full` changes nothing.
-    `max_tokens`: of the answer. `expand` and `rerank` as in `search.query`. `fresh` also embeds what is pending in the
-    collections asked for, before answering."""
+    """`limit`: how many documents are looked into. `full` changes nothing. `max_tokens`: of the answer. `expand` and
+    `rerank` as in `search.query`. `fresh` also embeds what is pending in the collections asked for, before the
+    answer."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
     max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512

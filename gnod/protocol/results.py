@@ -406,6 +406,8 @@ class WorkerStatus(Result, frozen=True, kw_only=True):
 
 
 class DaemonStatusResult(Result, frozen=True, kw_only=True):
+    """`manager`: "systemd" or "launchd" when that runs the daemon, and starts it again; null: nobody does."""
+
     version: str
     pid: int
     index: str
@@ -417,6 +419,7 @@ class DaemonStatusResult(Result, frozen=True, kw_only=True):
     requests: int
     workers: list[WorkerStatus]
     sqlite_version: str
+    manager: str | None = None
 
 
 class DaemonShutdownResult(Result, frozen=True, kw_only=True):

@@ -74,6 +74,7 @@ class FakeDaemon:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(str(self.places.socket))
             listener.listen()
+            listener.settimeout(0.02)
             thread = threading.Thread(target=self._accept, args=(listener,), daemon=True)
             thread.start()
             try:
@@ -83,7 +84,6 @@ class FakeDaemon:
                 self.places.socket.unlink(missing_ok=True)
 
     def _accept(self, listener: socket.socket) -> None:
-        listener.settimeout(0.02)
         while not self.stopped.is_set():
             try:
                 connection, _ = listener.accept()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gnoctl.connection import connect
+from gnod.client.connection import connect
 from gnod.errors import (
     CLASSES,
     CollectionNotFound,

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gnoctl.autostart import lock_is_held, start
-from gnoctl.connection import Connection, connect
+from gnoctl.options import announce_start
+from gnod.client.connection import Connection, connect
+from gnod.client.starting import lock_is_held, start
 from gnod.errors import DaemonNotRunning, GnoError, Refused, Unavailable
 from gnod.paths import Places
 from gnod.protocol.params import NoParams
@@ -30,7 +31,7 @@ def launch(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
 
     def launch(*words: str) -> Connection:
         command = [sys.executable, "-m", "tests.client.fake_daemon", "--index", places.index, *words]
-        return start(places, command=command)
+        return start(places, command=command, on_started=announce_start)
 
     yield launch
     with contextlib.suppress(GnoError), connect(places) as connection:

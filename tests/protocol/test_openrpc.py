@@ -1,8 +1,17 @@
+"""The answer of `rpc.discover`: as OpenRPC wants it, and with all that a client needs to know."""
+
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry
+from referencing.jsonschema import DRAFT7
 
 from gnod import errors
 from gnod.protocol import openrpc
@@ -10,6 +19,20 @@ from gnod.protocol.methods import METHODS
 
 # As a client gets it.
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(openrpc.document()))
+
+SCHEMAS = Path(__file__).parent / "openrpc_schemas"
+
+
+def schema(name: str) -> Any:
+    return json.loads((SCHEMAS / name).read_text(encoding="utf-8"))
+
+
+def official() -> jsonschema.Draft7Validator:
+    """Return OpenRPC's own meta-schema, with that of the schemas in it."""
+    inner = DRAFT7.create_resource(schema("json_schema.json"))
+    addresses = ("https://meta.json-schema.tools", "https://meta.json-schema.tools/")
+    registry: Registry[Any] = Registry().with_resources([(address, inner) for address in addresses])
+    return jsonschema.Draft7Validator(schema("openrpc.json"), registry=registry)
 
 
 def references(value: object) -> Iterator[str]:
@@ -22,6 +45,46 @@ def references(value: object) -> Iterator[str]:
         case list():
             for item in value:
                 yield from references(item)
+
+
+def test_it_is_what_openrpc_calls_a_document() -> None:
+    assert [error.message for error in official().iter_errors(DOCUMENT)] == []
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        ((), "methods", {}),
+        ((), "openrpc", "9.9.9"),
+        (("methods", 0), "nonsense", 1),
+        (("methods", 0, "params", 0, "schema"), "type", "strin"),
+        (("components", "schemas", "Hit"), "properties", 7),
+        (("components", "errors", "NotFound"), "code", "100"),
+    ],
+)
+def test_what_is_no_such_document_is_noticed(where: tuple[str | int, ...], name: str, value: object) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    part: Any = document
+    for step in where:
+        part = part[step]
+    part[name] = value
+    assert not official().is_valid(document)
+
+
+def test_every_schema_is_one() -> None:
+    parts = [*DOCUMENT["components"]["schemas"].values()]
+    for method in DOCUMENT["methods"]:
+        parts += [param["schema"] for param in method["params"]]
+    for part in parts:
+        jsonschema.Draft202012Validator.check_schema(part)
+
+
+def test_notifications_are_described() -> None:
+    described = {each["name"]: each for each in DOCUMENT["x-notifications"]}
+    assert set(described) == {"$/cancelRequest", "$/progress", "index.changed"}
+    for each in described.values():
+        name = each["params"]["$ref"].rpartition("/")[2]
+        assert DOCUMENT["components"]["schemas"][name]["properties"]
 
 
 def test_it_lists_every_method_once() -> None:

@@ -7,12 +7,12 @@ from typing import Annotated
 from msgspec import field
 
 from gnoctl import text
-from gnoctl.connection import Connection
 from gnoctl.json_output import print_json
 from gnoctl.options import Command, JsonOptions, argument, option
 from gnoctl.references import folder
 from gnoctl.searching import split_commas
 from gnoctl.syncing import report, sync
+from gnod.client.connection import Connection
 from gnod.protocol.params import CollectionAddParams
 from gnod.protocol.results import CollectionAddResult
 

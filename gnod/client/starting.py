@@ -1,4 +1,4 @@
-"""Start the daemon and wait until it answers. Imported only when nobody listens."""
+"""Start the daemon and wait until it answers. Imported only when nobody listens; prints nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gnoctl.connection import Connection, connect
-from gnoctl.failures import note
+from gnod.client.connection import Connection, OnStarted, connect
 from gnod.errors import (
     EXIT_NOT_RUNNING,
     EXIT_VALIDATION,
@@ -23,7 +22,7 @@ from gnod.errors import (
     TimedOut,
     Unavailable,
 )
-from gnod.paths import Places
+from gnod.paths import Places, resolve
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import DaemonStatusResult
 
@@ -38,12 +37,17 @@ _KINDS: dict[int, type[GnoError]] = {EXIT_VALIDATION: Refused, EXIT_NOT_RUNNING:
 
 
 def start(
-    places: Places, *, quiet: bool = False, on_demand: bool = False, command: Sequence[str] | None = None
+    places: Places,
+    *,
+    on_demand: bool = False,
+    command: Sequence[str] | None = None,
+    on_started: OnStarted | None = None,
 ) -> Connection:
     """Return a connection to the daemon that was started, or to another that was faster.
 
     `on_demand`: nobody asked for a daemon, so one whose config says `autostart: false` refuses. `command` is what is
-    run instead of `python -m gnod`. Raises what the daemon said when it ends at once.
+    run instead of `python -m gnod`. `on_started` is told the process id, unless another was faster. Raises what the
+    daemon said when it ends at once.
     """
     log = _startup_log(places)
     offset = log.stat().st_size
@@ -51,8 +55,8 @@ def start(
     child = _spawn(command or default, places, log)
     connection = _wait(places, child, log, offset)
     status = connection.call("daemon.status", NoParams(), DaemonStatusResult)
-    if status.pid == child.pid:
-        note(_announcement(places.index, child.pid), quiet=quiet)
+    if on_started and status.pid == child.pid:
+        on_started(places, child.pid)
     child.returncode = child.returncode or 0  # it outlives us on purpose: no ResourceWarning
     return connection
 
@@ -72,12 +76,6 @@ def lock_is_held(places: Places) -> bool:
     return False
 
 
-def _announcement(index: str, pid: int) -> str:
-    option = "" if index == "default" else f" --index {index}"
-    stop = f"gnoctl{option} daemon stop"
-    return f"started gnod (pid {pid}) for index '{index}'; it keeps running: `{stop}` ends it"
-
-
 def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Popen[bytes]:
     """Start the daemon as the leader of its own session: neither Ctrl-C nor a closed terminal ends it."""
     given = {
@@ -88,6 +86,10 @@ def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Pope
     }
     # The daemon runs in "/", to keep no drive busy: relative places must be made absolute here.
     absolute = {name: str(path) for name, path in given.items() if os.environ.get(name)}
+    if places.socket != resolve(places.index).socket:
+        absolute["GNO_SOCKET"] = str(places.socket)  # a client that was given another path
+    # Where a service has run this client, its manager must not take the daemon's signs of life for the service's.
+    inherited = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
     with log.open("ab") as output:
         return subprocess.Popen(
             command,
@@ -96,7 +98,7 @@ def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Pope
             stderr=output,
             start_new_session=True,
             cwd="/",
-            env={**os.environ, **absolute},
+            env={**inherited, **absolute},
         )
 
 

@@ -1,8 +1,12 @@
-"""One connection to the daemon: a blocking Unix socket, one request at a time. Knows no command."""
+"""One connection to the daemon: a blocking Unix socket, one request at a time. Knows no method.
+
+It is part of every `gnoctl` command's start-up, so it imports nothing heavy.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -12,24 +16,18 @@ from typing import TypeVar
 import msgspec
 from msgspec import UnsetType
 
-from gnod.errors import (
-    DaemonNotRunning,
-    GnoError,
-    InternalError,
-    TimedOut,
-    Unavailable,
-    from_code,
-)
+from gnod.client.answers import Lines, OnProgress, decode, decode_progress, decode_result, gone
+from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
 from gnod.paths import Places, check_socket_path
-from gnod.protocol.jsonrpc import CANCEL_METHOD, PROGRESS_METHOD, Response, decode_response, encode_call
+from gnod.protocol.jsonrpc import CANCEL_METHOD, Response, decode_response, encode_call
 from gnod.protocol.params import CancelParams, Params
-from gnod.protocol.results import ProgressParams, ProgressValue, Result
+from gnod.protocol.results import Result
 
 CONNECT_TIMEOUT_S = 5.0
 PROGRESS_TOKEN = 1  # one request at a time needs one token
 
 R = TypeVar("R", bound=Result)
-OnProgress = Callable[[ProgressValue], None]
+OnStarted = Callable[[Places, int], None]
 
 
 class Connection:
@@ -38,8 +36,8 @@ class Connection:
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._ids = itertools.count(1)
-        self._unfinished: list[bytes] = []
-        self._answers: list[bytes] = []
+        self._lines = Lines()
+        self._received: list[bytes] = []
 
     def __enter__(self) -> Connection:
         return self
@@ -51,6 +49,21 @@ class Connection:
 
     def close(self) -> None:
         self._socket.close()
+
+    def take_socket(self) -> socket.socket:
+        """Return the socket, which is the caller's from then on."""
+        return self._socket
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the daemon has closed it; asked between two calls."""
+        try:
+            self._socket.settimeout(0)
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def call(
         self,
@@ -68,28 +81,30 @@ class Connection:
         request_id = next(self._ids)
         if on_progress is not None:
             params = msgspec.structs.replace(params, progress_token=PROGRESS_TOKEN)
-        self._socket.settimeout(timeout_s)
         try:
+            self._socket.settimeout(timeout_s)
             self._send(encode_call(method, params, request_id))
-            return _decode_result(self._await(request_id, on_progress), result_type)
-        except KeyboardInterrupt:
-            self._cancel(request_id)
-            raise
+            response = self._await(request_id, on_progress)
         except TimeoutError:
+            self._cancel(request_id)
             raise TimedOut(f"the daemon did not answer {method} within {timeout_s:g} s") from None
         except OSError as error:
-            raise _gone(str(error.strerror or error)) from None
+            raise gone(str(error.strerror or error)) from None
+        except BaseException:  # Ctrl-C, or what `on_progress` raised: nobody waits for the answer any more
+            self._cancel(request_id)
+            raise
+        return decode_result(response, result_type)
 
     def listen(self, method: str, params_type: type[R]) -> Iterator[R]:
         """Yield the notifications of that name as they come, for ever. Raises Unavailable when the daemon goes away."""
-        self._socket.settimeout(None)
         while True:
             try:
+                self._socket.settimeout(None)
                 message = decode_response(self._receive())
             except OSError as error:
-                raise _gone(str(error.strerror or error)) from None
+                raise gone(str(error.strerror or error)) from None
             if message.method == method and not isinstance(message.params, UnsetType):
-                yield _decode(message.params, params_type)
+                yield decode(message.params, params_type)
 
     def _send(self, payload: bytes) -> None:
         self._socket.sendall(payload + b"\n")
@@ -98,29 +113,26 @@ class Connection:
         while True:
             response = decode_response(self._receive())
             if not isinstance(response.method, UnsetType):
-                if on_progress and (value := _progress(response)):
-                    on_progress(value)
+                if on_progress and (progress := decode_progress(response)):
+                    on_progress(progress.value)
             # An error without an id answers what could not be read as a request; we have only one out.
             elif response.id == request_id or (response.error and response.id is None):
                 return response
 
     def _receive(self) -> bytes:
-        """Return the next line. `gnod.protocol.framing` does more than that, and costs 3 ms to import."""
-        while not self._answers:
+        """Return the next line."""
+        while not self._received:
             data = self._socket.recv(1 << 18)
             if not data:
-                raise _gone("it closed the connection")
-            if b"\n" not in data:
-                self._unfinished.append(data)
-                continue
-            *self._answers, rest = b"".join([*self._unfinished, data]).split(b"\n")
-            self._unfinished = [rest]
-        return self._answers.pop(0)
+                raise gone("it closed the connection")
+            self._received = self._lines.feed(data)
+        return self._received.pop(0)
 
     def _cancel(self, request_id: int) -> None:
         try:
             self._socket.settimeout(0.2)
-            self._send(encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
+            # Perhaps only half of the request was sent: the newline ends it, and is nothing after a whole one.
+            self._send(b"\n" + encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
         except OSError:
             pass  # closing the connection cancels too
 
@@ -145,15 +157,16 @@ def connect(places: Places) -> Connection:
     return Connection(sock)
 
 
-def connect_or_start(places: Places, *, may_start: bool, quiet: bool) -> Connection:
+def connect_or_start(places: Places, *, may_start: bool, on_started: OnStarted | None = None) -> Connection:
+    """Return a connection; start the daemon when it is not running, unless GNO_NO_AUTOSTART is set."""
     try:
         return connect(places)
     except DaemonNotRunning:
-        if not may_start:
+        if not may_start or os.environ.get("GNO_NO_AUTOSTART"):
             raise
-    from gnoctl.autostart import start  # subprocess: only when it is needed
+    from gnod.client.starting import start  # subprocess: only when it is needed
 
-    return start(places, quiet=quiet, on_demand=True)
+    return start(places, on_demand=True, on_started=on_started)
 
 
 def _connect(sock: socket.socket, path: str) -> None:
@@ -167,38 +180,3 @@ def _connect(sock: socket.socket, path: str) -> None:
             if time.monotonic() > deadline:
                 raise TimeoutError from None
             time.sleep(0.01)
-
-
-def _decode_result(response: Response, result_type: type[R]) -> R:
-    if response.error is not None:
-        raise _error(response)
-    # An answer without a result fails, like one of a wrong shape.
-    return _decode(b"" if isinstance(response.result, UnsetType) else response.result, result_type)
-
-
-def _decode(raw: bytes | msgspec.Raw, result_type: type[R]) -> R:
-    try:
-        return msgspec.json.decode(raw, type=result_type)
-    except msgspec.DecodeError as error:
-        raise InternalError(
-            f"the daemon's answer is not understood ({error}); after an upgrade: `gnoctl daemon restart`"
-        ) from None
-
-
-def _error(response: Response) -> GnoError:
-    assert response.error is not None
-    details = response.error.data.get("details")
-    return from_code(response.error.code, response.error.message, details if isinstance(details, dict) else None)
-
-
-def _progress(response: Response) -> ProgressValue | None:
-    if response.method != PROGRESS_METHOD or isinstance(response.params, UnsetType):
-        return None
-    try:
-        return msgspec.json.decode(response.params, type=ProgressParams).value
-    except msgspec.DecodeError:
-        return None  # progress is a courtesy: one that is not understood is no reason to fail
-
-
-def _gone(reason: str) -> Unavailable:
-    return Unavailable(f"the daemon went away before it answered ({reason}); `gnoctl daemon logs` may say why")

@@ -1,0 +1,149 @@
+"""One connection in an event loop: requests go out side by side, and each answer finds its call. Knows no method."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import socket
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar, cast
+
+import msgspec
+from msgspec import UnsetType
+
+from gnod.client.answers import Lines, OnProgress, decode_progress, decode_result, gone
+from gnod.client.connection import Connection, connect_or_start
+from gnod.errors import GnoError
+from gnod.paths import Places
+from gnod.protocol.jsonrpc import CANCEL_METHOD, Response, decode_response, encode_call
+from gnod.protocol.params import CancelParams, Params
+from gnod.protocol.results import ProgressParams, Result
+
+# The daemon takes 64 of a connection at once; the other half is for cancelled ones that it has not ended yet.
+MAX_IN_FLIGHT = 32
+
+R = TypeVar("R", bound=Result)
+OnNotification = Callable[[Response], None]
+
+
+class _Waiting(NamedTuple):
+    answer: asyncio.Future[Response]
+    on_progress: OnProgress | None
+
+
+class Wire(asyncio.Protocol):
+    """`lost` is done when the connection is closed, by whomever. `on_notification` gets all but progress."""
+
+    def __init__(self, on_notification: OnNotification | None = None) -> None:
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._on_notification = on_notification
+        self._ids = itertools.count(1)
+        self._lines = Lines()
+        self._waiting: dict[int, _Waiting] = {}
+        self._room = asyncio.Semaphore(MAX_IN_FLIGHT)
+
+    async def call(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
+        """Return the daemon's answer. Cancelling this cancels the request."""
+        async with self._room:
+            request_id = next(self._ids)
+            if on_progress is not None:
+                params = msgspec.structs.replace(params, progress_token=request_id)
+            waiting = _Waiting(asyncio.get_running_loop().create_future(), on_progress)
+            self._send(encode_call(method, params, request_id))
+            self._waiting[request_id] = waiting
+            try:
+                response = await waiting.answer
+            except BaseException:  # cancelled, or `on_progress` failed
+                if not self.is_closed:
+                    self._send(encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
+                raise
+            finally:
+                del self._waiting[request_id]
+        return decode_result(response, result_type)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.lost.done() or self._transport.is_closing()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def pause(self) -> None:
+        """Read no more until `resume`: the daemon notices, and waits."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        self._transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            try:
+                self._take(decode_response(line))
+            except GnoError as error:  # no JSON-RPC: nothing that follows can be trusted
+                self._fail(error)
+                self._transport.abort()
+                return
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._fail(gone(str(error) if error else "it closed the connection"))
+        self.lost.set_result(None)
+
+    def _send(self, payload: bytes) -> None:
+        if self.is_closed:
+            raise gone("it closed the connection")
+        self._transport.write(payload + b"\n")
+
+    def _take(self, message: Response) -> None:
+        if isinstance(message.method, UnsetType):
+            self._settle(message)
+        elif progress := decode_progress(message):
+            self._report(progress)
+        elif self._on_notification is not None:
+            self._on_notification(message)
+
+    def _settle(self, response: Response) -> None:
+        # An error without an id answers what could not be read as a request; it may have been any of them.
+        ids = list(self._waiting) if response.error and response.id is None else [response.id]
+        for request_id in ids:
+            waiting = self._waiting.get(cast(int, request_id))  # none: it was cancelled
+            if waiting and not waiting.answer.done():
+                waiting.answer.set_result(response)
+
+    def _report(self, progress: ProgressParams) -> None:
+        waiting = self._waiting.get(cast(int, progress.token))
+        if waiting is None or waiting.on_progress is None or waiting.answer.done():
+            return
+        try:
+            waiting.on_progress(progress.value)
+        except Exception as error:  # the caller's own: it belongs to the caller, not to the connection
+            waiting.answer.set_exception(error)
+
+    def _fail(self, error: GnoError) -> None:
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(error)
+
+
+async def open_wire(places: Places, *, may_start: bool, on_notification: OnNotification | None = None) -> Wire:
+    """Return a connection; start the daemon when it is not running and that is allowed."""
+    sock = await _connected_socket(places, may_start=may_start)
+    _, wire = await asyncio.get_running_loop().create_unix_connection(lambda: Wire(on_notification), sock=sock)
+    return wire
+
+
+async def _connected_socket(places: Places, *, may_start: bool) -> socket.socket:
+    # In a thread: a daemon that starts, or has too much to do to accept at once, is waited for.
+    opening = asyncio.ensure_future(asyncio.to_thread(connect_or_start, places, may_start=may_start))
+    try:
+        return (await asyncio.shield(opening)).take_socket()
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close_unused)
+        raise
+
+
+def _close_unused(opening: asyncio.Future[Connection]) -> None:
+    if not opening.cancelled() and not opening.exception():
+        opening.result().close()

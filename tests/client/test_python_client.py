@@ -1,0 +1,199 @@
+"""The blocking client of `gnod.client`: short forms, errors, a daemon that goes away and comes back."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from gnod.client import Client
+from gnod.client.everyday import Everyday, ShortForm
+from gnod.errors import CollectionNotFound, DaemonNotRunning, InvalidName, TimedOut, Unavailable
+from gnod.paths import Places
+from gnod.protocol.framing import Framing, encode
+from gnod.protocol.jsonrpc import encode_call, encode_result
+from gnod.protocol.methods import CHANGED, METHODS
+from gnod.protocol.params import AskParams, IndexSubscribeParams, IndexSyncParams, SearchLexicalParams
+from gnod.protocol.results import (
+    EmbeddingStatus,
+    IndexChanged,
+    IndexSubscribeResult,
+    IndexSyncResult,
+    ProgressValue,
+    SubscribedState,
+)
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import CURRENT, found, hit
+
+IDLE = EmbeddingStatus(state="idle", pending=0, done=0, failed=0)
+BEGUN = IndexSubscribeResult(
+    subscription=3,
+    clock=100,
+    reset=False,
+    state=SubscribedState(collections=[], freshness=CURRENT, embedding=IDLE),
+)
+SHORT_FORMS = {name: each for name, each in vars(Everyday).items() if isinstance(each, ShortForm)}
+
+
+def changes(count: int, subscription: int = 3) -> list[IndexChanged]:
+    return [
+        IndexChanged(subscription=subscription, clock=101 + number, freshness=CURRENT, embedding=IDLE)
+        for number in range(count)
+    ]
+
+
+def told(*changed: IndexChanged) -> bytes:
+    """Return the answer of `index.subscribe` and what follows it; then the daemon goes away."""
+    messages = [encode_result(1, BEGUN), *(encode_call(CHANGED, each) for each in changed)]
+    return b"".join(encode(each, Framing.LINES) for each in messages)
+
+
+def test_a_short_form_asks_with_its_parameters(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    with Client.connect() as client:
+        assert client.search("deploy", limit=3, collections=["notes"]).hits == [hit()]
+        assert client.search(query="deploy").total == 1
+    assert [params for _, params in daemon.calls] == [
+        SearchLexicalParams(query="deploy", limit=3, collections=["notes"]),
+        SearchLexicalParams(query="deploy"),
+    ]
+
+
+@pytest.mark.parametrize("name", SHORT_FORMS)
+def test_a_short_form_is_a_method_of_the_wire(name: str) -> None:
+    short = SHORT_FORMS[name]
+    method = METHODS[short.method]
+    assert (short.params, short.result) == (method.params, method.result)
+
+
+def test_what_a_method_does_not_take_is_refused_before_it_is_sent(daemon: FakeDaemon) -> None:
+    with Client.connect() as client:
+        with pytest.raises(TypeError, match="lmit"):
+            client.search("deploy", lmit=3)  # type: ignore[call-arg]
+        with pytest.raises(TypeError):
+            client.ask("where?", 3)  # type: ignore[call-arg]
+    assert not daemon.calls
+    assert AskParams("where?", limit=3) == AskParams(question="where?", limit=3)
+
+
+def test_an_error_is_raised_and_the_next_call_works(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = CollectionNotFound("there is no collection 'x'", {"name": "x"})
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    with Client.connect() as client:
+        with pytest.raises(CollectionNotFound) as caught:
+            client.search("deploy", collections=["x"])
+        assert caught.value.details == {"name": "x"}
+        assert client.sync().took_ms == 1.0
+
+
+def test_progress_through_call(daemon: FakeDaemon) -> None:
+    steps = [ProgressValue(stage="convert", done=done, total=3) for done in range(4)]
+    daemon.progress["index.sync"] = steps
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    seen: list[ProgressValue] = []
+    with Client.connect() as client:
+        client.call("index.sync", IndexSyncParams(), IndexSyncResult, on_progress=seen.append)
+    assert seen == steps
+
+
+def test_what_progress_raises_ends_the_request(daemon: FakeDaemon) -> None:
+    daemon.progress["index.sync"] = [ProgressValue(stage="convert", done=1)]
+    daemon.answers["index.sync"] = None
+
+    def stop(_: ProgressValue) -> None:
+        raise ValueError("enough")
+
+    with Client.connect() as client:
+        with pytest.raises(ValueError, match="enough"):
+            client.call("index.sync", IndexSyncParams(), IndexSyncResult, on_progress=stop)
+        assert daemon.cancelled.wait(timeout=2)
+        daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+        assert client.sync().took_ms == 1.0
+
+
+def test_a_time_limit_ends_the_request(daemon: FakeDaemon) -> None:
+    from gnod.client.connection import connect
+
+    daemon.answers["index.sync"] = None
+    with connect(daemon.places) as connection, pytest.raises(TimedOut):
+        connection.call("index.sync", IndexSyncParams(), IndexSyncResult, timeout_s=0.05)
+    assert daemon.cancelled.wait(timeout=2)
+
+
+def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = b""
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    with Client.connect() as client:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="went away"):
+                client.search("deploy")
+            assert client.sync().took_ms == 1.0
+
+
+def test_one_connection_is_enough_for_many_calls(daemon: FakeDaemon) -> None:
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    with Client.connect() as client:
+        client.sync()
+        daemon.places.socket.unlink()  # nobody else can connect
+        assert client.sync().took_ms == 1.0
+
+
+def test_a_daemon_that_is_gone_for_good(places: Places) -> None:
+    with contextlib.ExitStack() as running:
+        daemon = running.enter_context(FakeDaemon(places).serving())
+        daemon.answers["search.lexical"] = b""
+        client = Client.connect()
+        with pytest.raises(Unavailable, match="went away"):
+            client.search("deploy")
+    with client, pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
+        client.search("deploy")
+
+
+def test_which_daemon(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeDaemon(places).serving() as daemon:
+        daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=2.0)
+        monkeypatch.setenv("GNO_SOCKET", str(tmp_path / "other"))
+        with pytest.raises(DaemonNotRunning):
+            Client.connect(start=False)
+        with Client.connect(socket=places.socket) as client:
+            assert client.sync().took_ms == 2.0
+    with pytest.raises(InvalidName):
+        Client.connect("no/name")
+
+
+def test_a_closed_client_says_so(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = BEGUN
+    client = Client.connect()
+    subscription = client.subscribe()
+    client.close()
+    client.close()
+    for attempt in (client.sync, client.subscribe, lambda: next(subscription)):
+        with pytest.raises(Unavailable):
+            attempt()
+
+
+def test_changes_come_in_order_and_say_where_to_go_on(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = told(*changes(2), *changes(1, subscription=4), *changes(3)[2:])
+    with Client.connect() as client, client.subscribe(since=90, collections=["notes"]) as subscription:
+        assert subscription.begun == BEGUN
+        for clock in (101, 102, 103):
+            assert next(subscription).clock == clock
+            assert subscription.clock == clock - 1, "what is being handled is not told yet"
+        with pytest.raises(Unavailable) as caught:
+            next(subscription)
+    assert caught.value.details["clock"] == subscription.clock == 103
+    assert daemon.asked(IndexSubscribeParams) == IndexSubscribeParams(since=90, collections=["notes"])
+
+
+def test_a_client_can_be_called_while_it_is_subscribed(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = BEGUN
+    daemon.answers["search.lexical"] = found(hit())
+    with Client.connect() as client, client.subscribe():
+        assert client.search("deploy").total == 1
+
+
+def test_a_refused_subscription_is_raised_at_once(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = CollectionNotFound("there is no collection 'x'")
+    with Client.connect() as client, pytest.raises(CollectionNotFound):
+        client.subscribe(collections=["x"])

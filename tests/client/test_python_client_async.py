@@ -1,0 +1,248 @@
+"""The asynchronous client of `gnod.client` against the daemon's own transport, and against one that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from gnod.client import AsyncClient
+from gnod.client.async_subscription import MAX_UNREAD
+from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, Unavailable
+from gnod.paths import Places
+from gnod.protocol.params import NoParams
+from gnod.protocol.results import IndexSyncResult, ProgressValue
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import found, hit
+from tests.client.test_python_client import BEGUN, changes, told
+from tests.server.harness import EchoParams, Served, SizeParams, TextResult, serving
+
+
+async def connect(served: Served) -> AsyncClient:
+    return await AsyncClient.connect(socket=served.socket, start=False)
+
+
+async def echo(client: AsyncClient, text: str) -> str:
+    return (await client.call("echo", EchoParams(text=text), TextResult)).text
+
+
+async def test_answers_find_their_calls_whatever_their_order() -> None:
+    async with serving() as served, await connect(served) as client:
+        slow = asyncio.create_task(client.call("wait", NoParams(), TextResult))
+        await served.methods.begun.acquire()
+        assert await echo(client, "quick") == "quick"
+        served.methods.released.set()
+        assert (await slow).text == "released"
+
+
+async def test_hundreds_at_once_are_not_refused() -> None:
+    async with serving() as served, await connect(served) as client:
+        texts = [str(number) for number in range(400)]
+        assert await asyncio.gather(*(echo(client, text) for text in texts)) == texts
+        assert served.stats.connections == 1
+
+
+async def test_cancelling_a_task_cancels_its_request() -> None:
+    async with serving() as served, await connect(served) as client:
+        task = asyncio.create_task(client.call("wait", NoParams(), TextResult))
+        await served.methods.begun.acquire()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(5):
+            await served.methods.cancelled.acquire()
+        assert await echo(client, "still there") == "still there"
+
+
+async def test_a_time_limit_cancels_as_well() -> None:
+    async with serving() as served, await connect(served) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.call("wait", NoParams(), TextResult)
+        async with asyncio.timeout(5):
+            await served.methods.cancelled.acquire()
+
+
+@pytest.mark.slow
+async def test_requests_that_replace_each_other_are_never_too_many() -> None:
+    """As in a search while the user types: each key cancels what the one before asked for."""
+    async with serving() as served, await connect(served) as client:
+        for _ in range(20):
+            tasks = [asyncio.create_task(client.call("wait", NoParams(), TextResult)) for _ in range(32)]
+            for _ in tasks:
+                await served.methods.begun.acquire()
+            for task in tasks:
+                task.cancel()
+            assert await echo(client, "next") == "next"
+        async with asyncio.timeout(5):
+            for _ in range(20 * 32):
+                await served.methods.cancelled.acquire()
+
+
+async def test_progress_goes_to_the_call_that_it_is_about() -> None:
+    async with serving() as served, await connect(served) as client:
+        seen: dict[int, list[int]] = {3: [], 5: []}
+
+        async def count(size: int) -> None:
+            def note(value: ProgressValue) -> None:
+                assert value.total == size
+                seen[size].append(value.done)
+
+            await client.call("count", SizeParams(size=size), TextResult, on_progress=note)
+
+        await asyncio.gather(count(3), count(5))
+        assert seen[3][-1] == 3
+        assert seen[5][-1] == 5
+
+
+async def test_what_progress_raises_is_its_callers_alone() -> None:
+    def stop(_: ProgressValue) -> None:
+        raise ValueError("enough")
+
+    async with serving() as served, await connect(served) as client:
+        slow = asyncio.create_task(client.call("wait", NoParams(), TextResult))
+        await served.methods.begun.acquire()
+        with pytest.raises(ValueError, match="enough"):
+            await client.call("count", SizeParams(size=3), TextResult, on_progress=stop)
+        served.methods.released.set()
+        assert (await slow).text == "released"
+
+
+async def test_an_error_comes_back_as_its_class() -> None:
+    async with serving() as served, await connect(served) as client:
+        with pytest.raises(CollectionNotFound) as caught:
+            await client.call("missing", NoParams(), TextResult)
+        assert caught.value.details == {"name": "x"}
+
+
+async def test_a_large_answer_arrives_whole() -> None:
+    async with serving() as served, await connect(served) as client:
+        result = await client.call("big", SizeParams(size=10_000_000), TextResult)
+        assert len(result.text) == 10_000_000
+
+
+async def test_closing_ends_what_is_in_flight() -> None:
+    async with serving() as served:
+        client = await connect(served)
+        task = asyncio.create_task(client.call("wait", NoParams(), TextResult))
+        await served.methods.begun.acquire()
+        await client.close()
+        await client.close()
+        with pytest.raises(Unavailable):
+            await task
+        await served.connections_left(0)
+        with pytest.raises(Unavailable, match="closed"):
+            await echo(client, "x")
+
+
+async def test_short_forms_are_coroutines(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    async with await AsyncClient.connect() as client:
+        assert (await client.search("deploy", limit=3)).hits == [hit()]
+
+
+async def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = b""
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    async with await AsyncClient.connect() as client:
+        with pytest.raises(Unavailable, match="went away"):
+            await client.search("deploy")
+        await _until_it_answers(client)
+        results = await asyncio.gather(*(client.sync() for _ in range(5)))
+        assert [each.took_ms for each in results] == [1.0] * 5
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"what?\n",
+        b'{"jsonrpc":"2.0","id":1,"resu',
+        b'{"jsonrpc":"2.0","id":1,"result":{"hits":7}}\n',
+        b'{"jsonrpc":"2.0","id":1}\n',
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n',
+        b'{"jsonrpc":"2.0","id":[1],"result":{}}\n',
+    ],
+)
+async def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = sent
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    async with await AsyncClient.connect() as client:
+        with pytest.raises(GnoError) as caught:
+            await client.search("x")
+        assert caught.value.message
+        await _until_it_answers(client)
+
+
+async def test_answers_and_progress_that_nobody_asked_for_are_ignored(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = (
+        b'{"jsonrpc":"2.0","id":99,"result":{}}\n{"jsonrpc":"2.0","id":"1","result":{}}\n'
+        b'{"jsonrpc":"2.0","method":"$/progress","params":{"token":1,"value":{"stage":"x","done":1}}}\n'
+        b'{"jsonrpc":"2.0","method":"$/progress","params":7}\n{"jsonrpc":"2.0","method":"new/one","params":[]}\n'
+        b'{"jsonrpc":"2.0","id":1,"result":{"query":"x","mode":"lexical","hits":[],"total":7,"took_ms":1,'
+        b'"freshness":{"current":true},"newer":1}}\n'
+    )
+    async with await AsyncClient.connect() as client:
+        assert (await client.search("x")).total == 7
+
+
+async def test_nobody_listens(places: Places) -> None:
+    with pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
+        await AsyncClient.connect()
+
+
+async def test_cancelled_while_it_connects(daemon: FakeDaemon) -> None:
+    task = asyncio.create_task(AsyncClient.connect())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.1)
+    gc.collect()  # a socket that was left open would be a warning, and so an error
+
+
+async def test_changes_come_in_order_and_say_where_to_go_on(daemon: FakeDaemon) -> None:
+    many = 10 * MAX_UNREAD
+    daemon.answers["index.subscribe"] = told(*changes(many))
+    async with await AsyncClient.connect() as client, client.subscribe(since=90) as subscription:
+        assert subscription.begun == BEGUN
+        for changed in changes(many):
+            await asyncio.sleep(0)
+            assert await anext(subscription) == changed
+        for _ in range(2):
+            with pytest.raises(Unavailable) as caught:
+                await anext(subscription)
+            assert caught.value.details["clock"] == 100 + many
+
+
+async def test_closing_the_client_ends_its_subscriptions(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = BEGUN
+    client = await AsyncClient.connect()
+    subscription = client.subscribe()
+    waiting = asyncio.ensure_future(anext(subscription))
+    await asyncio.sleep(0.1)
+    await client.close()
+    with pytest.raises(StopAsyncIteration):
+        await waiting
+    with pytest.raises(StopAsyncIteration):
+        await anext(subscription)
+
+
+async def test_a_refused_subscription(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = CollectionNotFound("there is no collection 'x'")
+    async with await AsyncClient.connect() as client:
+        with pytest.raises(CollectionNotFound):
+            async with client.subscribe(collections=["x"]):
+                pass
+
+
+async def _until_it_answers(client: AsyncClient) -> None:
+    """Ask again while the answer that the daemon sent is read before the end that follows it."""
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                assert (await client.sync()).took_ms == 1.0
+                return
+            except Unavailable:
+                await asyncio.sleep(0.01)

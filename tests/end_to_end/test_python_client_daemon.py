@@ -1,0 +1,178 @@
+"""`gnod.client` against real daemons: starting one, searching, following, and the examples of docs/client.md."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from gnod.client import AsyncClient, Client
+from gnod.errors import DaemonNotRunning, DocumentNotFound, InvalidParams, Unavailable
+from gnod.protocol.methods import METHODS
+from gnod.protocol.params import NoParams
+from gnod.protocol.results import DaemonShutdownResult, DaemonStatusResult, SearchResult
+from tests.end_to_end.conftest import Machine, alive, wait_until
+
+pytestmark = pytest.mark.slow
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "client.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def here(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The machine's own environment, in this process."""
+    for name, value in machine.environment.items():
+        monkeypatch.setenv(name, value)
+    machine.write(
+        club__kayak_md="# Kayak permits\n\nThe permit for the kayak is in the boat house.\n",
+        garden_md="# Garden\n\nWater the tomatoes, not the kayak.\n",
+    )
+    return machine
+
+
+@pytest.fixture
+def indexed(here: Machine) -> Machine:
+    here.ok("init", str(here.notes))
+    return here
+
+
+def test_it_starts_the_daemon_and_prints_nothing(here: Machine, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DaemonNotRunning):
+        Client.connect(start=False)
+    with Client.connect() as client:
+        pid = client.call("daemon.status", NoParams(), DaemonStatusResult).pid
+        assert alive(pid)
+    assert capfd.readouterr() == ("", "")
+    assert here.pid() == pid, "it keeps running"
+
+
+def test_it_starts_the_daemon_of_another_socket(here: Machine) -> None:
+    other = here.folder / "other.sock"
+    with Client.connect("work", socket=other) as client:
+        status = client.call("daemon.status", NoParams(), DaemonStatusResult)
+        assert (status.index, status.socket) == ("work", str(other))
+        client.call("daemon.shutdown", NoParams(), DaemonShutdownResult)
+    wait_until(lambda: not alive(status.pid))
+
+
+def test_the_everyday_methods(indexed: Machine) -> None:
+    with Client.connect(start=False) as client:
+        assert client.search("permit", limit=1).hits[0].path == "club/kayak.md"
+        assert [hit.path for hit in client.search("kayak", path_prefix="club").hits] == ["club/kayak.md"]
+        assert client.query("permit", expand=False).hits[0].path == "club/kayak.md"
+        assert client.get("notes/garden.md", max_lines=1).text.startswith("# Garden")
+        assert len(client.multi_get(["notes/**/*.md"]).documents) == 2
+        assert client.list("notes", limit=1).total == 2
+        assert client.status().documents == 2
+        indexed.write(new_md="# New\n")
+        client.sync(["notes"])
+        assert client.why(str(indexed.notes / "new.md")).collections[0].verdict == "indexed"
+        with pytest.raises(DocumentNotFound):
+            client.get("notes/none.md")
+        with pytest.raises(InvalidParams):
+            client.search("kayak", limit=0)
+        # Without a model there is no more to be had of these than their reason.
+        with pytest.raises(Unavailable):
+            client.vsearch("boats")
+        with pytest.raises(Unavailable):
+            client.similar("notes/garden.md")
+        with pytest.raises(Unavailable):
+            client.ask("Where is the permit?")
+
+
+async def test_searching_as_one_types(indexed: Machine) -> None:
+    """Each key cancels the search before it; what is left answers, and all went over one connection."""
+    async with await AsyncClient.connect(start=False) as client:
+        searches: list[asyncio.Task[SearchResult]] = []
+        for end in range(1, 7):
+            if searches:
+                searches[-1].cancel()
+            searches.append(asyncio.ensure_future(client.search("kayaks"[:end], fresh=True)))
+            await asyncio.sleep(0)
+        await asyncio.wait(searches)
+        assert [each.cancelled() for each in searches] == [True] * 5 + [False]
+        assert {hit.path for hit in searches[-1].result().hits} == {"club/kayak.md", "garden.md"}
+        results = await asyncio.gather(*(client.search(word) for word in ["kayak", "tomatoes"] * 100))
+        assert [each.total for each in results] == [2, 1] * 100
+        assert (await client.call("daemon.status", NoParams(), DaemonStatusResult)).connections == 1
+
+
+def test_following_what_changes(indexed: Machine) -> None:
+    with Client.connect(start=False) as client, client.subscribe() as changes:
+        assert [each.documents for each in changes.begun.state.collections] == [2]
+        indexed.write(new_md="# New\n")
+        for changed in changes:
+            if changed.indexed:
+                assert [each.title for each in changed.indexed] == ["New"]
+                break
+        assert client.search("new").total == 1, "on a connection of its own"
+        clock = changed.clock
+        with client.subscribe(since=0) as everything:
+            assert everything.begun.clock <= clock
+            assert len(next(each for each in everything if each.indexed).indexed) == 3
+
+
+async def test_following_survives_the_daemons_end(indexed: Machine) -> None:
+    async with await AsyncClient.connect() as client:
+        async with client.subscribe() as changes:
+            indexed.write(new_md="# New\n")
+            async for changed in changes:
+                if changed.indexed:
+                    break
+            await asyncio.to_thread(indexed.kill)
+            with pytest.raises(Unavailable) as caught:
+                await anext(changes)
+        clock = caught.value.details["clock"]
+        assert isinstance(clock, int)
+        assert clock >= changed.clock
+        (indexed.notes / "new.md").write_text("# Newer\n")
+        async with client.subscribe(since=clock) as changes:  # and the daemon is started again
+            async for changed in changes:
+                if changed.indexed:
+                    assert [each.title for each in changed.indexed] == ["Newer"]
+                    break
+        assert (await client.search("newer")).total == 1
+
+
+def test_answers_are_what_rpc_discover_says(indexed: Machine) -> None:
+    document = indexed.call("rpc.discover")
+    results = {method["name"]: method["result"]["schema"] for method in document["methods"]}
+    asked: dict[str, dict[str, object]] = {
+        "search.lexical": {"query": "kayak", "full": True, "explain": True},
+        "search.query": {"query": "kayak"},
+        "document.get": {"ref": "notes/garden.md"},
+        "document.list": {},
+        "collection.list": {},
+        "index.status": {"errors": True},
+        "index.sync": {},
+        "index.why": {"path": str(indexed.notes)},
+        "models.list": {},
+        "daemon.status": {},
+        "doctor.run": {},
+    }
+    for method, params in asked.items():
+        schema = {**results[method], "components": document["components"]}
+        jsonschema.Draft202012Validator(schema).validate(indexed.call(method, **params))
+    assert set(results) == set(METHODS)
+
+
+def test_the_examples_of_the_page_work(indexed: Machine) -> None:
+    assert len(EXAMPLES) > 5
+    for example in EXAMPLES:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", example],
+            env=indexed.environment,
+            cwd=indexed.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), example
+        expected = re.findall(r"^#>(?: (.*))?$", example, re.MULTILINE)
+        assert done.stdout.splitlines() == expected or not expected, example
