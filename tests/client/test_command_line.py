@@ -64,6 +64,8 @@ def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str
         "collection rm notes",
         "context add / all of it",
         "daemon logs -n 5 -f",
+        "mcp",
+        "mcp install --agent zed --dry-run",
         "index",
         "init",
         "update a b --json",

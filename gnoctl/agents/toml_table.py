@@ -1,0 +1,74 @@
+"""Change one table of a TOML text, and leave every other line as it is. Pure. Knows no agent."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable
+
+from gnoctl.agents.jsonc import Unfit
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return what `text` says. Raises Unfit."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unfit(f"it is no TOML ({error})") from None
+
+
+def with_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
+    """Return `text` with `values` in the table `path`, whose other keys are kept. Raises Unfit."""
+    expected = copy.deepcopy(parse(text))
+    _table(expected, path).update(values)
+    try:
+        document = tomlkit.parse(text)
+        _put(document, path, values)
+        changed = tomlkit.dumps(document)
+        same = tomllib.loads(changed) == expected
+    except (TOMLKitError, ValueError):  # tomllib's error is one, too
+        same = False
+    # What we may not have foreseen must not cost anybody their settings.
+    if not same:
+        raise Unfit("its layout is too unusual")
+    return changed
+
+
+def render(path: Sequence[str], values: Mapping[str, object]) -> str:
+    """Return the table as TOML."""
+    return with_table("", path, values)
+
+
+def _put(document: tomlkit.TOMLDocument, path: Sequence[str], values: Mapping[str, object]) -> None:
+    table: Any = document
+    for depth, key in enumerate(path):
+        if key not in table:
+            # A table that only holds another one needs no line of its own.
+            is_inline = isinstance(table, InlineTable)
+            table[key] = tomlkit.inline_table() if is_inline else tomlkit.table(depth < len(path) - 1)
+        table = table[key]
+    for key, value in values.items():
+        if key not in table or table[key] != value:
+            table[key] = _item(value)
+
+
+def _item(value: object) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    inline = tomlkit.inline_table()
+    inline.update(value)
+    return inline
+
+
+def _table(data: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """Return the table `path`, made if need be. Raises Unfit."""
+    for key in path:
+        data = data.setdefault(key, {})
+        if not isinstance(data, dict):
+            raise Unfit(f"'{key}' is no table")
+    return data

@@ -1,0 +1,138 @@
+"""The tools: name, what the agent's model is told of each, and the daemon's method behind it. Knows no MCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from gnoctl.mcp import answers as a
+from gnoctl.mcp.arguments import (
+    Arguments,
+    AskArguments,
+    GetArguments,
+    NarrowedArguments,
+    SearchArguments,
+    SimilarArguments,
+    StatusArguments,
+)
+from gnoctl.mcp.daemon import Daemon
+from gnod.client.answers import OnProgress
+from gnod.protocol import params as p
+from gnod.protocol import results as r
+
+Run = Callable[[Daemon, Any, OnProgress | None], Awaitable[a.Answer]]
+
+
+class Tool(NamedTuple):
+    """One tool. All of them only read, and only what is on this machine."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: type[a.Answer]
+    run: Run
+
+
+_SEARCHES: dict[str, tuple[str, type[p.SearchParams]]] = {
+    "hybrid": ("search.query", p.SearchQueryParams),
+    "lexical": ("search.lexical", p.SearchLexicalParams),
+    "vector": ("search.vector", p.SearchVectorParams),
+}
+
+
+async def _search(daemon: Daemon, given: SearchArguments, on_progress: OnProgress | None) -> a.Answer:
+    method, params = _SEARCHES[given.mode]
+    result = await daemon.call(method, params(query=given.query, **_filters(given)), r.SearchResult, on_progress)
+    return a.found(result)
+
+
+async def _similar(daemon: Daemon, given: SimilarArguments, on_progress: OnProgress | None) -> a.Answer:
+    params = p.SearchSimilarParams(ref=given.ref, **_filters(given))
+    return a.found(await daemon.call("search.similar", params, r.SearchResult, on_progress))
+
+
+async def _ask(daemon: Daemon, given: AskArguments, on_progress: OnProgress | None) -> a.Answer:
+    params = p.AskParams(question=given.question, **_filters(given))
+    return a.answered(await daemon.call("ask.answer", params, r.AskResult, on_progress))
+
+
+async def _get(daemon: Daemon, given: GetArguments, on_progress: OnProgress | None) -> a.Answer:
+    # A reference may name a line of its own, which a start_line would override.
+    start = given.start_line if given.start_line > 1 else None
+    params = p.DocumentGetParams(ref=given.ref, start_line=start, max_lines=given.max_lines)
+    return a.document(await daemon.call("document.get", params, r.DocumentText, on_progress))
+
+
+async def _status(daemon: Daemon, given: StatusArguments, on_progress: OnProgress | None) -> a.Answer:
+    result, contexts = await asyncio.gather(
+        daemon.call("index.status", p.IndexStatusParams(errors=given.errors), r.IndexStatusResult, on_progress),
+        daemon.call("context.list", p.NoParams(), r.ContextListResult),
+    )
+    return a.status(result, contexts)
+
+
+def _filters(given: NarrowedArguments) -> dict[str, Any]:
+    """Return what all searches take; the names are those of the wire."""
+    names = NarrowedArguments.__struct_fields__
+    return {name: value for name in names if (value := getattr(given, name)) is not UNSET}
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "gno_search",
+            "Search the user's documents",
+            "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, "
+            "addresses, line ranges and snippets, best first; read the text with gno_get.",
+            SearchArguments,
+            a.SearchAnswer,
+            _search,
+        ),
+        Tool(
+            "gno_get",
+            "Read a document",
+            "Return a document's text as Markdown, whole or some lines of it. Begin near the lines that a search "
+            "named; `next_line` says where to go on.",
+            GetArguments,
+            a.DocumentAnswer,
+            _get,
+        ),
+        Tool(
+            "gno_similar",
+            "Find similar documents",
+            "Find documents whose meaning is near to a given document's.",
+            SimilarArguments,
+            a.SearchAnswer,
+            _similar,
+        ),
+        Tool(
+            "gno_status",
+            "What is indexed",
+            "List the collections (indexed folders), what each is about, and whether the index is current.",
+            StatusArguments,
+            a.StatusAnswer,
+            _status,
+        ),
+        Tool(
+            "gno_ask",
+            "Ask the user's documents",
+            "Let the small language model on this machine answer a question from the documents, with citations. "
+            "Slow (seconds); to find and read by yourself, use gno_search and gno_get.",
+            AskArguments,
+            a.AskAnswer,
+            _ask,
+        ),
+    )
+}
+
+
+def structured(answer: a.Answer) -> dict[str, Any]:
+    """Return the answer as plain data, without what has its default."""
+    plain: dict[str, Any] = msgspec.to_builtins(answer)
+    return plain

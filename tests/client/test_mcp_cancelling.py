@@ -1,0 +1,43 @@
+"""An agent that loses patience: its request is cancelled in the daemon, and the bridge goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from gnod.protocol.results import ProgressValue
+from tests.client.fake_daemon import FakeDaemon
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path, mode: str) -> None:
+    daemon.answers["ask.answer"] = None  # it thinks, and thinks
+    daemon.progress["ask.answer"] = [ProgressValue(stage="reading", done=1, total=6, label="cats")]
+    environment = {name: value for name, value in os.environ.items() if name.startswith("GNO")}
+    server = StdioServerParameters(command=sys.executable, args=["-m", "gnoctl", "mcp"], env=environment)
+    told = asyncio.Event()
+    sentences = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        sentences.append(message)
+        told.set()
+
+    with (tmp_path / "log").open("w") as log:
+        async with Client(stdio_client(server, errlog=log), mode=mode) as client:
+            asking = asyncio.create_task(client.call_tool("gno_ask", {"question": "?"}, progress_callback=on_progress))
+            await asyncio.wait_for(told.wait(), 30)
+            assert not daemon.cancelled.is_set()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert await asyncio.to_thread(daemon.cancelled.wait, 10)
+            assert len((await client.list_tools()).tools) == 5
+    assert sentences == ["reading cats: 1 of 6"]

@@ -1,0 +1,203 @@
+"""`gnoctl mcp install`: real settings files of every agent, in a home of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnoctl.agents.catalogue import AGENTS
+from gnoctl.agents.entry import entry
+from gnoctl.agents.installing import carry_out, plan
+from gnoctl.agents.jsonc import parse
+from gnod.errors import Conflict
+from gnod.paths import Places, resolve
+from tests.client.conftest import Gnoctl
+
+
+@pytest.fixture
+def home(tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home; no agent's program is on the PATH."""
+    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+def servers(name: str) -> dict[str, Any]:
+    """Return what the agent would read of its servers."""
+    agent = AGENTS[name]
+    text = agent.file().read_text()
+    data = tomllib.loads(text) if agent.format == "toml" else parse(text).data
+    table: dict[str, Any] = data[agent.table]
+    return table
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_each_agent_gets_an_entry_that_starts_us(name: str, home: Path, gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("mcp", "install", "--agent", name)
+    assert outcome.status == 0
+    assert str(AGENTS[name].file()) in outcome.out
+    installed = servers(name)["gno"]
+    assert installed["args"] == ["mcp"]
+    assert Path(installed["command"]).is_absolute()
+    assert os.access(installed["command"], os.X_OK)
+    assert "env" not in installed
+    before = AGENTS[name].file().read_bytes()
+    again = gnoctl("mcp", "install", "--agent", name)
+    assert again.status == 0
+    assert "already there" in again.out
+    assert AGENTS[name].file().read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the places of Linux")
+def test_the_places_and_the_forms_are_the_agents_own(home: Path) -> None:
+    assert {name: str(agent.file().relative_to(home)) for name, agent in AGENTS.items()} == {
+        "claude-code": ".claude.json",
+        "claude-desktop": ".config/Claude/claude_desktop_config.json",
+        "codex": ".codex/config.toml",
+        "copilot": ".copilot/mcp-config.json",
+        "cursor": ".cursor/mcp.json",
+        "gemini": ".gemini/settings.json",
+        "vscode": ".config/Code/User/mcp.json",
+        "windsurf": ".codeium/windsurf/mcp_config.json",
+        "zed": ".config/zed/settings.json",
+    }
+    assert {agent.table for agent in AGENTS.values()} == {"mcpServers", "mcp_servers", "servers", "context_servers"}
+
+
+def test_only_agents_that_are_here(home: Path, gnoctl: Gnoctl) -> None:
+    nothing = gnoctl("mcp", "install")
+    assert nothing.status == 0
+    assert "no agent was found" in nothing.err
+    assert '"mcpServers"' in nothing.err
+    assert list(home.iterdir()) == []
+    (home / ".cursor").mkdir()
+    (home / "bin").mkdir()
+    program = home / "bin" / "gemini"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    found = json.loads(gnoctl("mcp", "install", "--json").out)
+    assert [(each["agent"], each["action"]) for each in found["agents"]] == [
+        ("cursor", "created"),
+        ("gemini", "created"),
+    ]
+
+
+def test_a_dry_run_changes_nothing_and_says_what_it_would(home: Path, gnoctl: Gnoctl) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  "mcpServers": {\n    "other": {"command": "x", "env": {"TOKEN": "secret"}}\n  }\n}\n')
+    before = file.read_bytes()
+    outcome = gnoctl("mcp", "install", "--dry-run")
+    assert file.read_bytes() == before
+    assert "would change" in outcome.out
+    assert '+     "gno": {' in outcome.out
+    done = gnoctl("mcp", "install")
+    assert "changed" in done.out
+    assert "secret" not in outcome.out + done.out
+    assert servers("cursor")["other"] == {"command": "x", "env": {"TOKEN": "secret"}}
+
+
+def test_comments_and_what_the_user_added_stay(home: Path, gnoctl: Gnoctl) -> None:
+    zed = home / ".config" / "zed" / "settings.json"
+    zed.parent.mkdir(parents=True)
+    zed.write_text(
+        '// my settings\n{\n\t"theme": "One", // dark\n\t"context_servers": {\n'
+        '\t\t// the old one\n\t\t"gno": {\n\t\t\t"command": "/old/gnoctl", // here\n\t\t\t"args": ["mcp"],\n'
+        '\t\t\t"enabled": false,\n\t\t\t"env": {"LANG": "de"},\n\t\t},\n\t},\n}\n'
+    )
+    codex = home / ".codex" / "config.toml"
+    codex.parent.mkdir()
+    codex.write_text(
+        'model = "x" # mine\n\n[mcp_servers.gno] # ours\nstartup_timeout_sec = 20 # slow\ncommand = "/old"\n\n'
+        "[mcp_servers.other]\ncommand = 'y'\n"
+    )
+    assert gnoctl("mcp", "install").status == 0
+    gno = servers("zed")["gno"]
+    assert (gno["enabled"], gno["env"], gno["args"]) == (False, {"LANG": "de"}, ["mcp"])
+    assert gno["command"] != "/old/gnoctl"
+    for comment in ("// my settings", "// dark", "// the old one", "// here"):
+        assert comment in zed.read_text()
+    assert servers("codex")["gno"]["startup_timeout_sec"] == 20
+    assert servers("codex")["gno"]["args"] == ["mcp"]
+    assert servers("codex")["other"] == {"command": "y"}
+    for comment in ("# mine", "# ours", "# slow"):
+        assert comment in codex.read_text()
+
+
+def test_what_cannot_be_changed_is_left_with_what_to_paste(home: Path, gnoctl: Gnoctl) -> None:
+    broken = {
+        ".cursor/mcp.json": "{ not json",
+        ".gemini/settings.json": '{"mcpServers": []}',
+        ".codex/config.toml": "mcp_servers = 1\n",
+        ".codeium/windsurf/mcp_config.json": "\xff",
+    }
+    for name, text in broken.items():
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_bytes(text.encode("latin-1"))
+    outcome = gnoctl("mcp", "install")
+    assert outcome.status == 1
+    for name, text in broken.items():
+        assert (home / name).read_bytes() == text.encode("latin-1")
+        assert f"{home / name} was left as it is" in outcome.err
+    assert "[mcp_servers.gno]" in outcome.err
+    assert "'mcpServers' is no object" in outcome.err
+
+
+def test_another_index_has_another_name(home: Path, gnoctl: Gnoctl) -> None:
+    gnoctl("--index", "work", "mcp", "install", "--agent", "cursor,codex")
+    gnoctl("mcp", "install", "--agent", "cursor,codex")
+    for name in ("cursor", "codex"):
+        assert {key: each["args"] for key, each in servers(name).items()} == {
+            "gno-work": ["--index", "work", "mcp"],
+            "gno": ["mcp"],
+        }
+
+
+def test_moved_places_are_told_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("GNO_DATA_DIR", "data")
+    for name in ("cursor", "codex"):
+        gnoctl("mcp", "install", "--agent", name)
+        assert servers(name)["gno"]["env"] == {"GNO_DATA_DIR": str(home / "data")}
+
+
+def test_an_unknown_agent(home: Path, gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("mcp", "install", "--agent", "emacs")
+    assert outcome.status == 1
+    assert "no agent 'emacs' is known; there are claude-code" in outcome.err
+
+
+def test_links_and_modes_stay(home: Path, gnoctl: Gnoctl) -> None:
+    kept = home / "dotfiles" / "codex.toml"
+    kept.parent.mkdir()
+    kept.write_text('model = "x"\n')
+    kept.chmod(0o640)
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").symlink_to(kept)
+    gnoctl("mcp", "install")
+    assert (home / ".codex" / "config.toml").is_symlink()
+    assert "[mcp_servers.gno]" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    assert [path.name for path in kept.parent.iterdir()] == ["codex.toml"]
+
+
+def test_a_file_that_was_written_meanwhile_is_not_overwritten(home: Path) -> None:
+    file = home / ".claude.json"
+    file.write_text("{}")
+    change = plan(AGENTS["claude-code"], entry(resolve()))
+    file.write_text('{"numStartups": 2}')
+    with pytest.raises(Conflict, match="try again"):
+        carry_out(change)
+    assert file.read_text() == '{"numStartups": 2}'
+    assert [path.name for path in home.iterdir()] == [".claude.json"]

@@ -1,0 +1,360 @@
+"""`gnoctl mcp` as an agent uses it: the official client, the real bridge, a real daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import psutil
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+from tests.end_to_end.conftest import Machine, alive, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+BRIDGE = [sys.executable, "-m", "gnoctl", "mcp"]
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "a test", "version": "1"},
+    },
+}
+# Prints in every way there is, before the bridge is imported, while it serves, and at the end.
+NOISY = """
+import os, sys, threading, time, atexit
+def shout():
+    while True:
+        print("shouted", flush=True); os.write(1, b"written\\n"); print("kept back"); time.sleep(0.01)
+from gnoctl.mcp import stdio
+take = stdio.take_output
+def taken():
+    wire = take()
+    threading.Thread(target=shout, daemon=True).start()
+    print("early")
+    return wire
+stdio.take_output = taken
+sys.argv = ["gnoctl", "mcp"]
+from gnoctl.__main__ import main
+main()
+"""
+
+
+@asynccontextmanager
+async def agent(machine: Machine, *, mode: str = "auto", **environment: str) -> AsyncIterator[Client]:
+    server = StdioServerParameters(
+        command=BRIDGE[0], args=BRIDGE[1:], env=machine.environment | environment, cwd=machine.folder
+    )
+    with (machine.folder / "bridge.log").open("a") as log:
+        async with Client(stdio_client(server, errlog=log), mode=mode) as client:
+            yield client
+
+
+def said(result: types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+async def refused(client: Client, tool: str, arguments: dict[str, Any]) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return said(result)
+
+
+def start_bridge(machine: Machine, command: list[str] = BRIDGE) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        env=machine.environment,
+        cwd=machine.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def exchange(bridge: subprocess.Popen[bytes], *messages: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """Send the messages, hang up, and return what came on standard output (each line must be a message) and error."""
+    assert bridge.stdin
+    assert bridge.stdout
+    for message in messages:
+        bridge.stdin.write(json.dumps(message).encode() + b"\n")
+        bridge.stdin.flush()
+    answers = [json.loads(bridge.stdout.readline()) for message in messages if "id" in message]
+    out, err = bridge.communicate(timeout=60)
+    return [*answers, *map(json.loads, out.splitlines())], err.decode()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_both_ages_of_the_protocol(busy: Machine, mode: str) -> None:
+    async with agent(busy, mode=mode) as client:
+        assert client.server_info
+        assert client.server_info.name == "gno"
+        assert "gno_search" in (client.instructions or "")
+        result = await client.call_tool("gno_search", {"query": "deploy node.js"})
+        assert not result.is_error
+
+
+async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
+    async with agent(busy) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == ["gno_search", "gno_get", "gno_similar", "gno_status", "gno_ask"]
+    for tool in tools.values():
+        assert tool.annotations
+        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.open_world_hint is False
+        assert tool.input_schema["type"] == "object"
+        assert tool.input_schema["additionalProperties"] is False
+        assert all(each.get("description") for each in tool.input_schema["properties"].values())
+        assert tool.output_schema
+        assert tool.output_schema["type"] == "object"
+    assert next(iter(tools["gno_search"].input_schema["properties"])) == "query"
+    # All of them together stand in every conversation of the agent.
+    assert len(json.dumps([tool.input_schema for tool in tools.values()])) < 10_000
+
+
+async def test_search_is_compact_and_get_has_the_text(busy: Machine) -> None:
+    async with agent(busy) as client:
+        # The client itself checks each answer against the tool's output schema.
+        found = await client.call_tool("gno_search", {"query": "deploy node.js", "limit": 3})
+        assert found.structured_content
+        (hit,) = found.structured_content["hits"]
+        assert (hit["title"], hit["uri"], hit["tags"]) == ("Deployment", "gno://notes/deploy.md", ["ops"])
+        assert "text" not in hit
+        assert "v1.2.3" in hit["snippet"]
+        assert f"gno://notes/deploy.md lines {hit['line']}-{hit['end_line']}" in said(found)
+        whole = await client.call_tool("gno_get", {"ref": hit["uri"]})
+        assert whole.structured_content
+        assert "run node.js v1.2.3." in whole.structured_content["text"]
+        assert "next_line" not in whole.structured_content
+        page = await client.call_tool("gno_get", {"ref": hit["uri"], "start_line": 2, "max_lines": 2})
+        assert page.structured_content
+        assert [page.structured_content[name] for name in ("start_line", "end_line", "next_line")] == [2, 3, 4]
+        assert page.structured_content["text"].splitlines() == ["tags: [ops]", "---"]
+        for mode in ("lexical", "hybrid"):
+            result = await client.call_tool("gno_search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
+            assert result.structured_content
+            assert [each["uri"] for each in result.structured_content["hits"]] == ["gno://notes/umlaut.md"]
+        nothing = await client.call_tool("gno_search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
+        assert said(nothing).startswith("nothing was found")
+
+
+async def test_status_names_the_collections(busy: Machine) -> None:
+    busy.ok("context", "add", "notes:", "Notes on running things.")
+    async with agent(busy) as client:
+        result = await client.call_tool("gno_status", {"errors": True})
+    assert result.structured_content
+    (notes,) = result.structured_content["collections"]
+    assert (notes["name"], notes["about"], notes["failed"]) == ("notes", "Notes on running things.", 1)
+    (failure,) = result.structured_content["failures"]
+    assert failure["file"] == "notes/broken.pdf"
+    assert "notes: 3 documents, 1 failed" in said(result)
+
+
+async def test_what_is_wrong_is_said_so_that_it_can_be_mended(busy: Machine) -> None:
+    async with agent(busy) as client:
+        said = await refused(client, "gno_search", {"query": "x", "colection": ["notes"]})
+        assert said == "gno_search has no parameter 'colection'; did you mean 'collections'?"
+        assert "it takes ref, start_line" in await refused(client, "gno_get", {"ref": "x", "zzz": 1})
+        assert await refused(client, "gno_search", {}) == "gno_search: parameter 'query' is missing"
+        assert "'limit': expected int, got str" in await refused(client, "gno_search", {"query": "x", "limit": "3"})
+        assert "'mode'" in await refused(client, "gno_search", {"query": "x", "mode": "psychic"})
+        assert "did you mean notes/deploy.md" in await refused(client, "gno_get", {"ref": "gno://notes/deplo.md"})
+        assert "notes" in await refused(client, "gno_search", {"query": "x", "collections": ["note"]})
+        assert "gnoctl embed" in await refused(client, "gno_similar", {"ref": "gno://notes/deploy.md"})
+        assert "gnoctl models" in await refused(client, "gno_ask", {"question": "How is it deployed?"})
+        # Some agents give null for what they leave out.
+        assert not (await client.call_tool("gno_search", {"query": "x", "since": None, "limit": None})).is_error
+        with pytest.raises(MCPError, match="there is no tool 'gno_serach'; there are gno_search"):
+            await client.call_tool("gno_serach", {})
+
+
+async def test_documents_are_resources(busy: Machine) -> None:
+    async with agent(busy) as client:
+        (listed,) = (await client.list_resources()).resources
+        assert (listed.uri, listed.name) == ("gno://notes/", "notes")
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "gno://{collection}/{+path}"
+        texts = {}
+        for uri in ("gno://notes/", "gno://notes/d/cpp.md", "gno://notes/d%2Fcpp.md"):
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, types.TextResourceContents)
+            texts[uri] = content.text
+        assert "gno://notes/deploy.md  Deployment" in texts["gno://notes/"].splitlines()
+        assert "snake_case" in texts["gno://notes/d/cpp.md"]
+        assert texts["gno://notes/d%2Fcpp.md"] == texts["gno://notes/d/cpp.md"]
+        for uri, words in (("gno://notes/no.md", "no document"), ("gno://none/", "none"), ("file:///x", "gno://")):
+            with pytest.raises(MCPError, match=words):
+                await client.read_resource(uri)
+
+
+async def test_many_calls_at_once(busy: Machine) -> None:
+    async with agent(busy) as client:
+        calls = [client.call_tool("gno_search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
+        assert not any(result.is_error for result in await asyncio.gather(*calls))
+
+
+async def test_it_starts_the_daemon_and_outlives_its_restart(machine: Machine) -> None:
+    machine.write(a_md="# Kayak\n\nThe kayak is blue.\n")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    machine.ok("daemon", "stop")
+    async with agent(machine) as client:
+        first = await client.call_tool("gno_search", {"query": "kayak"})
+        assert "gno://notes/a.md" in said(first)
+        before = machine.pid()
+        machine.kill()
+        again = await client.call_tool("gno_search", {"query": "kayak"})
+        assert "gno://notes/a.md" in said(again)
+        after = machine.pid()
+        assert before != after
+    assert alive(after)
+
+
+async def test_without_leave_to_start_it_says_so(machine: Machine) -> None:
+    async with agent(machine, GNO_NO_AUTOSTART="1") as client:
+        assert "gnoctl daemon start" in await refused(client, "gno_status", {})
+    assert not machine.is_serving()
+
+
+async def test_a_config_with_a_mistake_is_said_to_the_agent(machine: Machine) -> None:
+    machine.config.parent.mkdir(parents=True)
+    machine.config.write_text("collections: 7\n")
+    async with agent(machine) as client:
+        assert "collections" in await refused(client, "gno_status", {})
+
+
+def test_it_ends_with_its_input_and_the_daemon_lives_on(busy: Machine) -> None:
+    bridge = start_bridge(busy)
+    (answer,), err = exchange(bridge, HELLO)
+    assert answer["result"]["serverInfo"]["name"] == "gno"
+    assert (bridge.returncode, err) == (0, "")
+    assert alive(busy.pid())
+
+
+def test_nothing_but_the_protocol_on_standard_output(busy: Machine) -> None:
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "gno_status", "arguments": {}}}
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    answers, err = exchange(start_bridge(busy, [sys.executable, "-c", NOISY]), HELLO, initialized, call)
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert "shouted" in err
+    assert "written" in err
+    assert "kept back" in err
+    assert "early" in err
+
+
+def test_lines_that_are_no_messages_do_no_harm(busy: Machine) -> None:
+    bridge = start_bridge(busy)
+    assert bridge.stdin
+    bridge.stdin.write(b'\n{"jsonrpc"\nhello\n\xff\xfe\n[]\n{"jsonrpc": "2.0", "id": 5, "method": "x\\ud800"}\n')
+    answers, _ = exchange(bridge, HELLO)
+    assert any(answer.get("result", {}).get("serverInfo") for answer in answers)
+    assert bridge.returncode == 0
+
+
+def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
+    interrupted = start_bridge(busy)
+    assert interrupted.stdin
+    assert interrupted.stdout
+    interrupted.stdin.write(json.dumps(HELLO).encode() + b"\n")
+    interrupted.stdin.flush()
+    interrupted.stdout.readline()
+    interrupted.send_signal(signal.SIGINT)
+    interrupted.communicate(timeout=10)
+    assert interrupted.returncode == -signal.SIGINT
+    deaf = start_bridge(busy)
+    assert deaf.stdin
+    assert deaf.stdout
+    deaf.stdout.close()
+    deaf.stdin.write(json.dumps(HELLO).encode() + b"\n")
+    deaf.stdin.close()
+    assert deaf.wait(30) == 0
+    assert deaf.stderr
+    assert b"Traceback" not in deaf.stderr.read()
+    deaf.stderr.close()
+
+
+async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
+    machine.config.parent.mkdir(exist_ok=True)
+    machine.config.write_text(
+        f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
+        f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
+    )
+    machine.write(
+        cat_md="# Cats\n\nThe kitten is called Miso. It sleeps on the sofa all day.\n",
+        dog_md="# Dogs\n\nThe puppy is called Bruno. It sleeps in the hall.\n",
+    )
+    machine.ok("index")
+    machine.ok("embed")
+    told: list[tuple[float, str]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
+
+    async with agent(machine) as client:
+        near = await client.call_tool("gno_similar", {"ref": "notes/cat.md"})
+        assert "gno://notes/dog.md" in said(near)
+        by_meaning = await client.call_tool("gno_search", {"query": "a young cat", "mode": "vector", "limit": 1})
+        assert "gno://notes/cat.md" in said(by_meaning)
+        question = {"question": "What is the kitten called?"}
+        answer = await client.call_tool("gno_ask", question, progress_callback=on_progress)
+        assert not answer.is_error
+        assert answer.structured_content
+        assert any(source["uri"] == "gno://notes/cat.md" for source in answer.structured_content["sources"])
+        numbers = [number for number, _ in told]
+        assert numbers == sorted(set(numbers))
+        assert any("reading" in message or "searching" in message for _, message in told)
+
+        generating = asyncio.Event()
+
+        async def on_begun(progress: float, total: float | None, message: str | None) -> None:
+            generating.set()
+
+        asking = asyncio.create_task(client.call_tool("gno_ask", question, progress_callback=on_begun))
+        await asyncio.wait_for(generating.wait(), 60)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert not (await client.call_tool("gno_status", {})).is_error
+        # The model stops, though the answer would have gone on for hundreds of tokens.
+        await asyncio.to_thread(wait_until, lambda: machine.call("index.status")["inference"]["state"] == "idle")
+
+
+def test_the_bridge_is_small(busy: Machine) -> None:
+    bridge = start_bridge(busy)
+    assert bridge.stdin
+    assert bridge.stdout
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "gno_status", "arguments": {}}}
+    for message in (HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call):
+        bridge.stdin.write(json.dumps(message).encode() + b"\n")
+        bridge.stdin.flush()
+    bridge.stdout.readline()
+    bridge.stdout.readline()
+    resident = psutil.Process(bridge.pid).memory_info().rss
+    bridge.communicate(timeout=30)
+    # Nearly all of it is the `mcp` package; the index, the models and their libraries are the daemon's.
+    assert resident < 100 * 2**20, f"{resident / 2**20:.0f} MiB"
+
+
+def test_an_environment_with_next_to_nothing_in_it(busy: Machine) -> None:
+    """What Codex and Claude Desktop hand on, with what `gnoctl mcp install` writes beside the command."""
+    kept = {name: value for name, value in busy.environment.items() if name in ("HOME", "PATH") or "GNO" in name}
+    bridge = subprocess.Popen(
+        BRIDGE, env=kept, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    answers, err = exchange(bridge, HELLO)
+    assert answers[0]["result"]
+    assert err == ""
