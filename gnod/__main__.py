@@ -87,8 +87,10 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     import asyncio
     import logging
 
-    from gnod.server import logs, services
+    from gnod.server import logs, notify, services
     from gnod.server.lifecycle import serve
+
+    notifier = notify.from_environment()
 
     logs.configure(places.log_file, log_level or "info", sys.stderr if sys.stderr.isatty() else None)
     log = logging.getLogger("gnod")
@@ -96,7 +98,7 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     start = partial(services.start, log_level=log_level, on_demand=on_demand)
 
     async def run() -> None:
-        if not await serve(places, start, lambda: _announce(places)):
+        if not await serve(places, start, lambda: _announce(places), notifier):
             # Forced: what still runs in a thread is not waited for, which the end of asyncio.run would do.
             logs.flush()
             os._exit(EXIT_RUNTIME)
@@ -104,9 +106,11 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     try:
         asyncio.run(run())
         return 0
-    except IndexLocked:  # the log belongs to the daemon that runs
+    except IndexLocked as error:  # the log belongs to the daemon that runs
+        notifier.failed(error.message)
         raise
     except GnoError as error:
+        notifier.failed(error.message)
         log.error("daemon.failed", extra={"fields": {"kind": error.kind, "message": error.message}})
         raise
     except Exception:

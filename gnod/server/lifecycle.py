@@ -1,7 +1,7 @@
 """The life of the process: start in order, serve until asked to stop, stop in reverse. Knows no methods.
 
 SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal cuts
-that short. SIGHUP reloads.
+that short. SIGHUP reloads. A service manager is told of each step.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gnod.paths import Places
 from gnod.server.dispatcher import Dispatcher, Handler
 from gnod.server.listening import listening_socket
 from gnod.server.lock import index_lock
+from gnod.server.notify import Notifier, feed_watchdog
 from gnod.server.stats import Stats
 from gnod.server.transport import Transport
 
@@ -41,6 +42,9 @@ class Services(Protocol):
 
     async def reload(self) -> None: ...
 
+    async def pulse(self) -> None:
+        """Return when what must get on has done so; never while it hangs."""
+
     async def close(self) -> None: ...
 
 
@@ -49,14 +53,20 @@ class Services(Protocol):
 StartServices = Callable[[Places, Stats, Callable[[], None]], Awaitable[Services]]
 
 
-async def serve(places: Places, start: StartServices, on_ready: Callable[[], None] | None = None) -> bool:
+async def serve(
+    places: Places,
+    start: StartServices,
+    on_ready: Callable[[], None] | None = None,
+    notifier: Notifier | None = None,
+) -> bool:
     """Serve the index until asked to stop; return False when a second signal forced the end.
 
-    `on_ready` is called when clients can connect. Raises IndexLocked, StorageFailed, SocketPathTooLong, and
-    what `start` raises; whatever had been started by then has been stopped. Needs the main thread, for the
-    signals.
+    `on_ready` is called when clients can connect; `notifier` tells a service manager. Raises IndexLocked,
+    StorageFailed, SocketPathTooLong, and what `start` raises; whatever had been started by then has been stopped.
+    Needs the main thread, for the signals.
     """
-    stats = Stats()
+    notifier = notifier or Notifier()
+    stats = Stats(manager=notifier.manager)
     signals = _Signals()
     async with AsyncExitStack() as stack:
         stack.enter_context(index_lock(places))
@@ -66,15 +76,19 @@ async def serve(places: Places, start: StartServices, on_ready: Callable[[], Non
         if services is None:
             return True
         stack.push_async_callback(_close, services, signals)
-        reloading = asyncio.create_task(_reload_on_hangup(services, signals.hangup))
+        reloading = asyncio.create_task(_reload_on_hangup(services, signals.hangup, notifier, _status(places)))
         stack.callback(reloading.cancel)
+        feeding = asyncio.create_task(feed_watchdog(notifier, services.pulse))
+        stack.callback(feeding.cancel)
         transport = Transport(Dispatcher(services.handlers), stats)
         stack.push_async_callback(_drain, transport, services, signals)
         await transport.listen(listener)
         _log_start(places)
+        notifier.ready(_status(places))
         if on_ready is not None:
             on_ready()
         await signals.stop.wait()
+        notifier.stopping()
     return not signals.force.is_set()
 
 
@@ -124,10 +138,11 @@ async def _close(services: Services, signals: _Signals) -> None:
     await _unless(signals.force, services.close())
 
 
-async def _reload_on_hangup(services: Services, hangup: asyncio.Event) -> None:
+async def _reload_on_hangup(services: Services, hangup: asyncio.Event, notifier: Notifier, status: str) -> None:
     while True:
         await hangup.wait()
         hangup.clear()  # before the work, so that a signal during it is not lost
+        notifier.reloading()
         try:
             await services.reload()
         except GnoError as error:
@@ -135,6 +150,11 @@ async def _reload_on_hangup(services: Services, hangup: asyncio.Event) -> None:
             _log.warning("reload.refused", extra={"fields": fields})
         except Exception:
             _log.exception("reload.failed")
+        notifier.ready(status)  # a reload that failed stops nothing
+
+
+def _status(places: Places) -> str:
+    return f"serving index '{places.index}'"
 
 
 def _log_start(places: Places) -> None:

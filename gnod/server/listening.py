@@ -1,6 +1,7 @@
 """The socket file: made, guarded and removed. Must run under the index's lock; knows nothing of requests.
 
-Socket activation would take the place of `listening_socket`: a bound socket in, nothing to remove.
+With socket activation (sd_listen_fds(3)) the service manager has made it, and goes on listening after our end: then
+there is nothing to make, and nothing to remove.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import contextlib
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,16 +19,24 @@ from gnod.paths import Places, check_socket_path
 
 Identity = tuple[int, int, int]
 
+_FIRST_PASSED = 3
+_OUR_NAME = "gnod"
+
 
 @contextmanager
 def listening_socket(places: Places) -> Iterator[socket.socket]:
-    """Bind the index's socket, mode 0600, and remove its file after the block.
+    """Take the socket that the service manager has passed; else bind the index's socket, mode 0600, and remove its
+    file after the block.
 
-    It does not listen yet: until the daemon is ready a client is refused at once instead of waiting, and goes
-    on trying. asyncio is never given the path, because it deletes whatever socket file is there, live or not.
+    One of our own does not listen yet: until the daemon is ready a client is refused at once instead of waiting, and
+    goes on trying. asyncio is never given the path, because it deletes whatever socket file is there, live or not.
     """
     path = places.socket
     check_socket_path(path)
+    if passed := _passed_socket(path, os.environ):
+        with passed:
+            yield passed
+        return
     try:
         _make_folder(places)
         _remove_stale(path)
@@ -39,6 +48,39 @@ def listening_socket(places: Places) -> Iterator[socket.socket]:
     finally:
         listener.close()
         _remove_own(path, identity)
+
+
+def _passed_socket(path: Path, environment: MutableMapping[str, str]) -> socket.socket | None:
+    """Return the socket that was passed to this process, and take it out of the environment. Raises UsageError when
+    it is none that clients of this index find."""
+    count = environment.pop("LISTEN_FDS", "")
+    names = environment.pop("LISTEN_FDNAMES", "").split(":")
+    if environment.pop("LISTEN_PID", "") != str(os.getpid()) or not count.isdecimal() or int(count) == 0:
+        return None
+    # Several: somebody's own unit passes other things too, and says which is ours.
+    if int(count) > 1 and _OUR_NAME not in names:
+        raise UsageError(f"{count} sockets were passed to gnod: name its own FileDescriptorName={_OUR_NAME}")
+    descriptor = _FIRST_PASSED + (names.index(_OUR_NAME) if _OUR_NAME in names else 0)
+    os.set_inheritable(descriptor, False)  # no worker gets it
+    passed = socket.socket(fileno=descriptor)
+    try:
+        _check_passed(passed, path)
+    except BaseException:
+        passed.close()
+        raise
+    return passed
+
+
+def _check_passed(passed: socket.socket, path: Path) -> None:
+    is_ours = passed.family == socket.AF_UNIX and passed.type == socket.SOCK_STREAM
+    if not is_ours or not passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise UsageError("the socket that was passed to gnod is no listening Unix stream socket (ListenStream=/a/path)")
+    bound = os.fsdecode(passed.getsockname())
+    if bound != str(path) and not (path.exists() and Path(bound).exists() and path.samefile(bound)):
+        raise UsageError(
+            f"gnod was passed a socket at {bound}, but its clients look at {path}: make ListenStream= and GNO_SOCKET "
+            "agree, or run `gnoctl service install`"
+        )
 
 
 def _make_folder(places: Places) -> None:

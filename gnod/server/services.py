@@ -49,6 +49,9 @@ class Services:
     async def reload(self) -> None:
         await self.index.configuration.reload()
 
+    async def pulse(self) -> None:
+        await asyncio.wrap_future(self.index.database.pulse())
+
     async def close(self) -> None:
         await self.index.models.close()
         await self.index.watching.close()

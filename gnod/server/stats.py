@@ -1,4 +1,4 @@
-"""What the daemon counts about itself."""
+"""What the daemon knows and counts about itself."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Stats:
-    """`connections` are open now; `requests` have been received since the start, notifications included."""
+    """`connections` are open now; `requests` have been received since the start, notifications included. `manager`:
+    the service manager that runs this process; None: nobody who would start it again."""
 
+    manager: str | None = None
     connections: int = 0
     requests: int = 0
     _started: float = field(default_factory=time.monotonic)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
 _FULL_BYTES = 128 * 1024
 _CACHE_KIB = 8 * 1024
+# About a third of a second of work: often enough to tell work from a hang, and too seldom to cost anything.
+_PULSE_STEPS = 5_000_000
 
 
 class Read(Protocol):
@@ -57,6 +60,8 @@ class Database:
         self._lock = threading.Lock()
         self._reader_connections: list[Connection] = []
         self._running: dict[Future[object], Connection] = {}
+        self._pulses: deque[Future[None]] = deque()
+        self._writer_connection.set_progress_handler(self._beat, _PULSE_STEPS)
 
     def write(self, work: Callable[[Connection], T]) -> Future[T]:
         """Run `work` on the writer thread inside one transaction."""
@@ -65,6 +70,14 @@ class Database:
     def maintain(self, work: Callable[[Connection], T]) -> Future[T]:
         """Run `work` on the writer thread outside any transaction (VACUUM, checkpoints)."""
         return self._writer.submit(self._maintain, work)
+
+    def pulse(self) -> Future[None]:
+        """Return what is done as soon as the writer is free, or gets on with what it does: a VACUUM may take minutes,
+        and is no hang."""
+        beat: Future[None] = Future()
+        self._pulses.append(beat)
+        self._writer.submit(self._beat)
+        return beat
 
     def read(self, work: Callable[[Connection], T]) -> Future[T]:
         """Run `work` on a reader thread; it sees one consistent state. `interrupt` ends it early."""
@@ -93,6 +106,14 @@ class Database:
         with translated(self.path):
             self._writer_connection.execute("PRAGMA optimize")
         self._writer_connection.close()
+
+    def _beat(self) -> bool:
+        """Answer those who wait for a pulse. As SQLite's progress handler: False means go on."""
+        while self._pulses:
+            beat = self._pulses.popleft()
+            if beat.set_running_or_notify_cancel():
+                beat.set_result(None)
+        return False
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         with translated(self.path), atomic(self._writer_connection):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gnoctl import text
-from gnoctl.connection import connect
 from gnoctl.failures import note
 from gnoctl.json_output import print_json
 from gnoctl.options import Command, JsonOptions
+from gnoctl.service import check_running
 from gnoctl.table import columns
 from gnoctl.terminal import Terminal
 from gnoctl.wording import count, duration, size
 from gnod import __version__
+from gnod.client.connection import connect
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import DaemonStatusResult
 
@@ -23,6 +24,7 @@ Never starts it; the exit status is 3 when it does not run.
 
 
 def status(options: JsonOptions) -> None:
+    check_running(options.places)
     with connect(options.places) as daemon:
         result = daemon.call("daemon.status", NoParams(), DaemonStatusResult)
     if options.json:
@@ -37,7 +39,7 @@ def status(options: JsonOptions) -> None:
 def render(result: DaemonStatusResult, terminal: Terminal) -> Iterator[str]:
     yield f"gnod {text.line(result.version)} is running for index '{text.line(result.index)}'"
     facts = {
-        "pid": str(result.pid),
+        "pid": str(result.pid) + (f", a service of {result.manager}" if result.manager else ""),
         "up": duration(result.uptime_s),
         "memory": size(result.resident_bytes),
         "served": f"{count(result.requests, 'request')}, {count(result.connections, 'open connection')}",

@@ -35,6 +35,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             requests=served.stats.requests,
             workers=workers,
             sqlite_version=apsw.sqlite_lib_version(),
+            manager=served.stats.manager,
         )
 
     async def daemon_shutdown(_: NoParams, __: Call) -> DaemonShutdownResult:

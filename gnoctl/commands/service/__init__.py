@@ -1,0 +1,1 @@
+"""`gnoctl service …`: the daemon as a service of systemd or launchd."""

@@ -1,0 +1,121 @@
+"""The daemon as an agent of launchd (macOS). It is started at login; launchd holds no socket for it."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from gnoctl.service import State, files
+from gnod.errors import Unavailable
+from gnod.paths import Places
+
+MANAGER = "launchd"
+# gnod.server.notify knows a process of ours by it.
+LABEL = "local.gnod."
+
+_TIMEOUT_S = 120.0
+_POLL_S = 0.1
+_PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
+
+
+class Launchd:
+    manager = MANAGER
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self.label = f"{LABEL}{places.index}"
+        self._domain = f"gui/{os.getuid()}"
+        self.files: tuple[Path, ...] = (Path.home() / "Library/LaunchAgents" / f"{self.label}.plist",)
+
+    def is_installed(self) -> bool:
+        return self.files[0].exists()
+
+    def require_manager(self) -> None:
+        if missing := self._missing():
+            raise Unavailable(missing)
+
+    def write(self) -> None:
+        self._output().parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # launchd does not
+        files.write(self.files[0], self.text())
+
+    def enable(self) -> None:
+        self._launchctl("enable", self._target)
+
+    def start(self) -> None:
+        if not self._is_loaded():
+            self._launchctl("bootstrap", self._domain, str(self.files[0]))
+        self._launchctl("kickstart", self._target)
+
+    def end(self) -> None:
+        if self._missing() or not self._is_loaded():
+            return
+        self._launchctl("bootout", self._target)
+        # It answers before the daemon has ended, and until then nothing of that name can be loaded.
+        deadline = time.monotonic() + _TIMEOUT_S
+        while self._is_loaded() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+    def remove(self) -> None:
+        self.files[0].unlink(missing_ok=True)
+
+    def state(self) -> State:
+        missing = self._missing()
+        shown = None if missing else self._run("print", self._target)
+        pid = _PID.search(shown.stdout) if shown else None
+        return State(
+            manager=MANAGER,
+            unavailable=missing,
+            installed=self.is_installed(),
+            starts=shown is not None and shown.returncode == 0,
+            running=pid is not None,
+            pid=int(pid[1]) if pid else 0,
+            files=[str(path) for path in self.files if path.exists()],
+        )
+
+    def text(self) -> str:
+        agent: dict[str, Any] = plistlib.loads(files.pattern("launchd/gnod.plist").encode())
+        agent["Label"] = self.label
+        agent["ProgramArguments"] = files.command(self._places)
+        agent["EnvironmentVariables"] |= files.environment(self._places)
+        agent["StandardOutPath"] = agent["StandardErrorPath"] = str(self._output())
+        head, kind, body = plistlib.dumps(agent, sort_keys=False).decode().partition("<plist")
+        return f"{head}<!-- {files.MARK} -->\n{kind}{body}"
+
+    @property
+    def _target(self) -> str:
+        return f"{self._domain}/{self.label}"
+
+    def _output(self) -> Path:
+        return self._places.log_file.with_name(f"gnod-{self._places.index}.start.log")
+
+    def _is_loaded(self) -> bool:
+        return self._run("print", self._target).returncode == 0
+
+    def _missing(self) -> str | None:
+        if shutil.which("launchctl") is None:
+            return "launchd is not here: gnoctl starts gnod when it is needed"
+        if self._run("print", self._domain).returncode:
+            return "launchd runs no agents of yours here (no session on the screen): gnoctl starts gnod when needed"
+        return None
+
+    def _launchctl(self, *words: str) -> None:
+        done = self._run(*words)
+        if done.returncode:
+            said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+            raise Unavailable(f"launchctl {' '.join(words)} failed: {said}")
+
+    def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["launchctl", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )

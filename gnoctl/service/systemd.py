@@ -1,0 +1,165 @@
+"""The daemon as user units of systemd: a socket, and the service that it activates."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from gnoctl.service import State, files
+from gnod.errors import Unavailable
+from gnod.paths import DEFAULT_INDEX, Places
+
+MANAGER = "systemd"
+
+# Starting may migrate an index; the unit's own limits end what hangs.
+_TIMEOUT_S = 1000.0
+
+
+class Systemd:
+    """The units of one index: `gnod.socket` and `gnod.service`, or `gnod-work.socket` and `gnod-work.service`."""
+
+    manager = MANAGER
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        name = "gnod" if places.index == DEFAULT_INDEX else f"gnod-{places.index}"
+        self.socket_unit, self.service_unit = f"{name}.socket", f"{name}.service"
+        folder = _units_folder()
+        self.files: tuple[Path, ...] = (folder / self.socket_unit, folder / self.service_unit)
+
+    def is_installed(self) -> bool:
+        return self.files[0].exists()
+
+    def require_manager(self) -> None:
+        if missing := _missing():
+            raise Unavailable(missing)
+
+    def write(self) -> None:
+        for path, text in zip(self.files, (self.socket_text(), self.service_text()), strict=True):
+            files.write(path, text)
+        _systemctl("daemon-reload")
+
+    def enable(self) -> None:
+        _systemctl("enable", self.socket_unit, self.service_unit)
+
+    def start(self) -> None:
+        # What failed too often before is tried again all the same.
+        _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
+        try:
+            _systemctl("start", self.socket_unit, self.service_unit)
+        except Unavailable as error:
+            # systemd knows that it failed; what gnod said last, why.
+            why = _properties(self.service_unit).get("StatusText")
+            if not why:
+                raise
+            raise Unavailable(f"gnod could not start: {why}") from error
+
+    def end(self) -> None:
+        if _missing():
+            return
+        # Both at once: a socket that is left starts the service again.
+        _systemctl("stop", self.socket_unit, self.service_unit, may_fail=True)
+        _systemctl("disable", self.socket_unit, self.service_unit, may_fail=True)
+
+    def remove(self) -> None:
+        for path in self.files:
+            path.unlink(missing_ok=True)
+        if not _missing():
+            _systemctl("daemon-reload")
+            _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
+
+    def state(self) -> State:
+        missing = _missing()
+        socket = {} if missing else _properties(self.socket_unit)
+        service = {} if missing else _properties(self.service_unit)
+        running = service.get("ActiveState") in ("active", "reloading")
+        return State(
+            manager=MANAGER,
+            unavailable=missing,
+            installed=self.is_installed(),
+            starts=socket.get("ActiveState") == "active" or service.get("UnitFileState") == "enabled",
+            running=running,
+            pid=int(service.get("MainPID", "0")) if running else 0,
+            files=[str(path) for path in self.files if path.exists()],
+        )
+
+    def socket_text(self) -> str:
+        own = os.environ.get("GNO_SOCKET")
+        # Not the folder of this shell: systemd knows best where it has put the user's runtime folder.
+        address = _literal(str(self._places.socket)) if own else f"%t/gno/{self._places.index}.sock"
+        return _filled("gnod.socket", {"ListenStream": address})
+
+    def service_text(self) -> str:
+        variables = {"PYTHONFAULTHANDLER": "1", **files.environment(self._places)}
+        return _filled(
+            "gnod.service",
+            {
+                "ExecStart": " ".join(_quoted(word).replace("$", "$$") for word in files.command(self._places)),
+                "Environment": " ".join(_quoted(f"{name}={value}") for name, value in variables.items()),
+            },
+        )
+
+
+def _units_folder() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".config") / "systemd/user"
+
+
+def _filled(name: str, values: dict[str, str]) -> str:
+    """Return a shipped unit with the values of some of its settings replaced, below a note of whose it is."""
+    lines = files.pattern(f"systemd/{name}").splitlines()
+    first = lines.index("[Unit]")  # the remarks before it are about the pattern
+    filled = [f"{key}={values[key]}" if (key := line.partition("=")[0]) in values else line for line in lines[first:]]
+    return "\n".join([f"# {files.MARK}", "", *filled, ""])
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _quoted(word: str) -> str:
+    """Return a word as systemd.syntax(7) wants it.
+
+    >>> _quoted('/home/a b/100%/"x"')
+    '"/home/a b/100%%/\\\\"x\\\\""'
+    """
+    escaped = _literal(word).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _missing() -> str | None:
+    """Return why there is no systemd that runs services of this user's; None: there is one."""
+    if shutil.which("systemctl") is None:
+        return "systemd is not installed here: gnoctl starts gnod when it is needed"
+    done = _run("show-environment")
+    if done.returncode == 0:
+        return None
+    return f"systemd runs no services of yours here ({_complaint(done)}): gnoctl starts gnod when it is needed"
+
+
+def _properties(unit: str) -> dict[str, str]:
+    shown = _systemctl("show", "--property=ActiveState,UnitFileState,MainPID,StatusText", unit)
+    return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+
+
+def _systemctl(*words: str, may_fail: bool = False) -> str:
+    done = _run(*words)
+    if done.returncode and not may_fail:
+        raise Unavailable(f"systemctl --user {' '.join(words)} failed: {_complaint(done)}")
+    return done.stdout
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = ["systemctl", "--user", "--no-pager", *words]
+    # Its messages are told to people, who asked in no language of their own here.
+    plain = {**os.environ, "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0"}
+    return subprocess.run(
+        command, env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+    )
+
+
+def _complaint(done: subprocess.CompletedProcess[str]) -> str:
+    said = " ".join(done.stderr.split())
+    return said.rstrip(".") or f"exit status {done.returncode}"
