@@ -1,0 +1,366 @@
+;;; gno.el --- Search your documents as you type, with gnod  -*- lexical-binding: t; -*-
+
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.1"))
+;; Keywords: matching, files, hypermedia
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; `gno-search' searches while you type; RET opens the selected document at
+;; the line that was found.  `gno-status' says whether the index equals the
+;; disk.  The daemon is reached over its socket with jsonrpc.el, and started
+;; through gnoctl when it is not running.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'jsonrpc)
+(require 'seq)
+(require 'subr-x)
+
+(defgroup gno nil
+  "Search your documents with gnod."
+  :group 'matching
+  :prefix "gno-")
+
+(defcustom gno-command '("gnoctl")
+  "How gnoctl is run: the program and its first arguments.
+It finds the socket and starts the daemon.  Add \"--index\" and a name
+to search another index."
+  :type '(repeat string))
+
+(defcustom gno-limit 20
+  "How many documents are shown."
+  :type 'natnum)
+
+(defcustom gno-debounce 0.01
+  "Seconds to wait for the next key before a search is sent."
+  :type 'number)
+
+(defface gno-match '((t :inherit match))
+  "The words that were found.")
+
+(defface gno-place '((t :inherit shadow))
+  "Where a document is.")
+
+;;; The connection
+
+(defclass gno-connection (jsonrpc-process-connection)
+  ((last-id :initform nil :documentation "The id of the latest request: what a cancellation names."))
+  "A connection to the daemon.")
+
+(cl-defmethod jsonrpc-connection-send :before ((connection gno-connection) &key id method &allow-other-keys)
+  "Note the ID of a request for METHOD."
+  (when (and id method)
+    (setf (slot-value connection 'last-id) id)))
+
+(defvar gno--connection nil "The connection that all of this Emacs shares.")
+
+(defun gno--connection ()
+  "Return an open connection; start the daemon when it is not running."
+  (unless (and gno--connection (jsonrpc-running-p gno--connection))
+    (let ((path (gno--gnoctl "socket")))
+      (setq gno--connection
+            (condition-case nil
+                (gno--connect path)
+              ;; Nobody listens.  Every command starts the daemon, and says why where the config forbids it.
+              (file-error (gno--gnoctl "collection" "list")
+                          (gno--connect path))))))
+  gno--connection)
+
+(defun gno--connect (path)
+  "Connect to the socket at PATH."
+  (let ((process (make-network-process :name "gno" :family 'local :service path :noquery t
+                                       :coding 'utf-8-emacs-unix)))
+    (apply #'make-instance 'gno-connection :name "gno" :process process
+           ;; What is searched for is nobody's business: no log.  Renamed in jsonrpc.el 1.0.21 (Emacs 30).
+           (if (boundp 'jsonrpc-event-hook)
+               '(:events-buffer-config (:size 0))
+             '(:events-buffer-scrollback-size 0)))))
+
+(defun gno--gnoctl (&rest words)
+  "Run gnoctl with WORDS and return what it printed.
+Where it fails, what it said is a `user-error'."
+  (let ((errors (make-temp-file "gno")))
+    (unwind-protect
+        (with-temp-buffer
+          (setq default-directory "/") ; the present one may be remote, or gone
+          (let ((status (condition-case nil
+                            (apply #'call-process (car gno-command) nil (list t errors) nil
+                                   (append (cdr gno-command) words))
+                          (file-missing
+                           (user-error "%s cannot be run: install gnod, or name the program in `gno-command'"
+                                       (car gno-command))))))
+            (if (eql status 0)
+                (string-trim (buffer-string))
+              (erase-buffer)
+              (insert-file-contents errors)
+              (user-error "%s" (string-trim (buffer-string))))))
+      (delete-file errors))))
+
+(defun gno--request (method params done failed)
+  "Ask METHOD with PARAMS; call DONE with the result, or FAILED with a sentence.
+Return the request's id, for `gno--cancel'."
+  (let ((connection (gno--connection)))
+    (jsonrpc-async-request
+     connection method params
+     :success-fn done
+     :error-fn (lambda (problem)
+                 (funcall failed (if (eql (plist-get problem :code) -1)
+                                     "the daemon went away before it answered"
+                                   (plist-get problem :message))))
+     :timeout-fn (lambda () (funcall failed "the daemon did not answer in time")))
+    (slot-value connection 'last-id)))
+
+(defun gno--cancel (id)
+  "Take the request ID back: the daemon stops working on it."
+  (when (and id gno--connection (jsonrpc-running-p gno--connection))
+    (jsonrpc-notify gno--connection :$/cancelRequest (list :id id))))
+
+(defun gno--ask (method params)
+  "Ask METHOD with PARAMS and wait for the result."
+  (condition-case problem
+      (jsonrpc-request (gno--connection) method params :timeout 30)
+    (jsonrpc-error
+     (user-error "%s" (or (alist-get 'jsonrpc-error-message (cddr problem)) "the daemon did not answer")))))
+
+;;; The live search
+
+(defvar gno--results nil "The buffer that shows what was found.")
+(defvar gno--query "" "What was typed last.")
+(defvar gno--hits nil "What was found for it.")
+(defvar gno--message nil "What else there is to say.")
+(defvar gno--selected 0 "The number of the selected hit, from 0.")
+(defvar gno--timer nil "Waits for the next key.")
+(defvar gno--pending nil "The id of the request under way.")
+
+(defvar gno-search-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map minibuffer-local-map)
+    (dolist (key '([down] "\C-n"))
+      (define-key map key #'gno-next))
+    (dolist (key '([up] "\C-p"))
+      (define-key map key #'gno-previous))
+    map)
+  "Keys of the field that `gno-search' reads from.")
+
+(defvar gno-history nil "What was searched for.")
+
+;;;###autoload
+(defun gno-search (&optional query)
+  "Search your documents as you type, beginning with QUERY.
+Open the one that is chosen at the line that was found."
+  (interactive)
+  (gno--connection) ; to say now what stands in the way
+  (setq gno--query "" gno--hits nil gno--message nil gno--selected 0
+        gno--results (get-buffer-create "*gno*"))
+  (let ((window (display-buffer gno--results '(display-buffer-at-bottom (window-height . 0.4)))))
+    (unwind-protect
+        (minibuffer-with-setup-hook
+            (lambda ()
+              (gno--draw)
+              (add-hook 'post-command-hook #'gno--input nil t))
+          (read-from-minibuffer "Search: " query gno-search-map nil 'gno-history))
+      (gno--supersede)
+      (when (window-live-p window)
+        (quit-restore-window window 'kill))
+      (when (buffer-live-p gno--results)
+        (kill-buffer gno--results))))
+  (if-let ((hit (nth gno--selected gno--hits)))
+      (gno--open hit)
+    (message "%s" (or gno--message "Nothing found"))))
+
+(defun gno-next ()
+  "Select the next hit."
+  (interactive)
+  (gno--select (1+ gno--selected)))
+
+(defun gno-previous ()
+  "Select the hit before."
+  (interactive)
+  (gno--select (1- gno--selected)))
+
+(defun gno--select (number)
+  "Select the hit of that NUMBER; before the first comes the last."
+  (when gno--hits
+    (setq gno--selected (mod number (length gno--hits)))
+    (gno--draw)))
+
+(defun gno--input ()
+  "Search for what is in the minibuffer, if that has changed."
+  (gno--query (string-trim (minibuffer-contents-no-properties))))
+
+(defun gno--query (query)
+  "Search for QUERY in a moment; what is under way is taken back."
+  (unless (equal query gno--query)
+    (setq gno--query query)
+    (gno--supersede)
+    (if (string-empty-p query)
+        (gno--found nil nil)
+      (setq gno--timer (run-with-timer gno-debounce nil #'gno--send query)))))
+
+(defun gno--supersede ()
+  "Take back the search that waits or is under way."
+  (when gno--timer
+    (cancel-timer gno--timer)
+    (setq gno--timer nil))
+  (when gno--pending
+    (gno--cancel gno--pending)
+    (setq gno--pending nil)))
+
+(defun gno--send (query)
+  "Ask the daemon for QUERY."
+  (let* (mine
+         (answered (lambda (hits message)
+                     (when (eql mine gno--pending) ; else a later one has taken its place
+                       (setq gno--pending nil)
+                       (gno--found hits message)))))
+    (condition-case problem
+        (setq mine (gno--request
+                    :search.lexical (list :query query :limit gno-limit :unfinished t)
+                    (lambda (result)
+                      (let ((hits (append (plist-get result :hits) nil)))
+                        (funcall answered hits (if hits (gno--behind (plist-get result :freshness))
+                                                 "nothing found"))))
+                    ;; Half a query (an open quotation mark) is no reason to take the hits away.
+                    (lambda (sentence) (funcall answered gno--hits sentence)))
+              gno--pending mine)
+      ((error quit) (gno--found gno--hits (error-message-string problem))))))
+
+(defun gno--found (hits message)
+  "Show HITS, and MESSAGE if there is one."
+  (setq gno--hits hits gno--message message gno--selected 0)
+  (gno--draw))
+
+(defun gno--draw ()
+  "Write what was found into its buffer."
+  (when (buffer-live-p gno--results)
+    (with-current-buffer gno--results
+      (let (selected)
+        (erase-buffer)
+        (setq truncate-lines t)
+        (when gno--message
+          (insert (propertize gno--message 'face 'warning) "\n"))
+        (seq-do-indexed
+         (lambda (hit number)
+           (let ((start (point)))
+             (insert (gno--line hit))
+             (when (= number gno--selected)
+               (setq selected start)
+               (add-face-text-property start (point) 'highlight t))))
+         gno--hits)
+        (goto-char (or selected (point-min)))
+        (when-let ((window (get-buffer-window gno--results)))
+          (set-window-point window (point)))))))
+
+;;; A document found
+
+(defun gno--line (hit)
+  "Return the two lines that show HIT."
+  (concat (gno--flat (plist-get hit :title)) "  "
+          (propertize (format "%s/%s:%d" (plist-get hit :collection) (gno--flat (plist-get hit :path))
+                              (plist-get hit :line))
+                      'face 'gno-place)
+          "\n    " (gno--preview hit) "\n"))
+
+(defun gno--flat (text)
+  "Return TEXT as one line."
+  (string-replace "\n" " " text))
+
+(defun gno--preview (hit)
+  "Return the line of HIT's snippet that has the first match, its matches marked."
+  (let* ((text (copy-sequence (plist-get hit :snippet)))
+         (marks (append (plist-get hit :marks) nil))
+         (first (if marks (aref (car marks) 0) 0)))
+    (dolist (mark marks)
+      (add-face-text-property (aref mark 0) (aref mark 1) 'gno-match nil text))
+    (substring text
+               (if-let ((end (cl-position ?\n text :end first :from-end t))) (1+ end) 0)
+               (cl-position ?\n text :start first))))
+
+(defun gno--text-p (hit)
+  "Say whether HIT's file itself is text whose lines are those of the hit."
+  (let ((mime (plist-get hit :mime)))
+    (or (member mime '("application/json" "application/yaml" "application/toml"))
+        (and (string-prefix-p "text/" mime)
+             (not (member mime '("text/html" "text/csv" "text/tab-separated-values")))))))
+
+(defun gno--open (hit)
+  "Open HIT at its line.
+That is the file where it is text, else the text that the index has of it."
+  (let ((source (plist-get hit :source)))
+    (if (and (gno--text-p hit) (file-exists-p source))
+        (find-file source)
+      (gno--show (gno--ask :document.get (list :ref (plist-get hit :uri)))))
+    (push-mark nil t)
+    (widen)
+    (goto-char (point-min))
+    (forward-line (1- (plist-get hit :line)))
+    (recenter)))
+
+(defun gno--show (document)
+  "Show the text of DOCUMENT, which is not a text file."
+  (switch-to-buffer (get-buffer-create (plist-get document :uri)))
+  (let ((inhibit-read-only t))
+    (erase-buffer)
+    (insert (plist-get document :text)))
+  (set-buffer-modified-p nil)
+  (special-mode))
+
+;;; The state of the index
+
+;;;###autoload
+(defun gno-status ()
+  "Say whether the index equals the disk."
+  (interactive)
+  (let* ((status (gno--ask :index.status (make-hash-table)))
+         (embedding (plist-get status :embedding)))
+    (message
+     "%s"
+     (string-join
+      `(,(format "Index %s: %s, %s; %s" (plist-get status :index)
+                 (gno--count (plist-get status :documents) "document")
+                 (gno--count (plist-get status :chunks) "chunk")
+                 (or (gno--behind (plist-get status :freshness)) "up to date"))
+        ,@(seq-map #'gno--collection (plist-get status :collections))
+        ,@(cond ((equal (plist-get embedding :state) "embedding")
+                 (list (format "  embedding: %s left" (gno--count (plist-get embedding :pending) "chunk"))))
+                ((plist-get embedding :reason)
+                 (list (format "  embedding is %s: %s" (plist-get embedding :state)
+                               (plist-get embedding :reason))))))
+      "\n"))))
+
+(defun gno--collection (collection)
+  "Return the state of COLLECTION as a line."
+  (format "  %s: %s%s  %s"
+          (plist-get collection :name)
+          (if (eq (plist-get collection :available) t)
+              (format "%d of %d indexed" (plist-get collection :indexed) (plist-get collection :on_disk))
+            (or (plist-get collection :reason) "not there"))
+          (if (> (plist-get collection :failed) 0)
+              (format ", %d failed (gnoctl status --errors)" (plist-get collection :failed))
+            "")
+          (plist-get collection :path)))
+
+(defun gno--behind (freshness)
+  "Return a sentence when the index is not what the disk is, by FRESHNESS."
+  (let ((parts (delq nil
+                     (list (when (> (or (plist-get freshness :pending) 0) 0)
+                             (concat (gno--count (plist-get freshness :pending) "file") " not indexed yet"))
+                           (gno--names "folder not there" (plist-get freshness :unavailable))
+                           (gno--names "not watched" (plist-get freshness :unwatched))))))
+    (cond (parts (string-join parts "; "))
+          ((not (eq (plist-get freshness :current) t)) "not up to date"))))
+
+(defun gno--names (what names)
+  "Return WHAT and NAMES, when there are any."
+  (unless (seq-empty-p names)
+    (concat what ": " (string-join names ", "))))
+
+(defun gno--count (number noun)
+  "Return NUMBER and NOUN."
+  (format "%d %s%s" number noun (if (eql number 1) "" "s")))
+
+(provide 'gno)
+;;; gno.el ends here

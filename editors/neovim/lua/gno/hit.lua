@@ -1,0 +1,88 @@
+-- One document found: what to show of it, and how to open it. Knows no picker.
+local M = {}
+
+-- Text formats that the daemon converts: line numbers are not the file's own.
+local CONVERTED = { ["text/html"] = true, ["text/csv"] = true, ["text/tab-separated-values"] = true }
+local DATA = { ["application/json"] = true, ["application/yaml"] = true, ["application/toml"] = true }
+
+--- Return the line of the snippet that has the first match, and its matches as pairs of bytes.
+function M.preview(hit)
+  local first = hit.marks[1] and hit.marks[1][1] or 0
+  local start = 0 -- in characters, as the marks are
+  for _, line in ipairs(vim.split(hit.snippet, "\n", { plain = true })) do
+    local length = vim.fn.strchars(line)
+    if first <= start + length then
+      return line, M._bytes(line, hit.marks, start, length)
+    end
+    start = start + length + 1
+  end
+  return "", {}
+end
+
+function M._bytes(line, marks, start, length)
+  local pairs_of_bytes = {}
+  for _, mark in ipairs(marks) do
+    local from, to = math.max(mark[1] - start, 0), math.min(mark[2] - start, length)
+    if from < to then
+      table.insert(pairs_of_bytes, { vim.fn.byteidxcomp(line, from), vim.fn.byteidxcomp(line, to) })
+    end
+  end
+  return pairs_of_bytes
+end
+
+--- Say whether the file itself is text whose lines are those of the hit.
+function M.is_text(hit)
+  return DATA[hit.mime] or (vim.startswith(hit.mime, "text/") and not CONVERTED[hit.mime])
+end
+
+--- Open the hit at its line: the file where it is text, else the text that the index has of it.
+-- `how`: edit, split, vsplit or tabedit. `failed(error_text)` is called when it cannot be opened.
+function M.open(client, hit, how, failed)
+  if M.is_text(hit) and vim.loop.fs_stat(hit.source) then
+    vim.cmd("normal! m'")
+    local opened, reason = pcall(vim.cmd, how .. " " .. vim.fn.fnameescape(hit.source))
+    if not opened then
+      return failed((tostring(reason):gsub("^.-Vim%(.-%):", "")))
+    end
+    return M._go(hit.line)
+  end
+  client:request("document.get", { ref = hit.uri }, function(error_text, document)
+    if error_text then
+      return failed(error_text)
+    end
+    vim.cmd("normal! m'")
+    if how ~= "edit" then
+      vim.cmd(({ split = "split", vsplit = "vsplit", tabedit = "tab split" })[how])
+    end
+    local opened, reason = pcall(vim.api.nvim_win_set_buf, 0, M._buffer(document))
+    if not opened then
+      return failed(tostring(reason))
+    end
+    M._go(hit.line)
+  end)
+end
+
+function M._buffer(document)
+  local buffer
+  for _, each in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(each) == document.uri then
+      buffer = each
+    end
+  end
+  if not buffer then
+    buffer = vim.api.nvim_create_buf(true, true)
+    vim.api.nvim_buf_set_name(buffer, document.uri)
+    vim.bo[buffer].filetype = "markdown"
+  end
+  vim.bo[buffer].modifiable = true
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(document.text:gsub("\n$", ""), "\n", { plain = true }))
+  vim.bo[buffer].modifiable = false
+  return buffer
+end
+
+function M._go(line)
+  vim.api.nvim_win_set_cursor(0, { math.min(line, vim.api.nvim_buf_line_count(0)), 0 })
+  vim.cmd("normal! zvzz")
+end
+
+return M

@@ -1,0 +1,51 @@
+-- What a user calls: setup, search, status. Knows neither the wire nor how windows are drawn.
+local Client = require("gno.client")
+
+local M = {}
+
+M.options = {
+  command = { "gnoctl" }, -- how gnoctl is run; it finds the socket, and starts the daemon
+  index = nil, -- the name of an index; nil: GNO_INDEX, else the default one
+  limit = 20, -- documents shown
+  debounce_ms = 10, -- how long to wait for the next key
+}
+
+local client
+
+--- Set options; those that are not named keep their values.
+function M.setup(options)
+  M.options = vim.tbl_extend("force", M.options, options or {})
+  if client then
+    client:close()
+    client = nil
+  end
+end
+
+--- Return the connection that all of this Neovim shares. It opens itself when it is used.
+function M.client()
+  client = client or Client.new(M.options)
+  return client
+end
+
+--- Open the live search, with `query` typed already.
+function M.search(query)
+  require("gno.picker").open(M.client(), M.options, query or "")
+end
+
+--- Say in the message area whether the index equals the disk.
+function M.status()
+  M.client():request("index.status", nil, function(error_text, status)
+    if error_text then
+      M.say(error_text)
+    else
+      vim.api.nvim_echo({ { table.concat(require("gno.status").lines(status), "\n") } }, true, {})
+    end
+  end)
+end
+
+--- Say something went wrong, without stopping anything.
+function M.say(text)
+  vim.api.nvim_echo({ { "gno: " .. text, "WarningMsg" } }, true, {})
+end
+
+return M

@@ -1,0 +1,168 @@
+// What VS Code sees: three commands, a view of what was found, and documents of the scheme `gno`.
+"use strict";
+
+const fs = require("node:fs");
+const vscode = require("vscode");
+const { Client, CANCELLED } = require("./client");
+const { Live } = require("./live");
+const words = require("./words");
+
+const SCHEME = "gno";
+
+class Extension {
+  #client;
+  #changed = new vscode.EventEmitter();
+  #hits = [];
+  onDidChangeTreeData = this.#changed.event;
+
+  constructor() {
+    this.view = vscode.window.createTreeView("gno.hits", { treeDataProvider: this });
+  }
+
+  get client() {
+    const settings = vscode.workspace.getConfiguration("gno");
+    this.#client ??= new Client({ command: settings.get("command"), index: settings.get("index") });
+    return this.#client;
+  }
+
+  get limit() {
+    return vscode.workspace.getConfiguration("gno").get("limit");
+  }
+
+  /** Forget the connection; the next request reads the settings anew. */
+  dispose() {
+    this.#client?.dispose();
+    this.#client = undefined;
+  }
+
+  /** Search as you type, and open what is chosen. What was found stays in the view. */
+  search() {
+    const pick = vscode.window.createQuickPick();
+    pick.placeholder = "Words to search your documents for";
+    pick.sortByLabel = false; // the daemon's order is the order
+    const live = new Live(this.client, this.limit, ({ hits, message, freshness, busy = false }) => {
+      pick.busy = busy;
+      if (busy) {
+        return;
+      }
+      pick.title = message ?? words.behind(freshness);
+      pick.items = hits.map((hit) => ({
+        label: hit.title,
+        description: words.place(hit),
+        detail: words.preview(hit),
+        alwaysShow: true, // VS Code would filter again, by the letters of the title
+        hit,
+      }));
+    });
+    pick.onDidChangeValue((text) => live.input(text));
+    pick.onDidAccept(async () => {
+      const [chosen] = pick.selectedItems;
+      if (!chosen) {
+        return;
+      }
+      this.#keep(pick.value, pick.items.map((item) => item.hit));
+      pick.hide();
+      await this.open(chosen.hit);
+    });
+    pick.onDidHide(() => {
+      live.stop();
+      pick.dispose();
+    });
+    pick.show();
+  }
+
+  /** Ask for a query, search by keyword and meaning, and show what was found in the view. */
+  async find() {
+    const query = await vscode.window.showInputBox({ prompt: "Search by keyword and meaning" });
+    if (!query?.trim()) {
+      return;
+    }
+    await this.#softly(async () => {
+      const result = await this.#waiting((token) =>
+        this.client.request("search.query", { query, limit: this.limit }, token),
+      );
+      const notes = [
+        result.hits.length ? undefined : "nothing found",
+        result.by_words_only && `by words only: ${result.by_words_only}`,
+        words.behind(result.freshness),
+      ];
+      this.#keep(query, result.hits, notes.filter(Boolean).join("; "));
+      await vscode.commands.executeCommand("gno.hits.focus");
+    });
+  }
+
+  async status() {
+    await this.#softly(async () => {
+      const [head, ...rest] = words.status(await this.client.request("index.status", {}));
+      await vscode.window.showInformationMessage(head, { modal: true, detail: rest.join("\n") });
+    });
+  }
+
+  /** Open the hit at its line: the file where it is text, else the text that the index has of it. */
+  async open(hit) {
+    await this.#softly(async () => {
+      const itself = words.isText(hit) && fs.existsSync(hit.source);
+      const address = itself ? vscode.Uri.file(hit.source) : vscode.Uri.parse(hit.uri);
+      const document = await vscode.workspace.openTextDocument(address);
+      const line = Math.min(hit.line, document.lineCount) - 1;
+      await vscode.window.showTextDocument(document, { selection: new vscode.Range(line, 0, line, 0) });
+    });
+  }
+
+  // What VS Code asks of a provider of documents, and of a view.
+
+  async provideTextDocumentContent(address) {
+    return (await this.client.request("document.get", { ref: address.toString() })).text;
+  }
+
+  getChildren(parent) {
+    return parent ? [] : this.#hits;
+  }
+
+  getTreeItem(hit) {
+    const item = new vscode.TreeItem(hit.title);
+    item.description = words.place(hit);
+    item.tooltip = words.preview(hit);
+    item.command = { command: "gno.open", title: "Open", arguments: [hit] };
+    return item;
+  }
+
+  #keep(query, hits, message) {
+    this.#hits = hits;
+    this.view.description = query;
+    this.view.message = message || undefined;
+    this.#changed.fire();
+  }
+
+  #waiting(task) {
+    const options = { location: vscode.ProgressLocation.Window, title: "gno: searching", cancellable: true };
+    return vscode.window.withProgress(options, (_, token) => task(token));
+  }
+
+  /** Do something that may fail; say so without standing in the way. */
+  async #softly(task) {
+    try {
+      await task();
+    } catch (error) {
+      if (error.code !== CANCELLED) {
+        vscode.window.showWarningMessage(`gno: ${error.message}`);
+      }
+    }
+  }
+}
+
+function activate(context) {
+  const extension = new Extension();
+  context.subscriptions.push(
+    extension,
+    extension.view,
+    vscode.commands.registerCommand("gno.search", () => extension.search()),
+    vscode.commands.registerCommand("gno.find", () => extension.find()),
+    vscode.commands.registerCommand("gno.status", () => extension.status()),
+    vscode.commands.registerCommand("gno.open", (hit) => extension.open(hit)),
+    vscode.workspace.registerTextDocumentContentProvider(SCHEME, extension),
+    vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("gno") && extension.dispose()),
+  );
+}
+
+module.exports = { activate };

@@ -1,0 +1,75 @@
+// Search as you type: waits a moment for the next key, and a new search takes the one before it back. Knows no window.
+"use strict";
+
+const { CancellationTokenSource } = require("vscode-jsonrpc/node");
+
+const DEBOUNCE_MS = 10;
+
+class Live {
+  #client;
+  #limit;
+  #show;
+  #query = "";
+  #hits = [];
+  #timer;
+  #pending;
+
+  /** `show({ query, hits, message, freshness, busy })` is called with what to show; all but `query` and `hits` may be absent. */
+  constructor(client, limit, show) {
+    this.#client = client;
+    this.#limit = limit;
+    this.#show = show;
+  }
+
+  /** Tell what is in the search field now. */
+  input(text) {
+    const query = text.trim();
+    if (query === this.#query) {
+      return;
+    }
+    this.#query = query;
+    this.#supersede();
+    if (!query) {
+      this.#found([]);
+      return;
+    }
+    this.#timer = setTimeout(() => this.#ask(query), DEBOUNCE_MS);
+  }
+
+  stop() {
+    this.#supersede();
+    this.#show = () => {};
+  }
+
+  async #ask(query) {
+    const source = new CancellationTokenSource();
+    this.#pending = source;
+    this.#show({ query, hits: this.#hits, busy: true });
+    let state;
+    try {
+      const params = { query, limit: this.#limit, unfinished: true };
+      const result = await this.#client.request("search.lexical", params, source.token);
+      state = [result.hits, result.hits.length ? undefined : "nothing found", result.freshness];
+    } catch (error) {
+      // Half a query (an open quotation mark) is no reason to take the hits away.
+      state = [this.#hits, error.message];
+    }
+    if (this.#pending === source) {
+      this.#pending = undefined;
+      this.#found(...state);
+    }
+  }
+
+  #supersede() {
+    clearTimeout(this.#timer);
+    this.#pending?.cancel();
+    this.#pending = undefined;
+  }
+
+  #found(hits, message, freshness) {
+    this.#hits = hits;
+    this.#show({ query: this.#query, hits, message, freshness });
+  }
+}
+
+module.exports = { Live };

@@ -1,0 +1,58 @@
+// What the daemon answers, in words. Pure: knows neither VS Code nor the wire.
+"use strict";
+
+const CONVERTED = new Set(["text/html", "text/csv", "text/tab-separated-values"]);
+const DATA = new Set(["application/json", "application/yaml", "application/toml"]);
+
+/** Return the line of the snippet that has the first match. Marks count characters, and JavaScript halves of them. */
+function preview(hit) {
+  const first = hit.marks.length ? hit.marks[0][0] : 0;
+  const characters = Array.from(hit.snippet);
+  const start = first ? characters.lastIndexOf("\n", first - 1) + 1 : 0;
+  const end = characters.indexOf("\n", first);
+  return characters.slice(start, end < 0 ? undefined : end).join("");
+}
+
+function place(hit) {
+  return `${hit.collection}/${hit.path}:${hit.line}`;
+}
+
+/** Say whether the file itself is text whose lines are those of the hit. */
+function isText(hit) {
+  return DATA.has(hit.mime) || (hit.mime.startsWith("text/") && !CONVERTED.has(hit.mime));
+}
+
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** Return a sentence when the index is not what the disk is. */
+function behind(freshness) {
+  const { current, pending = 0, unavailable = [], unwatched = [] } = freshness ?? { current: true };
+  const parts = [
+    pending && `${count(pending, "file")} not indexed yet`,
+    unavailable.length && `folder not there: ${unavailable.join(", ")}`,
+    unwatched.length && `not watched: ${unwatched.join(", ")}`,
+  ].filter(Boolean);
+  return parts.join("; ") || (current ? undefined : "not up to date");
+}
+
+/** Return what `index.status` answered, as lines. */
+function status(answer) {
+  const head = [count(answer.documents, "document"), count(answer.chunks, "chunk")].join(", ");
+  const lines = [`Index ${answer.index}: ${head}; ${behind(answer.freshness) ?? "up to date"}`];
+  for (const each of answer.collections) {
+    const state = each.available ? `${each.indexed} of ${each.on_disk} indexed` : (each.reason ?? "not there");
+    const failed = each.failed ? `, ${each.failed} failed (gnoctl status --errors)` : "";
+    lines.push(`${each.name}: ${state}${failed}  ${each.path}`);
+  }
+  const { state, pending, reason } = answer.embedding;
+  if (state === "embedding") {
+    lines.push(`embedding: ${count(pending, "chunk")} left`);
+  } else if (reason) {
+    lines.push(`embedding is ${state}: ${reason}`);
+  }
+  return lines;
+}
+
+module.exports = { preview, place, isText, behind, status };

@@ -1,0 +1,135 @@
+// Against a real daemon. `GNO_TEST_NOTES` is a folder that is indexed already, and gnoctl is on the PATH
+// (tests/editors/test_vscode_client.py prepares both).
+"use strict";
+
+const assert = require("node:assert/strict");
+const { execFile } = require("node:child_process");
+const path = require("node:path");
+const { test } = require("node:test");
+const { promisify } = require("node:util");
+const { CancellationTokenSource } = require("vscode-jsonrpc/node");
+const { CANCELLED, Client } = require("../src/client");
+const { Live } = require("../src/live");
+const { activate, until } = require("./standin");
+
+const notes = process.env.GNO_TEST_NOTES;
+const daemon = notes ? test : test.skip;
+const gnoctl = (...words) => promisify(execFile)("gnoctl", words);
+
+function client(t, options = {}) {
+  const made = new Client({ command: "gnoctl", index: "", ...options });
+  t.after(() => made.dispose());
+  return made;
+}
+
+daemon("the daemon is started, and many requests share a connection", async (t) => {
+  const daemons = client(t);
+  const queries = ["lantern", "lighthouse", "tree"];
+  const answers = await Promise.all(queries.map((query) => daemons.request("search.lexical", { query })));
+  assert.deepEqual(answers.map((answer) => answer.query), queries);
+  assert.equal((await daemons.request("daemon.status", {})).connections, 1);
+});
+
+daemon("an error is what the daemon said", async (t) => {
+  await assert.rejects(client(t).request("search.lexical", { query: '"open' }), /a quotation mark is not closed/);
+  await assert.rejects(client(t).request("search.lexical", { query: "x", oops: 1 }), { code: -32602 });
+});
+
+daemon("a request that is cancelled ends", async (t) => {
+  const source = new CancellationTokenSource();
+  const follow = client(t).request("index.sync", {}, source.token);
+  source.cancel();
+  // It may have been answered before the daemon read the cancellation.
+  await follow.catch((error) => assert.equal(error.code, CANCELLED));
+});
+
+daemon("a daemon that went away is started again", async (t) => {
+  const daemons = client(t);
+  await daemons.request("daemon.status", {});
+  await gnoctl("daemon", "stop");
+  assert.equal((await daemons.request("search.lexical", { query: "lighthouse" })).hits.length, 1);
+});
+
+test("without gnoctl it says what to do", async (t) => {
+  await assert.rejects(client(t, { command: "no-such-gnoctl" }).request("daemon.status", {}), /install gnod, or name/);
+});
+
+daemon("keys typed at once make one search, and a later one takes it back", async (t) => {
+  const real = client(t);
+  await real.request("daemon.status", {});
+  const asked = [];
+  const states = [];
+  const noting = {
+    request(method, params, token) {
+      asked.push([params.query, token]);
+      if (asked.length === 1) {
+        queueMicrotask(() => live.input("lighthouse")); // the next key comes before the answer can
+      }
+      return real.request(method, params, token);
+    },
+  };
+  const live = new Live(noting, 3, (state) => state.busy || states.push(state));
+  for (const query of ["l", "la", "lan", "lantern"]) {
+    live.input(query);
+  }
+  await until(() => states.length === 1);
+  live.stop();
+  assert.deepEqual(asked.map(([query]) => query), ["lantern", "lighthouse"]);
+  assert.ok(asked[0][1].isCancellationRequested);
+  assert.deepEqual(states[0].hits.map((hit) => hit.path), ["harbour.md"]);
+});
+
+daemon("typing fills the quick pick, and choosing opens the file at the line", async (t) => {
+  const { told, extension } = activate();
+  t.after(() => extension.dispose());
+  told.commands["gno.search"]();
+  const [pick] = told.picks;
+  assert.ok(pick.visible);
+  pick.type("lighthouse");
+  await until(() => pick.items.length === 1);
+  const [item] = pick.items;
+  assert.equal(item.label, "Harbour");
+  assert.equal(item.description, "notes/harbour.md:9");
+  assert.equal(item.detail, "Zürich ships a lantern to the lighthouse keeper.");
+  pick.type('lighthouse "lantern');
+  await until(() => pick.title?.includes("a quotation mark is not closed"));
+  assert.equal(pick.items.length, 1);
+  pick.accept(item);
+  await until(() => told.shown.length === 1);
+  assert.deepEqual(told.shown, [
+    {
+      address: path.join(notes, "harbour.md"),
+      line: 9,
+      text: "Zürich ships a lantern to the lighthouse keeper.",
+    },
+  ]);
+  assert.ok(!pick.visible);
+  // What was found stays in the view.
+  assert.deepEqual(told.view.provider.getChildren().map((hit) => hit.title), ["Harbour"]);
+});
+
+daemon("the view shows what was found by keyword and meaning, and opens converted files as text", async (t) => {
+  const { told, extension } = activate();
+  t.after(() => extension.dispose());
+  told.answer = "lanternfish";
+  await told.commands["gno.find"]();
+  const { provider } = told.view;
+  const [hit] = provider.getChildren();
+  const item = provider.getTreeItem(hit);
+  assert.equal(item.description, "notes/stock.csv:3");
+  assert.match(told.view.message, /by words only/);
+  await told.commands[item.command.command](...item.command.arguments);
+  assert.deepEqual(told.shown, [{ address: "gno://notes/stock.csv", line: 3, text: "| lanternfish | 12 |" }]);
+});
+
+daemon("status, and a changed setting is used at once", async (t) => {
+  const { told, extension } = activate();
+  t.after(() => extension.dispose());
+  await told.commands["gno.status"]();
+  assert.equal(told.shown[0][0], "Index default: 3 documents, 3 chunks; up to date");
+  assert.match(told.shown[0][1].detail, /^notes: 3 of 3 indexed/);
+  told.settings.command = "no-such-gnoctl";
+  told.configure({ affectsConfiguration: (name) => name === "gno" });
+  await told.commands["gno.status"]();
+  assert.match(told.shown[1][0], /^gno: no-such-gnoctl cannot be run/);
+});

@@ -1,0 +1,36 @@
+"use strict";
+
+const assert = require("node:assert/strict");
+const { test } = require("node:test");
+const words = require("../src/words");
+
+const hit = (snippet, ...marks) => ({ snippet, marks });
+
+test("the preview is the line of the first match", () => {
+  assert.equal(words.preview(hit("# Title\n\nthe lantern\nmore", [13, 20])), "the lantern");
+  assert.equal(words.preview(hit("one line", [0, 3])), "one line");
+  assert.equal(words.preview(hit("no match\nat all")), "no match");
+});
+
+test("marks count characters, not UTF-16 units", () => {
+  assert.equal(words.preview(hit("🏮🏮🏮\nlantern\nend", [4, 11])), "lantern");
+});
+
+test("a file opens itself when it is text as it is", () => {
+  for (const mime of ["text/markdown", "text/x-python", "text/plain", "application/json", "application/yaml"]) {
+    assert.ok(words.isText({ mime }), mime);
+  }
+  for (const mime of ["application/pdf", "text/html", "text/csv", "application/zip"]) {
+    assert.ok(!words.isText({ mime }), mime);
+  }
+});
+
+test("what the index lacks is said in words", () => {
+  assert.equal(words.behind({ current: true }), undefined);
+  assert.equal(words.behind({ current: false, pending: 1 }), "1 file not indexed yet");
+  assert.equal(
+    words.behind({ current: false, pending: 2, unavailable: ["drive"] }),
+    "2 files not indexed yet; folder not there: drive",
+  );
+  assert.equal(words.behind({ current: false }), "not up to date");
+});

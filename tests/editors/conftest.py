@@ -1,0 +1,74 @@
+"""A user's desk: notes, `gnoctl` on the PATH, and the editors' plugins installed as their READMEs say."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.conftest import Machine
+
+EDITORS = Path(__file__).resolve().parents[2] / "editors"
+
+HARBOUR = """---
+tags: [ops]
+---
+# Harbour
+
+The pilot boards at dawn.
+
+
+Zürich ships a lantern to the lighthouse keeper.
+"""
+
+
+class Desk(Machine):
+    """`commands` tells which commands of gnoctl the editor ran."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        programs = folder / "bin"
+        programs.mkdir()
+        self._log = folder / "gnoctl.log"
+        script = programs / "gnoctl"
+        python, log = shlex.quote(sys.executable), shlex.quote(str(self._log))
+        script.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {python} -m gnoctl "$@"\n')
+        script.chmod(0o755)
+        self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
+        self.harbour = self.notes / "harbour.md"
+        self.table = self.notes / "stock.csv"
+
+    def commands(self) -> list[str]:
+        return self._log.read_text().splitlines() if self._log.exists() else []
+
+    def rest(self) -> None:
+        """Stop the daemon, and forget what was run."""
+        self.run("daemon", "stop")
+        self._log.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Iterator[Desk]:
+    # Its path must leave room for a socket's name; pytest's own are too long.
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        desk = Desk(Path(folder))
+        desk.harbour.write_text(HARBOUR)
+        desk.write(garden_md="# Garden\n\nA lantern hangs in the apple tree.\n")
+        desk.table.write_text("item,count\nlanternfish,12\n")
+        desk.ok("init", str(desk.notes), "--name", "notes")
+        yield desk
+        desk.end()
+
+
+@pytest.fixture
+def desk(prepared: Desk) -> Iterator[Desk]:
+    """One desk for all tests of a file, put back as it was; its daemon may be running or not."""
+    config = prepared.config.read_text()
+    yield prepared
+    if prepared.config.read_text() != config:
+        prepared.rest()
+        prepared.config.write_text(config)

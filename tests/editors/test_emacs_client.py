@@ -1,0 +1,234 @@
+"""gno.el in a real Emacs: its functions in batch, and `gno-search` typed into a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.editors.conftest import EDITORS, Desk
+from tests.end_to_end.conftest import wait_until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("emacs"), reason="emacs is not installed: apt-get install emacs-nox"),
+]
+
+SOURCE = EDITORS / "emacs" / "gno.el"
+
+INSERT = "(insert (json-encode value))"
+
+# What a search shows once it has settled on the answer to its last query.
+SEARCH = """
+(defun settled (query)
+  (setq gno--results (get-buffer-create "*gno*"))
+  (gno--query query)
+  (while (or gno--timer gno--pending)
+    (accept-process-output nil 0.01)
+    (when (and gno--timer (not (memq gno--timer timer-list))) (setq gno--timer nil)))
+  (with-current-buffer gno--results (buffer-string)))
+"""
+
+# What a person sees, written down ten times a second.
+REPORT = """
+(require 'json)
+(defun report ()
+  (let ((shown (and (get-buffer "*gno*") (with-current-buffer "*gno*" (buffer-string)))))
+    (with-current-buffer (window-buffer (document-window))
+      (let ((at (list buffer-file-name (line-number-at-pos) shown)))
+        (with-temp-file VALUE (insert (json-encode at)))))))
+(defun document-window ()
+  (or (minibuffer-selected-window) (selected-window)))
+(setq write-region-inhibit-fsync t)
+(run-with-timer 0 0.1 #'report)
+"""
+
+
+def emacs(desk: Desk, *forms: str) -> Any:
+    """Evaluate the forms in a fresh Emacs; return the last one's value."""
+    value = desk.folder / "value.json"
+    program = desk.folder / "program.el"
+    insert = f"(let ((value (progn {' '.join(forms)}))) (with-temp-file {json.dumps(str(value))} {INSERT}))"
+    program.write_text(f";; -*- lexical-binding: t -*-\n(require 'json)\n{SEARCH}\n{insert}")
+    done = subprocess.run(
+        ["emacs", "-Q", "--batch", "-l", str(SOURCE), "-l", str(program)],
+        env=desk.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(value.read_text())
+
+
+class Terminal:
+    """An Emacs in a terminal of 100 × 30."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._value = desk.folder / "at.json"
+        self._value.unlink(missing_ok=True)
+        report = desk.folder / "report.el"
+        report.write_text(REPORT.replace("VALUE", json.dumps(str(self._value))))
+        self._process_id, self._terminal = pty.fork()
+        if self._process_id == 0:
+            command = ["emacs", "-nw", "-Q", "-l", str(SOURCE), "-l", str(report), str(desk.notes / "garden.md")]
+            os.execvpe("emacs", command, desk.environment | {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"})
+        threading.Thread(target=self._read, daemon=True).start()
+        wait_until(lambda: self.at()[1] > 0)
+
+    def _read(self) -> None:
+        with suppress(OSError):
+            while os.read(self._terminal, 1 << 16):
+                pass
+
+    def type(self, keys: str) -> None:
+        """Type like a person: one key after the other."""
+        for key in keys:
+            os.write(self._terminal, key.encode())
+            time.sleep(0.03)
+
+    def at(self) -> tuple[str | None, int, str]:
+        """Return the current file, the line, and what the search shows."""
+        try:
+            name, line, shown = json.loads(self._value.read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None, 0, ""
+        return name, line, shown or ""
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._process_id, 15)
+        os.waitpid(self._process_id, 0)
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def terminal(desk: Desk) -> Iterator[Terminal]:
+    terminal = Terminal(desk)
+    yield terminal
+    terminal.end()
+
+
+def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
+    copy = shutil.copy(SOURCE, tmp_path)
+    done = subprocess.run(
+        ["emacs", "-Q", "--batch", "--eval", "(setq byte-compile-error-on-warn t)", "-f", "batch-byte-compile", copy],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_a_search_shows_titles_places_and_the_line_that_matched(desk: Desk) -> None:
+    desk.rest()
+    assert emacs(desk, '(settled "lighthouse")') == (
+        "Harbour  notes/harbour.md:9\n    Zürich ships a lantern to the lighthouse keeper.\n"
+    )
+    assert desk.commands() == ["socket", "collection list"]
+
+
+def test_the_matched_words_are_marked(desk: Desk) -> None:
+    found = """(settled "lighthouse")
+               (with-current-buffer gno--results
+                 (let ((at (point-min)))
+                   (while (not (memq 'gno-match (ensure-list (get-text-property at 'face))))
+                     (setq at (next-single-property-change at 'face)))
+                   (buffer-substring-no-properties at (next-single-property-change at 'face))))"""
+    assert emacs(desk, found) == "lighthouse"
+
+
+def test_half_a_query_keeps_the_hits_and_says_so(desk: Desk) -> None:
+    shown = emacs(desk, '(settled "lighthouse") (settled "lighthouse \\"lantern")')
+    assert shown.startswith("a quotation mark is not closed")
+    assert "notes/harbour.md:9" in shown
+
+
+def test_each_key_takes_the_search_before_it_back(desk: Desk) -> None:
+    """Keys typed at once make one request; one that is under way is cancelled, and its answer never shown."""
+    desk.ok("daemon", "start")
+    seen = emacs(
+        desk,
+        """(defvar sent nil)
+           (cl-defmethod jsonrpc-connection-send :around ((c gno-connection) &rest args)
+             (push (vector (format "%s" (plist-get args :method)) (plist-get args :params)) sent)
+             (cl-call-next-method))
+           (gno--connection)
+           (gno--query "l") (gno--query "la") (gno--query "lantern")
+           (timer-event-handler gno--timer) ; its time has come; and the next key comes before the answer can
+           (let ((shown (settled "lighthouse")))
+             (vector shown (vconcat (nreverse sent))))""",
+    )
+    assert "garden" not in seen[0]
+    assert seen[1] == [
+        [":search.lexical", {"query": "lantern", "limit": 20, "unfinished": True}],
+        [":$/cancelRequest", {"id": 1}],
+        [":search.lexical", {"query": "lighthouse", "limit": 20, "unfinished": True}],
+    ]
+
+
+def test_what_is_found_in_a_converted_file_opens_as_text(desk: Desk) -> None:
+    opened = """(settled "lanternfish")
+                (cl-letf (((symbol-function 'recenter) #'ignore)) (gno--open (car gno--hits)))
+                (list (buffer-name) (thing-at-point 'line t) buffer-read-only)"""
+    assert emacs(desk, opened) == ["gno://notes/stock.csv", "| lanternfish | 12 |\n", True]
+
+
+def test_status(desk: Desk) -> None:
+    said = emacs(desk, "(gno-status)")
+    assert said.startswith("Index default: 3 documents, 3 chunks; up to date\n  notes: 3 of 3 indexed")
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        ('(let ((gno-command (list "no-such-gnoctl"))) (gno-status))', "no-such-gnoctl cannot be run: install gnod"),
+        ('(gno--ask :document.get (list :ref "notes/none.md"))', "notes/none.md"),
+    ],
+)
+def test_errors_say_what_to_do(desk: Desk, form: str, sentence: str) -> None:
+    said = emacs(desk, f"(condition-case problem {form} (user-error (error-message-string problem)))")
+    assert sentence in said
+
+
+def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk) -> None:
+    desk.rest()
+    desk.config.write_text(desk.config.read_text() + "\ndaemon:\n  autostart: false\n")
+    said = emacs(desk, "(condition-case problem (gno-search) (user-error (error-message-string problem)))")
+    assert re.search("autostart off: `gnoctl daemon start`", said)
+    assert not desk.is_serving()
+
+
+def test_a_daemon_that_went_away_is_started_again(desk: Desk) -> None:
+    stop = f'(let ((default-directory "{desk.folder}")) (call-process "gnoctl" nil nil nil "daemon" "stop"))'
+    shown = emacs(desk, f'(settled "lighthouse") {stop} (sleep-for 0.2) (settled "lantern")')
+    assert "notes/garden.md:3" in shown
+
+
+def test_typing_finds_and_return_opens_at_the_line(desk: Desk, terminal: Terminal) -> None:
+    terminal.type("\033xgno-search\r")
+    terminal.type("lighthouse")
+    wait_until(lambda: "notes/harbour.md:9" in terminal.at()[2])
+    terminal.type("\r")
+    wait_until(lambda: terminal.at() == (str(desk.harbour), 9, ""))
+
+
+def test_the_next_hit_is_chosen_by_a_key(desk: Desk, terminal: Terminal) -> None:
+    terminal.type("\033xgno-search\r")
+    terminal.type("lantern ")  # a word and not its beginning
+    wait_until(lambda: "notes/harbour.md" in terminal.at()[2] and "notes/garden.md" in terminal.at()[2])
+    second = re.findall(r"notes/(\w+\.md):\d", terminal.at()[2])[1]
+    terminal.type("\x0e\r")
+    wait_until(lambda: terminal.at()[0] == str(desk.notes / second) and not terminal.at()[2])

@@ -1,0 +1,244 @@
+"""The Neovim plugin in a real Neovim, installed as its README says, driven by keys and looked at over its API."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.editors.conftest import EDITORS, Desk
+from tests.end_to_end.conftest import wait_until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("nvim"), reason="nvim is not installed: apt-get install neovim"),
+]
+
+# Every floating window's lines, the field first: it is the one that has the cursor.
+FLOATS = """
+local texts = {}
+for _, window in ipairs(vim.api.nvim_list_wins()) do
+  if vim.api.nvim_win_get_config(window).relative ~= "" then
+    local lines = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+    table.insert(texts, window == vim.api.nvim_get_current_win() and 1 or #texts + 1, lines)
+  end
+end
+return texts
+"""
+
+
+class Neovim:
+    """A Neovim without a screen."""
+
+    def __init__(self, desk: Desk) -> None:
+        place = desk.folder / ".local/share/nvim/site/pack/gno/start"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "gno").unlink(missing_ok=True)
+        (place / "gno").symlink_to(EDITORS / "neovim")
+        listening = desk.folder / "nvim.sock"
+        listening.unlink(missing_ok=True)
+        self._process = subprocess.Popen(
+            ["nvim", "--headless", "--listen", str(listening), str(desk.notes / "garden.md")],
+            env=desk.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(listening.exists)
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(20)
+        self._socket.connect(str(listening))
+        self._unread = b""
+
+    def _call(self, method: str, *arguments: object) -> Any:
+        self._socket.sendall(msgspec.msgpack.encode([0, 1, method, arguments]))
+        while True:
+            self._unread += self._socket.recv(1 << 16)
+            with suppress(msgspec.DecodeError):
+                _, _, error, result = msgspec.msgpack.decode(self._unread)
+                self._unread = b""
+                assert error is None, error
+                return result
+
+    def lua(self, code: str, *arguments: object) -> Any:
+        return self._call("nvim_exec_lua", code, arguments)
+
+    def type(self, keys: str) -> None:
+        self._call("nvim_input", keys)
+
+    def hits(self) -> list[str]:
+        """Return the lines below the field; none when the search is not open."""
+        floats = self.lua(FLOATS)
+        return list(floats[1]) if len(floats) == 2 else []
+
+    def sees(self, text: str) -> None:
+        wait_until(lambda: any(text in line for line in self.hits()))
+
+    def at(self) -> tuple[str, int]:
+        """Return the current buffer's name and line."""
+        name, line = self.lua("return { vim.api.nvim_buf_get_name(0), vim.api.nvim_win_get_cursor(0)[1] }")
+        return name, line
+
+    def messages(self) -> str:
+        return str(self.lua("return vim.api.nvim_exec('messages', true)"))
+
+    def end(self) -> None:
+        self._socket.close()
+        self._process.terminate()
+        self._process.wait(20)
+
+
+@pytest.fixture
+def nvim(desk: Desk) -> Iterator[Neovim]:
+    nvim = Neovim(desk)
+    yield nvim
+    nvim.end()
+
+
+def test_typing_finds_and_return_opens_at_the_line(desk: Desk, nvim: Neovim) -> None:
+    nvim.type(":Gno<CR>")
+    nvim.type("lighthouse")
+    nvim.sees("Harbour  notes/harbour.md:9")
+    assert nvim.hits() == [
+        "Harbour  notes/harbour.md:9",
+        "    Zürich ships a lantern to the lighthouse keeper.",
+    ]
+    nvim.type("<CR>")
+    wait_until(lambda: nvim.at() == (str(desk.harbour), 9))
+    assert nvim.lua(FLOATS) == []
+    assert nvim.lua("return vim.fn.mode()") == "n"
+
+
+def test_the_matched_words_are_highlighted(nvim: Neovim) -> None:
+    nvim.type(":Gno lighthouse<CR>")
+    nvim.sees("lighthouse")
+    found = nvim.lua("""
+        local namespace, found = vim.api.nvim_get_namespaces().gno, {}
+        for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, namespace, 0, -1, { details = true })) do
+            local line = vim.api.nvim_buf_get_lines(buffer, mark[2], mark[2] + 1, false)[1]
+            table.insert(found, { mark[4].hl_group, line:sub(mark[3] + 1, mark[4].end_col) })
+          end
+        end
+        return found
+    """)
+    assert found == [["Comment", "notes/harbour.md:9"], ["Search", "lighthouse"]]
+
+
+def test_the_daemon_is_started_as_every_command_does(desk: Desk, nvim: Neovim) -> None:
+    desk.rest()
+    nvim.type(":Gno lantern<CR>")
+    nvim.sees("notes/garden.md:3")
+    assert desk.commands() == ["socket", "collection list"]
+    assert desk.pid()
+
+
+def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk, nvim: Neovim) -> None:
+    desk.rest()
+    desk.config.write_text(desk.config.read_text() + "\ndaemon:\n  autostart: false\n")
+    nvim.type(":Gno lantern<CR>")
+    nvim.sees("autostart off: `gnoctl daemon start`")
+    assert not desk.is_serving()
+
+
+def test_the_next_hit_opens_in_a_split(desk: Desk, nvim: Neovim) -> None:
+    nvim.type(":Gno lantern<CR>")
+    nvim.sees("notes/harbour.md:9")
+    titles = [line for line in nvim.hits() if re.search(r":\d+$", line)]
+    second = "harbour.md" if "harbour.md" in titles[1] else "garden.md"
+    nvim.type("<Down><C-s>")
+    wait_until(lambda: nvim.lua("return #vim.api.nvim_list_wins()") == 2)
+    wait_until(lambda: nvim.at()[0] == str(desk.notes / second))
+
+
+def test_half_a_query_keeps_the_hits_and_says_so(nvim: Neovim) -> None:
+    nvim.type(":Gno lighthouse<CR>")
+    nvim.sees("Harbour")
+    nvim.type(' "lantern')
+    nvim.sees("a quotation mark is not closed")
+    assert any("Harbour" in line for line in nvim.hits())
+    nvim.type("<Esc>")
+    wait_until(lambda: nvim.lua(FLOATS) == [])
+    assert nvim.messages() == ""
+
+
+def test_what_is_found_in_a_converted_file_opens_as_text(nvim: Neovim) -> None:
+    nvim.type(":Gno lanternfish<CR>")
+    nvim.sees("notes/stock.csv:3")
+    nvim.type("<CR>")
+    wait_until(lambda: nvim.at() == ("gno://notes/stock.csv", 3))
+    assert nvim.lua("return vim.api.nvim_get_current_line()") == "| lanternfish | 12 |"
+    assert nvim.lua("return vim.bo.modifiable") is False
+
+
+def test_unsaved_changes_are_not_lost(nvim: Neovim, desk: Desk) -> None:
+    nvim.lua("vim.o.hidden = false; vim.api.nvim_buf_set_lines(0, 0, 1, false, {'changed'})")
+    nvim.type(":Gno lighthouse<CR>")
+    nvim.sees("Harbour")
+    nvim.type("<CR>")
+    wait_until(lambda: "gno: E37" in nvim.messages())
+    assert nvim.at()[0] == str(desk.notes / "garden.md")
+
+
+def test_each_key_takes_the_search_before_it_back(desk: Desk, nvim: Neovim) -> None:
+    """Typed at once, only the last of many queries is asked; those under way are cancelled, never shown."""
+    desk.ok("daemon", "start")
+    shown = nvim.lua("""
+        local states = {}
+        local client = require("gno").client()
+        local sent, cancelled = {}, {}
+        local request, cancel = client.request, client.cancel
+        local live
+        client.request = function(self, method, params, done)
+          table.insert(sent, params.query)
+          if #sent == 1 then
+            -- The next key comes before the answer can.
+            vim.schedule(function() live:input("harbour") end)
+          end
+          return request(self, method, params, done)
+        end
+        client.cancel = function(self, id)
+          table.insert(cancelled, id)
+          return cancel(self, id)
+        end
+        live = require("gno.live").new(client, { debounce_ms = 5, limit = 3 }, function(state)
+          table.insert(states, #state.hits)
+        end)
+        for _, query in ipairs({ "l", "la", "lan", "lantern" }) do
+          live:input(query)
+        end
+        vim.wait(3000, function() return #states == 1 end)
+        vim.wait(100)
+        live:stop()
+        return { sent = sent, cancelled = cancelled, states = states }
+    """)
+    assert shown == {"sent": ["lantern", "harbour"], "cancelled": [1], "states": [1]}
+
+
+def test_a_daemon_that_went_away_is_started_again(desk: Desk, nvim: Neovim) -> None:
+    nvim.type(":Gno lighthouse<CR>")
+    nvim.sees("Harbour")
+    desk.kill()
+    wait_until(lambda: nvim.lua("return require('gno').client().pipe == nil"))
+    nvim.type(" lantern")
+    nvim.sees("Garden")
+
+
+def test_status(nvim: Neovim) -> None:
+    nvim.type(":GnoStatus<CR>")
+    wait_until(lambda: "Index default" in nvim.messages())
+    assert "Index default: 3 documents, 3 chunks; up to date" in nvim.messages()
+    assert "notes: 3 of 3 indexed" in nvim.messages()
+
+
+def test_without_gnoctl_it_says_what_to_do(nvim: Neovim) -> None:
+    nvim.lua("require('gno').setup({ command = 'no-such-gnoctl' })")
+    nvim.type(":Gno lantern<CR>")
+    nvim.sees("no-such-gnoctl cannot be run: install gnod")
