@@ -113,8 +113,9 @@ def dropped(daemon: Throwaway, documents: int) -> None:
     before = (process.num_fds(), process.num_threads(), process.memory_info().rss)
     started = time.monotonic()
     _drop(daemon, request, DROPPED)
+    while process.num_fds() > before[0] and time.monotonic() - started < 30:
+        time.sleep(0.05)
     took = time.monotonic() - started
-    time.sleep(1)
     after = (process.num_fds(), process.num_threads(), process.memory_info().rss)
     works = Client(daemon).search_ms("shock wave")
     figure = f"descriptors {before[0]} to {after[0]}, threads {before[1]} to {after[1]}, "

@@ -1,6 +1,6 @@
 """What each tool answers: the daemon's results without what an agent does not need. Knows no MCP.
 
-Compact first: a search says where to look, and only `gno_get` hands out text by the page.
+Compact first: a search says where to look, and only `get` hands out text by the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Found(Answer, frozen=True, kw_only=True):
     title: str
-    uri: Annotated[str, Meta(description="Read it with gno_get.")]
+    uri: Annotated[str, Meta(description="Read it with `get`.")]
     line: Annotated[int, Meta(description="The first line of what was found.")]
     end_line: int
     score: Annotated[float, Meta(description="0 to 1; compares only within this answer.")]
@@ -133,7 +133,7 @@ def document(result: r.DocumentText) -> DocumentAnswer:
         first = canonical_line(result.line_map, result.start_line)
         end = _file_line(result, first + kept - 1)
     notes = (
-        "the file has changed since it was indexed: gno_search with fresh=true takes it in" if result.stale else None,
+        "the file has changed since it was indexed: `search` with fresh=true takes it in" if result.stale else None,
         f"line {result.start_line} is too long and was cut; the resource {result.uri} has all of it" if cut else None,
     )
     return DocumentAnswer(
@@ -203,8 +203,8 @@ def answered(result: r.AskResult) -> AskAnswer:
 
 def _unfinished(result: r.AskResult) -> str | None:
     if result.finish in ("length", "time"):
-        return "the answer was cut off: ask for less, or read the sources with gno_get"
-    return None if result.answered else "gno_search may find documents to read all the same"
+        return "the answer was cut off: ask for less, or read the sources with `get`"
+    return None if result.answered else "`search` may find documents to read all the same"
 
 
 def _embedding(status: r.EmbeddingStatus) -> str | None:

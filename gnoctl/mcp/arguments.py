@@ -31,7 +31,7 @@ class NarrowedArguments(Arguments, frozen=True, kw_only=True):
     """What every search takes beside what it looks for."""
 
     limit: Annotated[int, Meta(ge=1, le=50, description="How many documents to return.")] = 10
-    collections: Annotated[list[str], Meta(description="Only these collections (gno_status names them).")] = []
+    collections: Annotated[list[str], Meta(description="Only these collections (`status` names them).")] = []
     tags_all: Annotated[list[str], Meta(description="Only documents that have all these tags.")] = []
     tags_any: Annotated[list[str], Meta(description="Only documents that have one of these tags.")] = []
     languages: Annotated[list[str], Meta(description="Only these languages, as codes: en, de, ja.")] = []
@@ -57,7 +57,7 @@ class SearchArguments(NarrowedArguments, frozen=True, kw_only=True):
 
 
 class SimilarArguments(NarrowedArguments, frozen=True, kw_only=True):
-    ref: Annotated[str, Meta(min_length=1, max_length=8192, description="The document, as in gno_get.")]
+    ref: Annotated[str, Meta(min_length=1, max_length=8192, description="The document, as in `get`.")]
 
 
 class AskArguments(NarrowedArguments, frozen=True, kw_only=True):

@@ -86,16 +86,16 @@ TOOLS = {
     tool.name: tool
     for tool in (
         Tool(
-            "gno_search",
+            "search",
             "Search the user's documents",
             "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, "
-            "addresses, line ranges and snippets, best first; read the text with gno_get.",
+            "addresses, line ranges and snippets, best first; read the text with `get`.",
             SearchArguments,
             a.SearchAnswer,
             _search,
         ),
         Tool(
-            "gno_get",
+            "get",
             "Read a document",
             "Return a document's text as Markdown, whole or some lines of it. Begin near the lines that a search "
             "named; `next_line` says where to go on.",
@@ -104,7 +104,7 @@ TOOLS = {
             _get,
         ),
         Tool(
-            "gno_similar",
+            "similar",
             "Find similar documents",
             "Find documents whose meaning is near to a given document's.",
             SimilarArguments,
@@ -112,7 +112,7 @@ TOOLS = {
             _similar,
         ),
         Tool(
-            "gno_status",
+            "status",
             "What is indexed",
             "List the collections (indexed folders), what each is about, and whether the index is current.",
             StatusArguments,
@@ -120,10 +120,10 @@ TOOLS = {
             _status,
         ),
         Tool(
-            "gno_ask",
+            "ask",
             "Ask the user's documents",
             "Let the small language model on this machine answer a question from the documents, with citations. "
-            "Slow (seconds); to find and read by yourself, use gno_search and gno_get.",
+            "Slow (seconds); to find and read by yourself, use `search` and `get`.",
             AskArguments,
             a.AskAnswer,
             _ask,

@@ -76,17 +76,17 @@ class CollectionWatch:
             self._source.keep_only(listing.folders | listing.links)
 
     def state(self, unavailable: str | None) -> WatchState:
-        """Return how the collection is watched, given why its folder could not be walked."""
+        """Return how the collection is watched, given why its folder could not be walked. In any thread."""
         if unavailable or not self._walk_ended:
             return WatchState("off", unavailable or "watching begins in a moment", self._last_event)
-        reason = self._why_without_events()
+        reason = self._reason()
         if reason is None:
             return WatchState("events", None, self._last_event)
         return WatchState("polling", f"{reason}; meanwhile it is walked every few seconds", self._last_event)
 
     def is_walk_due(self, rescan_s: float) -> bool:
         """Tell whether it is time for a walk of everything; `rescan_s` is how often where there are events."""
-        if self._why_without_events() is None:
+        if self._reason() is None:
             wait_s = rescan_s * self._spread
         else:
             wait_s = max(_POLL_S, (self._walk_ended - self._walk_began) * _POLLS_PER_WORK)
@@ -94,23 +94,21 @@ class CollectionWatch:
 
     def is_useless(self, unavailable: str | None) -> bool:
         """Tell whether to begin anew: another folder lies under the path now, or events may be had again."""
-        if self._why_without_events() is None:
+        if self._reason() is None:
             # A network drive that does not answer is never looked at here: only the walks meet it, in their threads.
             retry_s = _RETRY_ROOT_S if unavailable else float("inf")
             return self._identity != _identity(self.collection.path) or self._is_older_than(retry_s)
+        # Who cannot watch everything leaves the system's limit to others.
+        self.close()
         return self._is_older_than(_RETRY_EVENTS_S)
 
     def close(self) -> None:
         if self._source:
             self._source.close()
 
-    def _why_without_events(self) -> str | None:
-        """Return why there are no events, or not all. Who cannot watch everything leaves the limit to others."""
-        if self._source and self._source.fault:
-            self._fault = self._source.fault
-            self._source.close()
-            self._source = None
-        return self._fault
+    def _reason(self) -> str | None:
+        """Return why there are no events, or not all."""
+        return self._source.fault if self._source else self._fault
 
     def _is_older_than(self, seconds: float) -> bool:
         return time.monotonic() > self._opened_at + seconds

@@ -79,9 +79,10 @@ class Syncing:
         return self._ignore_files
 
     def pending(self) -> Pending:
+        """In any thread: the items are copied in one step of the interpreter."""
         names = {collection.name for collection in self._configuration.current.collections}
-        left = sum(count for name, count in self._left.items() if name in names)
-        changed = sum(scope.size for name, scope in self._changed.items() if name in names)
+        left = sum(count for name, count in list(self._left.items()) if name in names)
+        changed = sum(scope.size for name, scope in list(self._changed.items()) if name in names)
         return Pending(left + changed, sorted(names & self._unavailable.keys()))
 
     def last_reconcile(self, name: str) -> float | None:
@@ -129,8 +130,11 @@ class Syncing:
             self.request(name)
 
     def drop_removed(self) -> None:
-        """End the runs of collections that are no longer configured."""
+        """End the runs of collections that are no longer configured, and forget what is known of these."""
         names = {collection.name for collection in self._configuration.current.collections}
+        for known in (self._changed, self._links, self._unavailable, self._reconciled):
+            for name in known.keys() - names:
+                del known[name]
         for name, task in self._running.items():
             if name not in names:
                 task.cancel()

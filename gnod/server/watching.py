@@ -131,7 +131,7 @@ class Watching:
     async def _take_in_all(self, name: str) -> None:
         """Sync what has changed until nothing has."""
         try:
-            while self._syncing.changes(name).size and not self._is_held():
+            while name in self._watches and self._syncing.changes(name).size and not self._is_held():
                 await self._until_quiet(name)
                 started = time.monotonic()
                 scope = self._syncing.changes(name)

@@ -32,7 +32,7 @@ async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path,
 
     with (tmp_path / "log").open("w") as log:
         async with Client(stdio_client(server, errlog=log), mode=mode) as client:
-            asking = asyncio.create_task(client.call_tool("gno_ask", {"question": "?"}, progress_callback=on_progress))
+            asking = asyncio.create_task(client.call_tool("ask", {"question": "?"}, progress_callback=on_progress))
             await asyncio.wait_for(told.wait(), 30)
             assert not daemon.cancelled.is_set()
             asking.cancel()

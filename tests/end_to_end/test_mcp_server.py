@@ -104,15 +104,15 @@ async def test_both_ages_of_the_protocol(busy: Machine, mode: str) -> None:
     async with agent(busy, mode=mode) as client:
         assert client.server_info
         assert client.server_info.name == "gno"
-        assert "gno_search" in (client.instructions or "")
-        result = await client.call_tool("gno_search", {"query": "deploy node.js"})
+        assert "search" in (client.instructions or "")
+        result = await client.call_tool("search", {"query": "deploy node.js"})
         assert not result.is_error
 
 
 async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
     async with agent(busy) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == ["gno_search", "gno_get", "gno_similar", "gno_status", "gno_ask"]
+    assert list(tools) == ["search", "get", "similar", "status", "ask"]
     for tool in tools.values():
         assert tool.annotations
         assert tool.annotations.read_only_hint is True
@@ -122,7 +122,7 @@ async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
         assert all(each.get("description") for each in tool.input_schema["properties"].values())
         assert tool.output_schema
         assert tool.output_schema["type"] == "object"
-    assert next(iter(tools["gno_search"].input_schema["properties"])) == "query"
+    assert next(iter(tools["search"].input_schema["properties"])) == "query"
     # All of them together stand in every conversation of the agent.
     assert len(json.dumps([tool.input_schema for tool in tools.values()])) < 10_000
 
@@ -130,33 +130,33 @@ async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
 async def test_search_is_compact_and_get_has_the_text(busy: Machine) -> None:
     async with agent(busy) as client:
         # The client itself checks each answer against the tool's output schema.
-        found = await client.call_tool("gno_search", {"query": "deploy node.js", "limit": 3})
+        found = await client.call_tool("search", {"query": "deploy node.js", "limit": 3})
         assert found.structured_content
         (hit,) = found.structured_content["hits"]
         assert (hit["title"], hit["uri"], hit["tags"]) == ("Deployment", "gno://notes/deploy.md", ["ops"])
         assert "text" not in hit
         assert "v1.2.3" in hit["snippet"]
         assert f"gno://notes/deploy.md lines {hit['line']}-{hit['end_line']}" in said(found)
-        whole = await client.call_tool("gno_get", {"ref": hit["uri"]})
+        whole = await client.call_tool("get", {"ref": hit["uri"]})
         assert whole.structured_content
         assert "run node.js v1.2.3." in whole.structured_content["text"]
         assert "next_line" not in whole.structured_content
-        page = await client.call_tool("gno_get", {"ref": hit["uri"], "start_line": 2, "max_lines": 2})
+        page = await client.call_tool("get", {"ref": hit["uri"], "start_line": 2, "max_lines": 2})
         assert page.structured_content
         assert [page.structured_content[name] for name in ("start_line", "end_line", "next_line")] == [2, 3, 4]
         assert page.structured_content["text"].splitlines() == ["tags: [ops]", "---"]
         for mode in ("lexical", "hybrid"):
-            result = await client.call_tool("gno_search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
+            result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
             assert result.structured_content
             assert [each["uri"] for each in result.structured_content["hits"]] == ["gno://notes/umlaut.md"]
-        nothing = await client.call_tool("gno_search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
+        nothing = await client.call_tool("search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
         assert said(nothing).startswith("nothing was found")
 
 
 async def test_status_names_the_collections(busy: Machine) -> None:
     busy.ok("context", "add", "notes:", "Notes on running things.")
     async with agent(busy) as client:
-        result = await client.call_tool("gno_status", {"errors": True})
+        result = await client.call_tool("status", {"errors": True})
     assert result.structured_content
     (notes,) = result.structured_content["collections"]
     assert (notes["name"], notes["about"], notes["failed"]) == ("notes", "Notes on running things.", 1)
@@ -167,19 +167,19 @@ async def test_status_names_the_collections(busy: Machine) -> None:
 
 async def test_what_is_wrong_is_said_so_that_it_can_be_mended(busy: Machine) -> None:
     async with agent(busy) as client:
-        said = await refused(client, "gno_search", {"query": "x", "colection": ["notes"]})
-        assert said == "gno_search has no parameter 'colection'; did you mean 'collections'?"
-        assert "it takes ref, start_line" in await refused(client, "gno_get", {"ref": "x", "zzz": 1})
-        assert await refused(client, "gno_search", {}) == "gno_search: parameter 'query' is missing"
-        assert "'limit': expected int, got str" in await refused(client, "gno_search", {"query": "x", "limit": "3"})
-        assert "'mode'" in await refused(client, "gno_search", {"query": "x", "mode": "psychic"})
-        assert "did you mean notes/deploy.md" in await refused(client, "gno_get", {"ref": "gno://notes/deplo.md"})
-        assert "notes" in await refused(client, "gno_search", {"query": "x", "collections": ["note"]})
-        assert "gnoctl embed" in await refused(client, "gno_similar", {"ref": "gno://notes/deploy.md"})
-        assert "gnoctl models" in await refused(client, "gno_ask", {"question": "How is it deployed?"})
+        said = await refused(client, "search", {"query": "x", "colection": ["notes"]})
+        assert said == "search has no parameter 'colection'; did you mean 'collections'?"
+        assert "it takes ref, start_line" in await refused(client, "get", {"ref": "x", "zzz": 1})
+        assert await refused(client, "search", {}) == "search: parameter 'query' is missing"
+        assert "'limit': expected int, got str" in await refused(client, "search", {"query": "x", "limit": "3"})
+        assert "'mode'" in await refused(client, "search", {"query": "x", "mode": "psychic"})
+        assert "did you mean notes/deploy.md" in await refused(client, "get", {"ref": "gno://notes/deplo.md"})
+        assert "notes" in await refused(client, "search", {"query": "x", "collections": ["note"]})
+        assert "gnoctl embed" in await refused(client, "similar", {"ref": "gno://notes/deploy.md"})
+        assert "gnoctl models" in await refused(client, "ask", {"question": "How is it deployed?"})
         # Some agents give null for what they leave out.
-        assert not (await client.call_tool("gno_search", {"query": "x", "since": None, "limit": None})).is_error
-        with pytest.raises(MCPError, match="there is no tool 'gno_serach'; there are gno_search"):
+        assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
+        with pytest.raises(MCPError, match="there is no tool 'gno_serach'; there are search"):
             await client.call_tool("gno_serach", {})
 
 
@@ -204,7 +204,7 @@ async def test_documents_are_resources(busy: Machine) -> None:
 
 async def test_many_calls_at_once(busy: Machine) -> None:
     async with agent(busy) as client:
-        calls = [client.call_tool("gno_search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
+        calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
         assert not any(result.is_error for result in await asyncio.gather(*calls))
 
 
@@ -213,11 +213,11 @@ async def test_it_starts_the_daemon_and_outlives_its_restart(machine: Machine) -
     machine.ok("init", str(machine.notes), "--name", "notes")
     machine.ok("daemon", "stop")
     async with agent(machine) as client:
-        first = await client.call_tool("gno_search", {"query": "kayak"})
+        first = await client.call_tool("search", {"query": "kayak"})
         assert "gno://notes/a.md" in said(first)
         before = machine.pid()
         machine.kill()
-        again = await client.call_tool("gno_search", {"query": "kayak"})
+        again = await client.call_tool("search", {"query": "kayak"})
         assert "gno://notes/a.md" in said(again)
         after = machine.pid()
         assert before != after
@@ -226,7 +226,7 @@ async def test_it_starts_the_daemon_and_outlives_its_restart(machine: Machine) -
 
 async def test_without_leave_to_start_it_says_so(machine: Machine) -> None:
     async with agent(machine, GNO_NO_AUTOSTART="1") as client:
-        assert "gnoctl daemon start" in await refused(client, "gno_status", {})
+        assert "gnoctl daemon start" in await refused(client, "status", {})
     assert not machine.is_serving()
 
 
@@ -234,7 +234,7 @@ async def test_a_config_with_a_mistake_is_said_to_the_agent(machine: Machine) ->
     machine.config.parent.mkdir(parents=True)
     machine.config.write_text("collections: 7\n")
     async with agent(machine) as client:
-        assert "collections" in await refused(client, "gno_status", {})
+        assert "collections" in await refused(client, "status", {})
 
 
 def test_it_ends_with_its_input_and_the_daemon_lives_on(busy: Machine) -> None:
@@ -246,7 +246,7 @@ def test_it_ends_with_its_input_and_the_daemon_lives_on(busy: Machine) -> None:
 
 
 def test_nothing_but_the_protocol_on_standard_output(busy: Machine) -> None:
-    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "gno_status", "arguments": {}}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "status", "arguments": {}}}
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     answers, err = exchange(start_bridge(busy, [sys.executable, "-c", NOISY]), HELLO, initialized, call)
     assert [answer["id"] for answer in answers] == [1, 2]
@@ -305,12 +305,12 @@ async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm
         told.append((progress, message or ""))
 
     async with agent(machine) as client:
-        near = await client.call_tool("gno_similar", {"ref": "notes/cat.md"})
+        near = await client.call_tool("similar", {"ref": "notes/cat.md"})
         assert "gno://notes/dog.md" in said(near)
-        by_meaning = await client.call_tool("gno_search", {"query": "a young cat", "mode": "vector", "limit": 1})
+        by_meaning = await client.call_tool("search", {"query": "a young cat", "mode": "vector", "limit": 1})
         assert "gno://notes/cat.md" in said(by_meaning)
         question = {"question": "What is the kitten called?"}
-        answer = await client.call_tool("gno_ask", question, progress_callback=on_progress)
+        answer = await client.call_tool("ask", question, progress_callback=on_progress)
         assert not answer.is_error
         assert answer.structured_content
         assert any(source["uri"] == "gno://notes/cat.md" for source in answer.structured_content["sources"])
@@ -323,12 +323,12 @@ async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm
         async def on_begun(progress: float, total: float | None, message: str | None) -> None:
             generating.set()
 
-        asking = asyncio.create_task(client.call_tool("gno_ask", question, progress_callback=on_begun))
+        asking = asyncio.create_task(client.call_tool("ask", question, progress_callback=on_begun))
         await asyncio.wait_for(generating.wait(), 60)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert not (await client.call_tool("gno_status", {})).is_error
+        assert not (await client.call_tool("status", {})).is_error
         # The model stops, though the answer would have gone on for hundreds of tokens.
         await asyncio.to_thread(wait_until, lambda: machine.call("index.status")["inference"]["state"] == "idle")
 
@@ -337,7 +337,7 @@ def test_the_bridge_is_small(busy: Machine) -> None:
     bridge = start_bridge(busy)
     assert bridge.stdin
     assert bridge.stdout
-    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "gno_status", "arguments": {}}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "status", "arguments": {}}}
     for message in (HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call):
         bridge.stdin.write(json.dumps(message).encode() + b"\n")
         bridge.stdin.flush()
