@@ -72,7 +72,9 @@ class CollectionWatch:
         """Take note that everything was walked, and entered before."""
         self._walk_ended = time.monotonic()
         self._spread = random.uniform(1 - _RESCAN_SPREAD, 1 + _RESCAN_SPREAD)
-        if self._source and self._source.fault is None:
+        if self._source and self._source.fault:
+            self._source.close()  # who cannot watch everything leaves the system's limit to others
+        elif self._source:
             self._source.keep_only(listing.folders | listing.links)
 
     def state(self, unavailable: str | None) -> WatchState:
@@ -98,8 +100,6 @@ class CollectionWatch:
             # A network drive that does not answer is never looked at here: only the walks meet it, in their threads.
             retry_s = _RETRY_ROOT_S if unavailable else float("inf")
             return self._identity != _identity(self.collection.path) or self._is_older_than(retry_s)
-        # Who cannot watch everything leaves the system's limit to others.
-        self.close()
         return self._is_older_than(_RETRY_EVENTS_S)
 
     def close(self) -> None:
