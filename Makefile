@@ -7,6 +7,9 @@ DIR ?=
 # More words for pytest: `make test ARGS="-k socket -x"`.
 ARGS ?=
 
+# Test files run side by side; `make test PARALLEL=` runs them one after the other.
+PARALLEL ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile
+
 BIN := .venv/bin
 
 export DIR
@@ -21,10 +24,10 @@ demo: .venv/.run ## Index a folder and search it, on throw-away directories [DIR
 	@$(BIN)/python scripts/demo.py "$$DIR"
 
 test: .venv/.test ## The whole suite [ARGS="-k name"]
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 test-fast: .venv/.test ## The tests of a developer's loop, under a minute
-	@$(BIN)/python -m pytest -m "not slow and not corpora" $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not corpora" $(ARGS)
 
 lint: .venv/.test ## Style, types, layers, and whether the generated docs are current
 	$(BIN)/python -m ruff check .

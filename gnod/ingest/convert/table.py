@@ -14,7 +14,7 @@ _SNIFFED = 8192
 def read_separated(text: str, mime: str, max_characters: int) -> Converted:
     """Convert a separated file; one that the csv module gives up on stays as it is."""
     delimiter = "\t" if mime == "text/tab-separated-values" else _delimiter(text)
-    csv.field_size_limit(len(text) + 1)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         markdown = markdown_table(rows, max_characters)
