@@ -152,8 +152,14 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+    process = Path(f"/proc/{pid}")
+    try:
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+        threads = len(list((process / "task").iterdir()))
+    except OSError:
+        return not Path("/proc/self").exists()  # gone in this moment, or no Linux
+    # A zombie whose other threads still end keeps its socket until they have.
+    return state != "Z" or threads > 1
 
 
 def wait_until(condition: Any, timeout_s: float = 20.0) -> None:
