@@ -16,7 +16,7 @@ from gnod.ingest import messages
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome
 from gnod.ingest.worker_process import Ended, WorkerProcess, launch
 
-JOBS_PER_WORKER = 500
+JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
 
