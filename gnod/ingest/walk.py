@@ -54,10 +54,10 @@ def walk(
     reason = root_problem(collection.path)
     if reason:
         raise RootUnavailable(reason, {"collection": collection.name})
-    before = _identity(collection.path)
+    before = identity(collection.path)
     walker = _Walker(collection, ignore_files, enter)
     walker.run(scope)
-    if before is None or _identity(collection.path) != before:
+    if before is None or identity(collection.path) != before:
         # What was not found may be on a drive that has just gone.
         reason = f"the folder {collection.path} was moved or unmounted while it was walked"
         raise RootUnavailable(reason, {"collection": collection.name})
@@ -237,7 +237,8 @@ class _Way:
         return stat_module.S_ISDIR(mode) and self._rules.reason_against_folder(folder, ignores) is None
 
 
-def _identity(root: str) -> tuple[int, int] | None:
+def identity(root: str) -> tuple[int, int] | None:
+    """Return what tells one folder from another under the same path; None where there is none."""
     try:
         found = os.stat(root)  # noqa: PTH116
     except OSError:

@@ -5,14 +5,13 @@ Decides nothing: it says what it hears, when a walk of everything is due, and wh
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from gnod.config.model import CollectionConfig
-from gnod.ingest.walk import Listing
+from gnod.ingest.walk import Listing, identity
 from gnod.watch.source import Events, NotWatchable, Source, open_source
 
 # Without events there is a walk this often, and never for more than a twentieth of the time.
@@ -59,7 +58,7 @@ class CollectionWatch:
         except NotWatchable as error:
             self._fault = str(error)
         else:
-            self._identity = _identity(collection.path)
+            self._identity = identity(collection.path)
 
     def enter(self, path: str, *, is_file: bool = False) -> None:
         """Watch a folder that is about to be listed, or a link to a file. In any thread."""
@@ -99,7 +98,7 @@ class CollectionWatch:
         if self._reason() is None:
             # A network drive that does not answer is never looked at here: only the walks meet it, in their threads.
             retry_s = _RETRY_ROOT_S if unavailable else float("inf")
-            return self._identity != _identity(self.collection.path) or self._is_older_than(retry_s)
+            return self._identity != identity(self.collection.path) or self._is_older_than(retry_s)
         return self._is_older_than(_RETRY_EVENTS_S)
 
     def close(self) -> None:
@@ -120,12 +119,3 @@ class CollectionWatch:
         self.heard_at = time.monotonic()
         self._last_event = time.time()
         self._changed(self.collection.name, None if events.lost else frozenset(paths))
-
-
-def _identity(root: str) -> tuple[int, int] | None:
-    """Return what tells one folder from another under the same path; None where there is none."""
-    try:
-        found = os.stat(root)  # noqa: PTH116
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
