@@ -26,7 +26,7 @@ demo: .venv/.run ## Index a folder and search it, on throw-away directories [DIR
 test: .venv/.test ## The whole suite [ARGS="-k name"]
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-test-fast: .venv/.test ## The tests of a developer's loop, under a minute
+test-fast: .venv/.test ## The tests of a developer's loop, about a minute on two cores
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not corpora" $(ARGS)
 
 lint: .venv/.test ## Style, types, layers, and whether the generated docs are current

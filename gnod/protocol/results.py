@@ -15,10 +15,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 class Freshness(Result, frozen=True, kw_only=True):
     """Whether the index equals the disk, as far as the daemon knows.
 
-    `pending`: files known to differ and not yet ingested. `failed`: files that could not be read or
-    converted. `unwatched`: collections whose later changes the daemon does not see by itself. `unavailable`:
-    collections whose folder is not there. `unembedded`: chunks that have no vector yet; `current` is false for it
-    only in the answers of searches that need vectors.
+    `pending`: files that have changed, or may have, and were not taken in yet; a collection that is to be compared as a
+    whole counts as one until that has begun. `failed`: files that could not be read or converted. `unwatched`:
+    collections whose later changes the daemon does not see by itself, or only after some seconds (polling).
+    `unavailable`: collections whose folder is not there. `unembedded`: chunks that have no vector yet; `current` is
+    false for it only in the answers of searches that need vectors.
     """
 
     current: bool
