@@ -48,6 +48,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.data_dir / "logs" / f"gnod-{self.index}.log"
 
     @property
+    def scratch_dir(self) -> Path:
+        return self.cache_dir / f"converting-{self.index}"
+
+    @property
     def models_dir(self) -> Path:
         return self.cache_dir / "models"
 

@@ -41,12 +41,19 @@ class ChildProcess:
         except psutil.Error:
             return 0
 
+    def mapped_bytes(self) -> int:
+        """Return the address space that the process has taken; 0 when it has ended."""
+        try:
+            return int(psutil.Process(self.pid).memory_info().vms)
+        except psutil.Error:
+            return 0
+
     def kill(self) -> None:
-        """End the process, whatever it is doing; harmless when it has ended."""
+        """End the process and those it started, whatever they are doing; harmless when it has ended."""
         # Not Popen's kill: it polls first, and so takes the exit status away from asyncio's watcher.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+                os.killpg(self.pid, signal.SIGKILL)  # it leads a session of its own
 
     async def ended(self) -> str:
         """Close the stream, wait for the end of the process and return how it came, in words.

@@ -24,17 +24,19 @@ def settle(parent: int, *, nice: int = 0) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def silence() -> None:
-    """Turn off what libraries print, log and warn. Until then standard error is open, for a start that fails."""
+def silence(errors: str = os.devnull) -> None:
+    """Turn off what libraries print, log and warn; what they write to standard error all the same goes to the file
+    `errors`. Until then it is open, for a start that fails."""
     import logging
     import warnings
 
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-    os.close(nowhere)
+    for path, standards in ((os.devnull, (0, 1)), (errors, (2,))):
+        opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        for standard in standards:
+            os.dup2(opened, standard)
+        os.close(opened)
 
 
 def _die_with(parent: int) -> None:

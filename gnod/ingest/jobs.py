@@ -55,7 +55,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 
     `stage`: read, convert, prepare. `kind` is a stable word. Kinds that say "this is not for us" are skips, not
     faults: too_large, binary, unsupported, empty. Faults: vanished, unreadable, not_a_file, unstable, encrypted,
-    corrupt, too_long, timeout, memory, crashed, failed.
+    corrupt, too_long, timeout, memory, refused (it wanted what no converter may do), crashed, failed.
     """
 
     stage: str

@@ -17,8 +17,20 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     path: bytes | None = None
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes before all jobs. `time_limit_s`: of the processor's time, each job. `scratch`: the only folder
+    in which files may be made. `roots`: below these files may be read; None: all. Paths are bytes, as in a request."""
+
+    memory_mb: int
+    time_limit_s: float
+    scratch: bytes | None
+    roots: list[bytes] | None
+
+
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker has started."""
+    """The worker has started. `protections`: what bars it from the rest of the machine, in words."""
+
+    protections: list[str] = []
 
 
 class Taken(msgspec.Struct, frozen=True, tag="taken"):
@@ -36,6 +48,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 
 Reply = Ready | Taken | Done
+LIMITS = msgspec.msgpack.Decoder(Limits)
 REQUESTS = msgspec.msgpack.Decoder(Request)
 REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 

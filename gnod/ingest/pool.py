@@ -7,14 +7,17 @@ nothing to do: timers exist only for a busy worker (memory) and for an idle one 
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from gnod.child import frames
 from gnod.errors import ShuttingDown, WorkerFailed
-from gnod.ingest import messages
+from gnod.ingest import messages, scratch
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome
-from gnod.ingest.worker_process import Ended, WorkerProcess, launch
+from gnod.ingest.worker_process import MODULE, Ended, WorkerProcess, launch
 
 JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20
@@ -32,13 +35,29 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 class WorkerPool:
     """Up to `size` workers. `timeout_s` and `memory_mb` limit a job; `idle_s` is how long a worker that has
-    nothing to do is kept, but for one light one, which may stay."""
+    nothing to do is kept, but for one light one, which may stay. `roots` tells below which folders files may be read
+    now; without it all may be. `scratch_folder` is for temporary files, see `Scratch`. `module` is what a worker runs.
+    """
 
-    def __init__(self, *, size: int, timeout_s: float, memory_mb: int, idle_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        *,
+        size: int,
+        timeout_s: float,
+        memory_mb: int,
+        idle_s: float = 30.0,
+        roots: Callable[[], Sequence[str]] | None = None,
+        scratch_folder: Path | None = None,
+        module: str = MODULE,
+    ) -> None:
         self.size = size
+        self.protections: list[str] = []
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
         self._idle_s = idle_s
+        self._roots = roots
+        self._scratch = scratch.Scratch(scratch_folder)
+        self._module = module
         self._size = size
         self._slots = asyncio.Semaphore(size)  # first come, first served
         self._workers: list[WorkerProcess] = []
@@ -60,6 +79,7 @@ class WorkerPool:
         async with self._slots:
             while True:
                 self._require_open()
+                self._discard_outdated()
                 warm = bool(self._idle)
                 worker = self._take() if warm else await self._start()
                 outcome = await self._attempt(worker, job, request)
@@ -82,6 +102,7 @@ class WorkerPool:
             self._discard(worker)
         while under_way := self._starting | self._ending:
             await asyncio.wait(under_way)
+        await asyncio.to_thread(self._scratch.close)
 
     async def _attempt(self, worker: WorkerProcess, job: Job, request: bytes) -> Outcome | None:
         """Give a job to a worker; None if the worker was dead before it took it."""
@@ -94,15 +115,28 @@ class WorkerPool:
             return _failure(job, "timeout", message, worker.seen)
         except Ended as end:
             self._require_open()
-            if worker.over_memory:
-                message = f"The file needs more than {self._memory_mb} MB of memory."
-                return _failure(job, "memory", message, worker.seen)
-            if not end.taken:
+            if not end.taken and not worker.over_memory:
                 return None
-            message = f"The converter crashed ({await worker.ended()})."
-            return _failure(job, "crashed", message, worker.seen)
+            kind, message = await self._why(worker, end)
+            return _failure(job, kind, message, worker.seen)
         finally:
             self._give_back(worker)
+
+    async def _why(self, worker: WorkerProcess, end: Ended) -> tuple[str, str]:
+        """Return the kind of failure, and what to tell the person whose file it is."""
+        too_much = f"The file needs more than {self._memory_mb} MB of memory."
+        if worker.over_memory:
+            return "memory", too_much
+        if worker.over_scratch:
+            return "failed", "The file has its converter write more temporary files than it may."
+        if end.is_babbling:
+            return "crashed", "The converter crashed (its answer was none)."
+        how = await worker.ended()
+        if how == "signal SIGXCPU":
+            return "timeout", f"The file took more than {self._timeout_s:g} s of the processor's time."
+        if await asyncio.to_thread(worker.ran_out_of_memory):
+            return "memory", too_much
+        return "crashed", f"The converter crashed ({how})."
 
     async def _start(self) -> WorkerProcess:
         """Start a worker. If the job is cancelled meanwhile, the worker is there for the next one."""
@@ -116,11 +150,19 @@ class WorkerPool:
             raise
 
     async def _launch(self) -> WorkerProcess:
-        worker = await launch(self._memory_mb)
+        folder = await asyncio.to_thread(self._scratch.make)
+        limits = messages.Limits(
+            memory_mb=self._memory_mb,
+            time_limit_s=self._timeout_s,
+            scratch=None if folder is None else os.fsencode(folder),
+            roots=self._current_roots(),
+        )
+        worker = await launch(limits, self._module)
         self._workers.append(worker)
         try:
             self._require_open()
             await worker.ready()
+            self.protections = worker.protections
         except BaseException:
             self._discard(worker)
             self._require_open()
@@ -135,6 +177,15 @@ class WorkerPool:
             self._discard(worker)
         else:
             self._give_back(worker)
+
+    def _current_roots(self) -> list[bytes] | None:
+        return None if self._roots is None else sorted({os.fsencode(root) for root in self._roots()})
+
+    def _discard_outdated(self) -> None:
+        """End idle workers that were started for other collections."""
+        roots = self._current_roots()
+        for worker in [worker for worker in self._idle if worker.limits.roots != roots]:
+            self._discard(worker)
 
     def _take(self) -> WorkerProcess:
         """The one used last, so that the others can be ended."""
@@ -158,12 +209,13 @@ class WorkerPool:
             self._discard(worker)
 
     def _watch_memory(self, worker: WorkerProcess) -> None:
-        """macOS does not keep RLIMIT_AS, so the resident size is looked at while a job lasts."""
+        """macOS does not keep RLIMIT_AS, so the resident size is looked at while a job lasts, and the temporary files,
+        for which there is no limit of that kind."""
         worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
 
     def _check_memory(self, worker: WorkerProcess) -> None:
-        if worker.resident_bytes() > self._memory_mb << 20:
-            worker.over_memory = True
+        worker.over_memory = worker.look() > self._memory_mb << 20
+        if worker.over_memory or worker.over_scratch:
             worker.kill()
         else:
             self._watch_memory(worker)
@@ -175,13 +227,21 @@ class WorkerPool:
         self._workers.remove(worker)
         if worker in self._idle:
             self._idle.remove(worker)
-        task = asyncio.get_running_loop().create_task(worker.ended())
+        task = asyncio.get_running_loop().create_task(_cleared(worker))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
     def _require_open(self) -> None:
         if self._closed:
             raise ShuttingDown("The daemon is shutting down.")
+
+
+async def _cleared(worker: WorkerProcess) -> str:
+    """Wait for a worker's end, and remove what it leaves."""
+    how = await worker.ended()
+    if worker.scratch is not None:
+        await asyncio.to_thread(scratch.remove, worker.scratch)
+    return how
 
 
 def _failure(job: Job, kind: str, message: str, seen: FileStat | None = None) -> Failure:

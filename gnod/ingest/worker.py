@@ -1,16 +1,16 @@
 """A converter worker, `python -m gnod.ingest.worker`: reads jobs from a socket and answers them one by one.
 
-Expects the worst of files and of the libraries that read them. It limits its own memory, cannot open
-connections or start programs, dies with the daemon, and lets nothing but frames reach the socket. Time is the
+Expects the worst of files and of the libraries that read them: what it may do is limited (`gnod.ingest.confinement`)
+before it sees the first one. It dies with the daemon, and lets nothing but frames reach the socket. The clock is the
 daemon's affair. Imports little: the readers load what they need when they need it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
-import resource
 import socket
 import stat
 import sys
@@ -20,24 +20,14 @@ from typing import NamedTuple
 from gnod.child import frames
 from gnod.child.settle import settle, silence
 from gnod.ingest import messages
+from gnod.ingest.confinement import Confinement
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome, TextJob, Unchanged
 
-RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
 _TICK_S = 0.02  # the coarsest of Linux's clocks ticks every 10 ms
 _HEAVY_MODULES = ("markitdown", "pandas")
-_REFUSED = frozenset(
-    [
-        "socket.connect",
-        "socket.bind",
-        "socket.getaddrinfo",
-        "subprocess.Popen",
-        "os.system",
-        "os.exec",
-        "os.fork",
-    ]
-)
+_FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
 class Source(NamedTuple):
@@ -56,26 +46,33 @@ class ReadFailed(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the socket `FD`, within `MEMORY_MB`, as long as `PARENT` lives."""
-    descriptor, memory_mb, parent = map(int, arguments)
+    """Serve the socket `FD` as long as `PARENT` lives."""
+    descriptor, parent = map(int, arguments)
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
         settle(parent, nice=10)
-        _limit(memory_mb)
-        serve(channel)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            limits = frames.receive(channel, messages.LIMITS)
+            if limits is not None:
+                serve(channel, Confinement(limits))
     return 0
 
 
-def serve(channel: socket.socket) -> None:
-    """Answer jobs until the other end is closed."""
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        channel.sendall(frames.encode(messages.Ready()))
-        silence()
-        while (request := frames.receive(channel, messages.REQUESTS)) is not None:
-            job = messages.job_of(request)
-            channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
-            del request  # a text job may be large
-            channel.sendall(_answer(perform(job)))
+def serve(channel: socket.socket, confinement: Confinement) -> None:
+    """Answer jobs until the other end is closed, or until another worker would see more of the files."""
+    protections = confinement.begin()
+    channel.sendall(frames.encode(messages.Ready(protections=protections)))
+    silence(confinement.errors)
+    while (request := frames.receive(channel, messages.REQUESTS)) is not None:
+        job = messages.job_of(request)
+        if isinstance(job, FileJob) and confinement.is_outdated(job.path):
+            return
+        channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
+        del request  # a text job may be large
+        confinement.begin_job()
+        answer = _answer(perform(job))
+        confinement.end_job()
+        channel.sendall(answer)
 
 
 def _glance(job: Job) -> FileStat | None:
@@ -155,10 +152,16 @@ def _failure(stage: str, error: Exception, found: FileStat | None) -> Failure:
 
     if isinstance(error, ConversionFailed):
         kind, message = error.kind, error.message
-    elif isinstance(error, MemoryError):
+    elif isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         kind, message = "memory", "The file needs more memory than a converter may use."
     elif isinstance(error, RecursionError):
         kind, message = "failed", "The file is nested too deeply."
+    elif isinstance(error, PermissionError):
+        kind, message = "refused", f"The file has its converter do what none may: {error}."
+    elif isinstance(error, OSError) and error.errno in _FULL:
+        kind, message = "failed", "The file has its converter write more temporary files than it may."
+    elif isinstance(error, OSError) and error.errno == errno.EMFILE:
+        kind, message = "failed", "The file has its converter open more files than it may."
     else:
         kind, message = "failed", f"The file could not be processed ({type(error).__name__})."
     return Failure(stage=stage, kind=kind, message=message, stat=found)
@@ -215,21 +218,6 @@ def _require_regular(found: os.stat_result) -> FileStat:
     if not stat.S_ISREG(found.st_mode):
         raise ReadFailed("not_a_file", "This is not a regular file.")
     return FileStat(found.st_size, found.st_mtime_ns, found.st_ino)
-
-
-def _limit(memory_mb: int) -> None:
-    """Limit what this process can do."""
-    with contextlib.suppress(OSError, ValueError):  # macOS has it and does not keep it: the daemon watches too
-        resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
-    sys.setrecursionlimit(RECURSION_LIMIT)
-    sys.addaudithook(_refuse)
-
-
-def _refuse(event: str, arguments: tuple[object, ...]) -> None:
-    """Documents ask for remote images, style sheets and programs. None of that is a converter's business."""
-    del arguments
-    if event in _REFUSED:
-        raise PermissionError(f"a converter may not use {event}")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 
 import msgspec
 
 from gnod.child import frames, process
 from gnod.errors import WorkerFailed
-from gnod.ingest import messages
+from gnod.ingest import messages, scratch
 from gnod.ingest.jobs import FileStat, Outcome
 
+MODULE = "gnod.ingest.worker"
 _START_LIMIT_S = 30.0
+# Whoever has ended takes a moment to give back 2 GB.
+_END_LIMIT_S = 2.0
+_NEARLY_ALL = 0.9
 # One thread, few arenas: every other one would reserve address space, which is what is limited.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -22,22 +28,28 @@ _ENVIRONMENT = {
 
 
 class Ended(Exception):
-    """The worker is gone. `taken`: it had the job by then."""
+    """The worker is gone, or of no use. `taken`: it had the job by then. `is_babbling`: it says what no worker does."""
 
-    def __init__(self, taken: bool) -> None:
+    def __init__(self, taken: bool, *, is_babbling: bool = False) -> None:
         super().__init__()
         self.taken = taken
+        self.is_babbling = is_babbling
 
 
 class WorkerProcess:
     """One child process and what the pool has to know of it."""
 
-    def __init__(self, child: process.ChildProcess) -> None:
+    def __init__(self, child: process.ChildProcess, limits: messages.Limits) -> None:
         self.pid = child.pid
+        self.limits = limits
+        self.scratch = None if limits.scratch is None else Path(os.fsdecode(limits.scratch))
+        self.protections: list[str] = []
         self.state = "starting"
         self.jobs = 0
         self.heavy = False
         self.over_memory = False
+        self.over_scratch = False
+        self.mapped_bytes = 0
         self.seen: FileStat | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._child = child
@@ -46,26 +58,31 @@ class WorkerProcess:
         """Wait until the process has started. Raises WorkerFailed."""
         try:
             async with asyncio.timeout(_START_LIMIT_S):
+                await self._child.send(frames.encode(self.limits))
                 started = await self._reply(taken=False)
-        except (Ended, TimeoutError) as error:
+        except (Ended, ConnectionError, TimeoutError) as error:
             raise WorkerFailed("A converter worker did not start; the log says why.") from error
         if not isinstance(started, messages.Ready):
             raise WorkerFailed("A converter worker answered before it was asked.")
+        self.protections = started.protections
         self.state = "idle"
 
     async def perform(self, request: bytes) -> Outcome:
         """Send a job and wait for its outcome. Raises Ended. If cut short, the worker is of no more use."""
         self.state = "busy"
         self.seen = None
+        self.mapped_bytes = 0
         try:
             await self._child.send(request)
         except ConnectionError as error:
             raise Ended(taken=False) from error
         taken = await self._reply(taken=False)
-        self.seen = taken.stat if isinstance(taken, messages.Taken) else None
+        if not isinstance(taken, messages.Taken):
+            raise Ended(taken=True, is_babbling=True)
+        self.seen = taken.stat
         answer = await self._reply(taken=True)
         if not isinstance(answer, messages.Done):
-            raise Ended(taken=True)
+            raise Ended(taken=True, is_babbling=True)
         self.jobs += 1
         self.heavy = answer.heavy
         self.state = "idle"
@@ -74,7 +91,9 @@ class WorkerProcess:
     async def _reply(self, *, taken: bool) -> messages.Reply:
         try:
             reply = await frames.read(self._child.reader, messages.REPLIES)
-        except (frames.FrameError, ConnectionError, msgspec.DecodeError) as error:
+        except (frames.FrameError, msgspec.DecodeError) as error:
+            raise Ended(taken, is_babbling=True) from error
+        except ConnectionError as error:
             raise Ended(taken) from error
         if reply is None:
             raise Ended(taken)
@@ -82,6 +101,19 @@ class WorkerProcess:
 
     def resident_bytes(self) -> int:
         return self._child.resident_bytes()
+
+    def look(self) -> int:
+        """Note how much the process has taken of what is limited. Returns its resident size."""
+        self.mapped_bytes = max(self.mapped_bytes, self._child.mapped_bytes())
+        self.over_scratch = self.scratch is not None and scratch.is_overfull(self.scratch)
+        return self._child.resident_bytes()
+
+    def ran_out_of_memory(self) -> bool:
+        """Tell of a process that has ended whether memory was what it lacked, as far as that can be known: its
+        libraries said so, or it had next to all when it was last looked at."""
+        if self.scratch is not None and scratch.ran_out_of_memory(self.scratch):
+            return True
+        return self.mapped_bytes > _NEARLY_ALL * (self.limits.memory_mb << 20)
 
     def stop_timer(self) -> None:
         if self.timer is not None:
@@ -94,14 +126,22 @@ class WorkerProcess:
         self._child.kill()
 
     async def ended(self) -> str:
-        """Wait for the end of the process and return how it came, in words."""
-        return await self._child.ended()
+        """Wait for the end of the process and return how it came, in words. One that does not end is ended."""
+        try:
+            async with asyncio.timeout(_END_LIMIT_S):
+                return await self._child.ended()
+        except TimeoutError:
+            self.kill()
+            return await self._child.ended()
 
 
-async def launch(memory_mb: int) -> WorkerProcess:
+async def launch(limits: messages.Limits, module: str = MODULE) -> WorkerProcess:
     """Start a process; it is not ready yet. Raises WorkerFailed. Not to be cancelled: the child would be lost."""
+    environment = dict(_ENVIRONMENT)
+    if limits.scratch is not None:
+        environment["TMPDIR"] = os.fsdecode(limits.scratch)
     try:
-        child = await process.launch("gnod.ingest.worker", [str(memory_mb)], environment=_ENVIRONMENT)
+        child = await process.launch(module, environment=environment)
     except OSError as error:
         raise WorkerFailed(f"A converter worker could not be started: {error.strerror}.") from error
-    return WorkerProcess(child)
+    return WorkerProcess(child, limits)

@@ -50,7 +50,7 @@ class Embeddings(NamedTuple):
 
 class InferenceStatus(NamedTuple):
     """`state` is off, starting, idle, busy or restarting. `models`: the files in memory. `crashes`: since the start of
-    the daemon; `last_crash` says how the last one came."""
+    the daemon; `last_crash` says how the last one came. `protections`: what bars the worker from the machine."""
 
     state: str
     pid: int | None
@@ -59,6 +59,7 @@ class InferenceStatus(NamedTuple):
     waiting: int
     crashes: int
     last_crash: str | None
+    protections: list[str]
 
 
 class Inference:
@@ -125,6 +126,7 @@ class Inference:
             waiting=len(worker.waiting) if worker else 0,
             crashes=self._crashes,
             last_crash=self._last_crash,
+            protections=worker.protections if worker else [],
         )
 
     def unload(self) -> None:

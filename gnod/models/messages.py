@@ -60,7 +60,9 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker has started."""
+    """The worker has started. `protections`: what bars it from the rest of the machine, in words."""
+
+    protections: list[str] = []
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, tag="begun"):

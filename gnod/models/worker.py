@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from gnod.child import frames
+from gnod.child import frames, sandbox
 from gnod.child.settle import settle, silence
 from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.models.llama import library
 from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.llama.generation import GenerationEngine
 from gnod.models.llama.ranking import RankingEngine
@@ -54,10 +55,18 @@ def main(arguments: list[str]) -> int:
     descriptor, idle_s, parent = int(arguments[0]), float(arguments[1]), int(arguments[2])
     with socket.socket(fileno=descriptor) as channel:
         settle(parent)
-        channel.sendall(frames.encode(Ready()))
+        channel.sendall(frames.encode(Ready(protections=_confine())))
         silence()
         Worker(channel, idle_s).serve()
     return 0
+
+
+def _confine() -> list[str]:
+    """Give up what computing does not need. The driver of a graphics card needs devices and a cache of
+    programs made for it, and may load its module by a program: it has done so by the time llama.cpp knows of a card."""
+    if library.has_graphics_card():
+        return sandbox.stay_local()
+    return sandbox.confine(writable=None, readable=None)
 
 
 class _Job(NamedTuple):

@@ -71,6 +71,7 @@ class WorkerProcess:
     def __init__(self, process: ChildProcess) -> None:
         self.process = process
         self.models: list[str] = []
+        self.protections: list[str] = []
         self.waiting: dict[int, _Waiting] = {}
         self.was_stopped = False
         self._at_work: set[int] = set()
@@ -132,6 +133,7 @@ class WorkerProcess:
     def _take(self, reply: Reply) -> None:
         match reply:
             case Ready():
+                self.protections = reply.protections
                 self._ready.set_result(None)
             case Begun():
                 self._at_work.add(reply.id)

@@ -92,6 +92,8 @@ async def start(
             size=limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),
             timeout_s=limits.timeout_s,
             memory_mb=limits.memory_mb,
+            roots=lambda: [collection.path for collection in configuration.current.collections],
+            scratch_folder=places.scratch_dir,
         )
         syncing = Syncing(configuration, database, pool)
         watching = Watching(configuration, syncing, places.data_dir)

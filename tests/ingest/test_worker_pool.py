@@ -146,7 +146,7 @@ def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 def test_even_a_stopped_worker_is_ended() -> None:
     async def test() -> None:
-        async with pool_of(1, timeout_s=0.5) as pool:
+        async with pool_of(1, timeout_s=3) as pool:
             await pool.run(NOTE)
             worker = pids(pool)[0]
             os.kill(worker, signal.SIGSTOP)

@@ -23,10 +23,15 @@ llama_cpp.llama_log_set(_IGNORE, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
 
 
+def has_graphics_card() -> bool:
+    """Tell whether this llama.cpp has been built for graphics cards. Loads their drivers."""
+    return bool(llama_cpp.llama_supports_gpu_offload())
+
+
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt."""
     settings = llama_cpp.llama_model_default_params()
-    offloads = spec.gpu and llama_cpp.llama_supports_gpu_offload()
+    offloads = spec.gpu and has_graphics_card()
     settings.n_gpu_layers = 999 if offloads else 0
     model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
     if not model:

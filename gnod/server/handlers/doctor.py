@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             _disk(served.places.data_dir),
             *_folders(served),
             await _workers(served),
+            _sandbox(served),
             *await doctor_models.checks(served),
             _inference(served),
             _vector_tables(served),
@@ -154,6 +156,20 @@ async def _workers(served: Index) -> Check:
     return Check(name="converter workers", status="error", message=problem, remedy="gnoctl daemon logs")
 
 
+def _sandbox(served: Index) -> Check:
+    """Say what the workers have reported; `_workers` has had one at work."""
+    if held := served.pool.protections:
+        return Check(name="converter sandbox", status="ok", message="; ".join(held))
+    message = (
+        "this system gives converters no sandbox: they are held by limits of memory and time, and Python's own checks"
+    )
+    if sys.platform != "linux":
+        return Check(name="converter sandbox", status="ok", message=message)
+    return Check(
+        name="converter sandbox", status="warning", message=message, remedy="a Linux with Landlock (5.13) or seccomp"
+    )
+
+
 def _inference(served: Index) -> Check:
     found = served.inference.status()
     if found.crashes:
@@ -161,7 +177,8 @@ def _inference(served: Index) -> Check:
         message = f"died {times} since the daemon started, last of {found.last_crash}; it was started again each time"
         return Check(name="inference worker", status="warning", message=message, remedy="gnoctl daemon logs")
     memory = f", {found.resident_bytes / 1e6:,.0f} MB" if found.pid else ""
-    return Check(name="inference worker", status="ok", message=f"{found.state}{memory}")
+    sandbox = f", {'; '.join(found.protections)}" if found.protections else ""
+    return Check(name="inference worker", status="ok", message=f"{found.state}{memory}{sandbox}")
 
 
 def _vector_tables(served: Index) -> Check:

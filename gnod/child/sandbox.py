@@ -1,0 +1,74 @@
+"""What a child process gives up before it looks at what other people have made. Linux only; elsewhere nothing holds.
+
+Landlock bars files, TCP and signals, seccomp the rest of the network, programs and whatever else reaches beyond the
+process (docs/adr/0020). Each counts for itself: a kernel, or a container, may have one, both or neither.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+import gnod
+from gnod.child import landlock, seccomp
+from gnod.child.system_calls import NotHeld
+
+# What Python, the C library and the readers look into: programs, libraries, time zones, types of files, and how many
+# processors there are.
+_SYSTEM = """
+    /usr /bin /sbin /lib /lib32 /lib64 /etc /opt /nix/store /gnu/store /run/current-system /home/linuxbrew/.linuxbrew
+    /proc/self /proc/cpuinfo /proc/meminfo /proc/stat /proc/filesystems /proc/sys/vm
+    /sys/devices/system /sys/fs/cgroup /dev/zero /dev/random /dev/urandom
+"""
+
+
+def confine(*, writable: str | None, readable: Sequence[str] | None) -> list[str]:
+    """Give up programs, connections, other processes, and files but for plain ones directly in `writable`.
+
+    `readable` are the folders below which files may be read, apart from the system's and Python's own; None: all files.
+    Returns what holds, in words for people.
+    """
+    reads = None if readable is None else _readable(readable)
+    rules = [("/dev/null", landlock.READ_AND_WRITE)]
+    rules += [(path, landlock.READ) for path in reads or ()]
+    rules += [(writable, landlock.READ_AND_WRITE)] if writable else []
+    return [
+        *_held("Landlock", lambda: landlock.restrict(rules, reading=reads is not None)),
+        *_held("seccomp", seccomp.confine),
+    ]
+
+
+def stay_local() -> list[str]:
+    """Give up the network and programs, and nothing that the driver of a graphics card could need. Returns what holds,
+    in words."""
+    return _held("seccomp", seccomp.stay_local)
+
+
+def _held(name: str, bar: Callable[[], list[str]]) -> list[str]:
+    if sys.platform != "linux":
+        return []
+    try:
+        return [f"{name} ({', '.join(bar())})"]
+    except (NotHeld, OSError):
+        return []
+
+
+def _readable(folders: Sequence[str]) -> list[str] | None:
+    """Return all that has to be read; None where that cannot be told, because packages are links into other places."""
+    paths = [
+        *_SYSTEM.split(),
+        sys.prefix,
+        sys.exec_prefix,
+        sys.base_prefix,
+        sys.base_exec_prefix,
+        *filter(None, sys.path),
+    ]
+    paths += filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    paths += [os.path.dirname(os.path.dirname(gnod.__file__))]  # noqa: PTH120 - pathlib is 20 ms that we do not need
+    real = [os.path.realpath(path).rstrip("/") + "/" for path in paths]
+    if not os.path.realpath(msgspec.__file__).startswith(tuple(real)):
+        return None
+    return [*paths, *folders]

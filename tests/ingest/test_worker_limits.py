@@ -1,0 +1,259 @@
+"""What a converter does that a hostile file has taken over, in real workers: each is a failure of that file which names
+the cause, the next file is read, and nothing is left behind. The deeds are in bad_converter.py."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gnod.ingest.jobs import Failure, FileJob, Outcome, Prepared
+from gnod.ingest.pool import WorkerPool
+from tests.child.sandboxed import has_landlock
+
+pytestmark = pytest.mark.slow
+FOLDER = str(Path(__file__).parent)  # of bad_converter
+linux = pytest.mark.skipif(not has_landlock(), reason="this system gives no sandbox")
+
+
+class Collection:
+    """A folder of files, the place beside it where nothing may be written, and a pool that reads the former."""
+
+    def __init__(self, folder: Path) -> None:
+        self.notes = folder / "notes"
+        self.notes.mkdir()
+        self.outside = folder / "outside"
+        self.outside.mkdir()
+        self.secret = self.outside / "secret"
+        self.secret.write_text("zqx17")
+        self.scratch = folder / "scratch"
+        self.roots = [str(self.notes)]
+        self.pool: WorkerPool
+
+    @asynccontextmanager
+    async def served(self, *, timeout_s: float = 60, memory_mb: int = 1024) -> AsyncIterator[None]:
+        self.pool = WorkerPool(
+            size=1,
+            timeout_s=timeout_s,
+            memory_mb=memory_mb,
+            roots=lambda: self.roots,
+            scratch_folder=self.scratch,
+            module="bad_converter",
+        )
+        try:
+            async with asyncio.timeout(100):
+                yield
+        finally:
+            await self.pool.close()
+            assert not self.scratch.exists()
+            assert not any(FOLDER in " ".join(child.cmdline()) for child in psutil.Process().children())
+
+    async def does(self, deed: str, *arguments: object) -> Outcome:
+        """Have a file do it; then the next file must be read, and nothing have changed."""
+        path = self.notes / "bad.deed"
+        path.write_text("\n".join([deed, *map(str, arguments)]))
+        before = set(self.outside.iterdir())
+        outcome = await self.read(path)
+        good = self.notes / "good.md"
+        good.write_text("# Good\n")
+        after = await self.read(good)
+        assert isinstance(after, Prepared)
+        assert after.title == "Good"
+        assert set(self.outside.iterdir()) == before
+        assert self.secret.read_text() == "zqx17"
+        assert {file.name for file in self.notes.iterdir()} == {"bad.deed", "good.md"}
+        workers = [Path(folder) for folder in self.scratch.iterdir()]
+        assert [file.name for folder in workers for file in folder.iterdir()] == ["errors"]
+        return outcome
+
+    async def read(self, path: Path) -> Outcome:
+        job = FileJob(path=str(path), relative_path=path.name, max_bytes=1 << 20, max_characters=1 << 20)
+        return await self.pool.run(job)
+
+
+@pytest.fixture
+def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([FOLDER, os.environ.get("PYTHONPATH", "")]))
+    return Collection(tmp_path)
+
+
+def fails(outcome: Outcome, kind: str, words: str) -> None:
+    assert isinstance(outcome, Failure), outcome
+    assert (outcome.stage, outcome.kind) == ("convert", kind)
+    assert words in outcome.message
+    assert outcome.stat is not None
+
+
+async def test_it_ends_the_process(collection: Collection) -> None:
+    async with collection.served():
+        fails(await collection.does("leave", 3), "crashed", "exit status 3")
+        fails(await collection.does("leave", 0), "crashed", "exit status 0")
+        fails(await collection.does("abort"), "crashed", "SIGABRT")
+        fails(await collection.does("crash"), "crashed", "SIGSEGV")
+
+
+async def test_it_takes_too_long(collection: Collection) -> None:
+    async with collection.served(timeout_s=5):
+        fails(await collection.does("stall"), "timeout", "longer than 5 s")
+
+
+@linux
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: the clock is first")
+async def test_it_computes_in_many_threads(collection: Collection) -> None:
+    """The processor's time is counted; that takes as long as the clock where others use the processors."""
+    async with collection.served(timeout_s=8):
+        outcome = await collection.does("burn_in_threads")
+        fails(outcome, "timeout", "The file took")
+
+
+@linux
+async def test_it_takes_memory_without_end(collection: Collection) -> None:
+    async with collection.served(memory_mb=600):
+        for deed in ("eat_in_python", "eat_with_numpy", "eat_in_c", "map_without_end"):
+            outcome = await collection.does(deed)
+            assert isinstance(outcome, Failure), deed
+            assert outcome.kind == "memory", (deed, outcome.message)
+            assert "memory" in outcome.message
+
+
+@linux
+async def test_it_starts_processes(collection: Collection) -> None:
+    async with collection.served():
+        fails(await collection.does("fork_without_end"), "refused", "fork")
+        fails(await collection.does("run_program", collection.outside / "new"), "refused", "subprocess.Popen")
+        fails(await collection.does("run_in_c", collection.outside / "new"), "refused", "execv")
+
+
+@linux
+async def test_it_writes_elsewhere(collection: Collection) -> None:
+    async with collection.served():
+        where = [collection.outside / "new", collection.notes / "new", collection.secret, Path.home() / "new"]
+        for path in [*where, Path("/tmp/gnod-was-here"), Path("/dev/shm/gnod-was-here")]:
+            fails(await collection.does("write", path), "refused", str(path))
+            assert path == collection.secret or not path.exists()
+        fails(await collection.does("remove", collection.secret), "refused", "secret")
+        fails(await collection.does("remove", collection.notes / "bad.deed"), "refused", "bad.deed")
+        fails(await collection.does("change_mode", collection.secret), "refused", "secret")
+
+
+async def test_it_writes_temporary_files(collection: Collection) -> None:
+    """Gone before the next file comes: `does` looks. The worker stays."""
+    async with collection.served():
+        outcome = await collection.does("write_temporary")
+        assert isinstance(outcome, Prepared)
+        assert f"wrote {collection.scratch}" in outcome.markdown
+        before = collection.pool.statuses()[0].pid
+        assert isinstance(await collection.does("write_temporary"), Prepared)
+        assert collection.pool.statuses()[0].pid == before
+
+
+async def test_it_fills_its_temporary_folder(collection: Collection) -> None:
+    async with collection.served():
+        fails(await collection.does("fill_with_one_file"), "failed", "more temporary files")
+        fails(await collection.does("fill_with_many_files"), "failed", "more temporary files")
+        fails(await collection.does("open_without_end"), "failed", "open more files")
+
+
+@linux
+async def test_it_reads_elsewhere(collection: Collection) -> None:
+    async with collection.served():
+        for path in (collection.secret, Path.home() / ".profile", f"/proc/{os.getpid()}/environ"):
+            fails(await collection.does("read", path), "refused", str(path))
+        assert isinstance(await collection.does("read", collection.notes / "good.md"), Prepared)
+
+
+@linux
+async def test_it_uses_the_network(collection: Collection, short_tmp: Path) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as unix,
+    ):
+        udp.bind(("127.0.0.1", 0))
+        unix.bind(str(short_tmp / "s"))
+        unix.listen()
+        for listening in (tcp, udp, unix):
+            listening.settimeout(0)
+        async with collection.served():
+            fails(await collection.does("connect_tcp", tcp.getsockname()[1]), "refused", "socket")
+            fails(await collection.does("connect_in_c", tcp.getsockname()[1]), "refused", "socket")
+            fails(await collection.does("send_udp", udp.getsockname()[1]), "refused", "Operation not permitted")
+            fails(await collection.does("connect_unix", short_tmp / "s"), "refused", "Operation not permitted")
+            fails(await collection.does("look_up", "example.org"), "refused", "socket.getaddrinfo")
+        for accept in (tcp.accept, unix.accept, lambda: udp.recv(99)):
+            with pytest.raises(BlockingIOError):
+                accept()
+
+
+@linux
+async def test_it_meddles_with_the_daemon(collection: Collection) -> None:
+    got: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
+    try:
+        async with collection.served():
+            fails(await collection.does("signal_parent"), "refused", "kill")
+            fails(await collection.does("limit_parent"), "refused", "Operation not permitted")
+            fails(await collection.does("trace_parent"), "refused", "ptrace")
+            fails(await collection.does("look_into_parent"), "refused", "environ")
+            fails(await collection.does("outlive_parent"), "refused", "prctl")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert got == []
+
+
+async def test_it_speaks_to_the_daemon_itself(collection: Collection) -> None:
+    async with collection.served():
+        fails(await collection.does("babble"), "crashed", "its answer was none")
+        fails(await collection.does("answer_for_the_next"), "crashed", "its answer was none")
+        fails(await collection.does("hang_up"), "crashed", "signal SIGKILL")
+
+
+async def test_what_holds_is_said(collection: Collection) -> None:
+    async with collection.served():
+        await collection.does("write_temporary")
+        assert has_landlock() == any("Landlock (reading, writing" in held for held in collection.pool.protections)
+
+
+async def test_a_root_that_is_another_folder_now(collection: Collection) -> None:
+    """A drive that was taken out and put in again; what Landlock allows is tied to the folder that was there."""
+    async with collection.served():
+        await collection.does("write_temporary")
+        shutil.rmtree(collection.notes)
+        collection.outside.rename(collection.notes)
+        read = await collection.read(collection.notes / "secret")
+        assert isinstance(read, Prepared)
+        assert read.markdown == "zqx17\n"
+        collection.notes.rename(collection.outside)
+        collection.notes.mkdir()
+
+
+async def test_a_collection_that_is_added(collection: Collection) -> None:
+    async with collection.served():
+        await collection.does("write_temporary")
+        collection.roots.append(str(collection.outside))
+        read = await collection.read(collection.secret)
+        assert isinstance(read, Prepared)
+        assert isinstance(await collection.does("read", collection.secret), Prepared)
+
+
+async def test_left_overs_of_a_daemon_that_was_killed(collection: Collection) -> None:
+    (collection.scratch / "worker" / "deep").mkdir(parents=True)
+    async with collection.served():
+        await collection.does("write_temporary")
+
+
+async def test_a_disk_that_is_full_does_not_keep_files_from_being_read(collection: Collection) -> None:
+    """No folder for temporary files can be made: here, because its parent is a file."""
+    collection.scratch = collection.secret / "scratch"
+    async with collection.served():
+        good = collection.notes / "good.md"
+        good.write_text("# Good\n")
+        assert isinstance(await collection.read(good), Prepared)
