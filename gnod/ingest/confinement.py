@@ -116,8 +116,11 @@ def _compile_readers() -> None:
     """Where an installer has left Python to compile what it imports, as uv does, let it: a confined worker cannot keep
     what it compiled, and so would each take seconds for it."""
     with contextlib.suppress(ImportError):
-        found = importlib.util.find_spec("markitdown")
-        if found and found.cached and not os.path.exists(found.cached):  # noqa: PTH110
+        found = importlib.util.find_spec(_READERS[-1])
+        if found is None or found.cached is None or sys.dont_write_bytecode:
+            return
+        folder = os.path.dirname(os.path.dirname(found.cached))  # noqa: PTH120
+        if os.access(folder, os.W_OK) and not os.path.exists(found.cached):  # noqa: PTH110
             for module in _READERS:
                 importlib.import_module(module)
 

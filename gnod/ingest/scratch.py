@@ -63,7 +63,8 @@ def empty(folder: str) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name == ERRORS:
-                os.truncate(entry.path, 0)
+                if entry.stat(follow_symlinks=False).st_size:
+                    os.truncate(entry.path, 0)
             elif entry.is_dir(follow_symlinks=False):
                 remove(Path(entry.path))
             else:

@@ -14,7 +14,7 @@ from gnod.ingest import messages, scratch
 from gnod.ingest.jobs import FileStat, Outcome
 
 MODULE = "gnod.ingest.worker"
-_START_LIMIT_S = 30.0
+_START_LIMIT_S = 120.0  # the first one may have to compile what it will import
 # Whoever has ended takes a moment to give back 2 GB.
 _END_LIMIT_S = 2.0
 _NEARLY_ALL = 0.9

@@ -64,6 +64,8 @@ def main(arguments: list[str]) -> int:
 def _confine() -> list[str]:
     """Give up what computing does not need. The driver of a graphics card needs devices and a cache of
     programs made for it, and may load its module by a program: it has done so by the time llama.cpp knows of a card."""
+    if sys.platform != "linux":
+        return []
     if library.has_graphics_card():
         return sandbox.stay_local()
     return sandbox.confine(writable=None, readable=None)

@@ -28,10 +28,10 @@ pytestmark = [
 
 
 def outcomes_of(paths: list[Path]) -> dict[Path, Outcome]:
-    """Convert files in two workers, within the limits that the daemon has."""
+    """Convert files in two workers, within the limits and the sandbox that the daemon gives them."""
 
     async def convert_all() -> list[Outcome]:
-        pool = WorkerPool(size=2, timeout_s=60, memory_mb=2048)
+        pool = WorkerPool(size=2, timeout_s=60, memory_mb=2048, roots=lambda: [str(CORPORA)])
         try:
             return await asyncio.gather(*(pool.run(file_job(path)) for path in paths))
         finally:

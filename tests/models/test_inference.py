@@ -19,6 +19,7 @@ from gnod.models.files import ModelFiles
 from gnod.models.generator import Generated, Generator, Message
 from gnod.models.inference import Inference, RequestFailed
 from gnod.models.messages import ModelSpec
+from tests.child.sandboxed import has_landlock
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,8 @@ async def test_nothing_runs_until_it_is_needed(spec: ModelSpec) -> None:
         assert served.status().state == "off"
         assert served.status().resident_bytes == 0
         found = await served.embed(spec, ["one", "two"], interactive=True)
+        held = " ".join(served.status().protections)
+        assert ("Landlock (writing" in held and "seccomp (network, programs" in held) == has_landlock()
         assert found.vectors.shape == (2, 384)
         assert found.vectors.dtype == np.float32
         status = served.status()
