@@ -130,14 +130,14 @@ def test_a_worker_killed_at_work_is_a_crash_of_that_file_only(tmp_path: Path) ->
 
 def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async def test() -> None:
-        async with pool_of(1, timeout_s=0.6) as pool:
+        async with pool_of(1, timeout_s=3) as pool:
             task = asyncio.create_task(pool.run(file_job(slow_file(tmp_path))))
             await until(lambda: bool(pids(pool)))
             worker = pids(pool)[0]
             outcome = await task
             assert isinstance(outcome, Failure)
             assert outcome.kind == "timeout"
-            assert outcome.message == "The file took longer than 0.6 s."
+            assert outcome.message == "The file took longer than 3 s."
             await until(lambda: gone(worker))
             assert isinstance(await pool.run(NOTE), Prepared)
 
