@@ -15,7 +15,7 @@ BIN := .venv/bin
 export DIR
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format docs bench clean distclean
+.PHONY: help demo test test-fast lint format docs bench pins audit clean distclean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,14 @@ bench: .venv/.run ## Measure search on a folder in BEIR layout: DIR=/path/to/sci
 	@test -n "$$DIR" || { echo "say which: make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }
 	@$(BIN)/gnoctl bench "$$DIR" $(ARGS)
 
+pins: .venv/.test ## Write down the versions that are installed, for constraints.txt
+	@sed '/^[^#]/d' constraints.txt > .venv/pins
+	@$(BIN)/python -m pip freeze --exclude-editable >> .venv/pins
+	@cp .venv/pins constraints.txt
+
+audit: .venv/.run ## Ask the advisory databases about the versions in constraints.txt
+	@$(BIN)/python scripts/audit.py
+
 clean: ## Remove caches and build results
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
@@ -56,8 +64,8 @@ distclean: clean ## Remove .venv as well
 	rm -rf .venv
 
 # The stamps are touched by the script, when everything is in place.
-.venv/.run: pyproject.toml
+.venv/.run: pyproject.toml constraints.txt
 	@$(PYTHON) scripts/make_venv.py
 
-.venv/.test: pyproject.toml
+.venv/.test: pyproject.toml constraints.txt
 	@$(PYTHON) scripts/make_venv.py --extra test

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOG = VENV / "install.log"
+PINS = ROOT / "constraints.txt"
 
 OLDEST = (3, 11)
 NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
@@ -58,7 +59,7 @@ def main() -> None:
         print(BUILDING, flush=True)
     _pip("install", "--upgrade", "pip", what="pip")
     target = f".[{extra}]" if extra else "."
-    _pip("install", "--editable", target, what="gnod and what it needs", announced=announced)
+    _pip("install", "--constraint", str(PINS), "--editable", target, what="gnod and what it needs", announced=announced)
     print(f"installed in {_clock(time.monotonic() - started)}", flush=True)
     for stamp in ("run", extra) if extra else ("run",):
         (VENV / f".{stamp}").touch()
