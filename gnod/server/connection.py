@@ -99,7 +99,7 @@ class Connection:
         stats: Stats,
         limits: Limits,
     ) -> None:
-        self.stopping = False
+        self.stopping: ShuttingDown | None = None
         self.deliveries: set[asyncio.Task[None]] = set()
         self._reader = reader
         self._writer = writer
@@ -196,7 +196,7 @@ class Connection:
 
     def _refusal(self, request: Request) -> GnoError | None:
         if self.stopping:
-            return ShuttingDown("the daemon is stopping")
+            return self.stopping
         if len(self._running) >= self._limits.in_flight:
             limit = self._limits.in_flight
             return LimitExceeded(f"{limit} requests are in flight on this connection", {"limit": limit})

@@ -14,6 +14,7 @@ from gnod.protocol.results import Freshness
 from gnod.server import awaited
 from gnod.server.backlog import Backlog
 from gnod.server.configuration import Configuration
+from gnod.server.control import Control
 from gnod.server.embedding import Embedding
 from gnod.server.modelling import Models
 from gnod.server.querying import Querying
@@ -44,7 +45,7 @@ class Index(NamedTuple):
     nearest: Nearest
     querying: Querying
     subscribing: Subscribing
-    request_shutdown: Callable[[], None]
+    control: Control
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run a read; when the request is cancelled, the query in SQLite ends too."""

@@ -32,16 +32,21 @@ class Notifier:
     def __init__(self, address: str | None = None, watchdog_s: float | None = None, manager: str | None = None) -> None:
         self.watchdog_s = watchdog_s
         self.manager = manager
+        self._is_stopping = False
         self._address = f"\0{address[1:]}" if address and address.startswith("@") else address
 
     def ready(self, status: str) -> None:
         self._tell("READY=1", f"STATUS={status}")
 
-    def reloading(self) -> None:
-        """Say that the config is being read; `ready` says when that is over."""
-        self._tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}", "STATUS=reading the config")
+    def reloading(self, what: str) -> None:
+        """Say what goes on, such as reading the config; `ready` says when that is over."""
+        self._tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}", f"STATUS={what}")
 
     def stopping(self) -> None:
+        """Say, once, that the end has begun."""
+        if self._is_stopping:
+            return
+        self._is_stopping = True
         # With a last sign of life: from here on the time limit for stopping counts.
         self._tell("STOPPING=1", "WATCHDOG=1", "STATUS=ending what is under way")
 

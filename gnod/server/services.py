@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from gnod.errors import DaemonNotRunning
@@ -16,6 +16,7 @@ from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
 from gnod.server.backlog import Backlog
 from gnod.server.configuration import Configuration
+from gnod.server.control import Control
 from gnod.server.dispatcher import Handler
 from gnod.server.embedding import Embedding
 from gnod.server.handlers import all_handlers
@@ -65,7 +66,7 @@ class Services:
 async def start(
     places: Places,
     stats: Stats,
-    request_shutdown: Callable[[], None],
+    control: Control,
     *,
     log_level: str | None = None,
     on_demand: bool = False,
@@ -122,7 +123,7 @@ async def start(
             nearest=nearest,
             querying=Querying(database, models, running, embedding, nearest),
             subscribing=subscribing,
-            request_shutdown=request_shutdown,
+            control=control,
         )
         configuration.on_change = index.config_changed
         syncing.on_change = backlog.chunks_changed

@@ -39,7 +39,7 @@ class Transport:
         self._allowed_uid = os.getuid() if allowed_uid is None else allowed_uid
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
-        self._stopping = False
+        self._stopping: ShuttingDown | None = None
 
     async def listen(self, listener: socket.socket) -> None:
         """Accept connections from the bound `listener`, which is closed by `close`."""
@@ -47,12 +47,13 @@ class Transport:
             self._connected, sock=listener, limit=READ_BYTES, **_KEEP_SOCKET_FILE
         )
 
-    async def close(self, grace_s: float, forced: asyncio.Event) -> None:
-        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then end them."""
-        self._stop_accepting()
+    async def close(self, grace_s: float, forced: asyncio.Event, why: str = "the daemon is stopping") -> None:
+        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then end them and say why."""
+        stopping = ShuttingDown(why)
+        self._stop_accepting(stopping)
         if not await self._answered(grace_s, forced):
             for connection in self._connections:
-                connection.cancel_requests(ShuttingDown("the daemon is stopping"))
+                connection.cancel_requests(stopping)
             await self._answered(CLOSE_TIMEOUT_S, forced=asyncio.Event())
         tasks = list(self._connections.values())
         for task in tasks:
@@ -60,10 +61,10 @@ class Transport:
         if tasks:
             await asyncio.wait(tasks, timeout=2 * CLOSE_TIMEOUT_S)
 
-    def _stop_accepting(self) -> None:
-        self._stopping = True
+    def _stop_accepting(self, stopping: ShuttingDown) -> None:
+        self._stopping = stopping
         for connection in self._connections:
-            connection.stopping = True
+            connection.stopping = stopping
         if self._server is not None:
             self._server.close()
 
@@ -101,7 +102,7 @@ class Transport:
 
     def _refusal(self, writer: asyncio.StreamWriter) -> GnoError | None:
         if self._stopping:
-            return ShuttingDown("the daemon is stopping")
+            return self._stopping
         try:
             uid = peer_uid(writer.get_extra_info("socket"))
         except OSError:

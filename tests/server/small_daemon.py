@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +14,26 @@ from gnod.errors import ConfigInvalid, GnoError
 from gnod.paths import Places
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import DaemonShutdownResult, DaemonStatusResult
+from gnod.server.control import Control
 from gnod.server.dispatcher import Call
 from gnod.server.lifecycle import serve
+from gnod.server.notify import from_environment
 from gnod.server.stats import Stats
 from tests.server.harness import places_in
 
 
 class SmallServices:
-    """Says on stdout what happens to it. `index.sync` takes a minute, `doctor.run` a tenth of a second."""
+    """Says on stdout what happens to it. `index.sync` takes a minute, `doctor.run` a tenth of a second.
+
+    `index.cleanup` opens the index anew, `index.pause` twice at once, `index.resume` with something before that raises.
+    """
 
     shutdown_grace_s = 0.3
 
-    def __init__(self, places: Places, stats: Stats, request_shutdown: Callable[[], None]) -> None:
+    def __init__(self, places: Places, stats: Stats, control: Control) -> None:
         self._places = places
         self._stats = stats
-        self._request_shutdown = request_shutdown
+        self._control = control
         self._hangups = 0
 
     @property
@@ -36,6 +43,9 @@ class SmallServices:
             "daemon.shutdown": self.shutdown,
             "index.sync": self.sync,
             "doctor.run": self.nap,
+            "index.cleanup": self.reopen,
+            "index.pause": self.reopen_twice,
+            "index.resume": self.reopen_badly,
         }
 
     async def reload(self) -> None:
@@ -71,8 +81,31 @@ class SmallServices:
         )
 
     async def shutdown(self, _params: NoParams, _call: Call) -> DaemonShutdownResult:
-        self._request_shutdown()
+        self._control.stop()
         return DaemonShutdownResult(stopping=True)
+
+    async def reopen(self, _params: object, _call: Call) -> DaemonShutdownResult:
+        self._control.reopen(self._held)
+        return DaemonShutdownResult(stopping=False)
+
+    async def reopen_twice(self, _params: object, _call: Call) -> DaemonShutdownResult:
+        self._control.reopen(lambda: say("the first"))
+        self._control.reopen(lambda: say("the second"))
+        self._control.reopen()
+        return DaemonShutdownResult(stopping=False)
+
+    async def reopen_badly(self, _params: object, _call: Call) -> DaemonShutdownResult:
+        self._control.reopen(_raise)
+        self._control.reopen(lambda: say("the second"))
+        return DaemonShutdownResult(stopping=False)
+
+    def _held(self) -> None:
+        """What is done before takes until a file is there, with `--hold`."""
+        say("before")
+        go = self._places.data_dir / "go"
+        deadline = time.monotonic() + 20
+        while "--hold" in sys.argv and not go.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     async def sync(self, _params: object, _call: Call) -> DaemonShutdownResult:
         say("sync begun")
@@ -89,7 +122,7 @@ class SmallServices:
         return DaemonShutdownResult(stopping=False)
 
 
-async def start(places: Places, stats: Stats, request_shutdown: Callable[[], None]) -> SmallServices:
+async def start(places: Places, stats: Stats, control: Control) -> SmallServices:
     if "--bad-config" in sys.argv:
         raise ConfigInvalid("the config file is no YAML")
     if "--slow-start" in sys.argv:
@@ -99,20 +132,35 @@ async def start(places: Places, stats: Stats, request_shutdown: Callable[[], Non
         except asyncio.CancelledError:
             say("start cancelled")
             raise
-    return SmallServices(places, stats, request_shutdown)
+    if "--reopen-in-start" in sys.argv:
+        sys.argv.remove("--reopen-in-start")
+        control.reopen(lambda: say("before"))
+    if "--slow-second-start" in sys.argv:
+        sys.argv[sys.argv.index("--slow-second-start")] = "--slow-start"
+    return SmallServices(places, stats, control)
+
+
+def _raise() -> None:
+    raise OSError("there is no room")
 
 
 def say(words: str) -> None:
     print(words, flush=True)  # noqa: T201
 
 
+async def run() -> None:
+    if not await serve(places_in(Path(sys.argv[1])), start, lambda: say("ready"), from_environment()):
+        say("forced")
+        os._exit(0)  # as gnod does, which waits for no thread then
+
+
 def main() -> int:
     try:
-        clean = asyncio.run(serve(places_in(Path(sys.argv[1])), start, lambda: say("ready")))
+        asyncio.run(run())
     except GnoError as error:
         say(error.message)
         return error.exit_status
-    say("clean" if clean else "forced")
+    say("clean")
     return 0
 
 

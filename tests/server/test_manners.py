@@ -14,6 +14,7 @@ import pytest
 from gnod.paths import Places
 from gnod.server import manners, services
 from gnod.server.backlog import BacklogState
+from gnod.server.control import Control
 from gnod.server.stats import Stats
 from tests.server.harness import places_in
 
@@ -99,7 +100,7 @@ def test_room_on_the_disk(tmp_path: Path) -> None:
 async def test_the_backlog_waits_for_the_plug(supply: Supply, short_tmp: Path, minilm_gguf: Path) -> None:
     supply.plug(False)
     places = _places(short_tmp, minilm_gguf)
-    served = await services.start(places, Stats(), lambda: None)
+    served = await services.start(places, Stats(), Control())
     try:
         index = served.index
         await index.make_fresh(["notes"], embedded=True)
@@ -117,7 +118,7 @@ async def test_the_backlog_waits_for_the_plug(supply: Supply, short_tmp: Path, m
 async def test_a_setting_that_uses_the_battery(supply: Supply, short_tmp: Path, minilm_gguf: Path) -> None:
     supply.plug(False)
     places = _places(short_tmp, minilm_gguf, "models: {embed_on_battery: true}\n")
-    served = await services.start(places, Stats(), lambda: None)
+    served = await services.start(places, Stats(), Control())
     try:
         await served.index.make_fresh(["notes"], embedded=True)
         assert served.index.backlog.state().pending == 0
@@ -133,7 +134,7 @@ async def test_the_backlog_waits_for_room_on_the_disk_and_goes_on_by_itself(
     monkeypatch.setattr("shutil.disk_usage", lambda _: full)  # the system's edge
     monkeypatch.setattr("gnod.server.manners.LOOK_AGAIN_S", 0.05)
     places = _places(short_tmp, minilm_gguf)
-    served = await services.start(places, Stats(), lambda: None)
+    served = await services.start(places, Stats(), Control())
     try:
         index = served.index
         told: list[BacklogState] = []

@@ -54,7 +54,7 @@ def test_each_step_of_a_life_is_told(manager: Manager) -> None:
     notifier.ready("serving index 'default'")
     assert manager.hears() == {"READY": "1", "STATUS": "serving index 'default'"}
     before = time.monotonic_ns() // 1000
-    notifier.reloading()
+    notifier.reloading("reading the config")
     told = manager.hears()
     assert told["RELOADING"] == "1"
     assert before <= int(told["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000

@@ -12,6 +12,7 @@ import pytest
 
 from gnod.server import services
 from gnod.server.connection import Connection
+from gnod.server.control import Control
 from gnod.server.dispatcher import Dispatcher
 from gnod.server.listening import listening_socket
 from gnod.server.outlet import MAX_TELLERS
@@ -64,7 +65,7 @@ async def a_daemon(folder: Path) -> AsyncIterator[Daemon]:
     listed = "\n".join(f"  - {{name: {name}, path: {folder / name}}}" for name in names)
     places.config_file.write_text(f"collections:\n{listed}\n")
     stats = Stats()
-    served = await services.start(places, stats, lambda: None)
+    served = await services.start(places, stats, Control())
     with listening_socket(places) as listener:
         transport = Transport(Dispatcher(served.handlers), stats)
         await transport.listen(listener)

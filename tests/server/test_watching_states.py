@@ -13,6 +13,7 @@ import pytest
 
 from gnod import mounts
 from gnod.server import collection_watch, services, watching
+from gnod.server.control import Control
 from gnod.server.index import Index
 from gnod.server.stats import Stats
 from gnod.server.watching import Clocks
@@ -26,7 +27,7 @@ async def an_index(folder: Path) -> AsyncIterator[Index]:
     (folder / "notes").mkdir()
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text(f"collections:\n  - {{name: notes, path: {folder / 'notes'}}}\n")
-    served = await services.start(places, Stats(), lambda: None)
+    served = await services.start(places, Stats(), Control())
     try:
         await served.index.make_fresh([])
         yield served.index

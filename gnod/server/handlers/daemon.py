@@ -39,7 +39,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         )
 
     async def daemon_shutdown(_: NoParams, __: Call) -> DaemonShutdownResult:
-        served.request_shutdown()
+        served.control.stop()
         return DaemonShutdownResult(stopping=True)
 
     return {"daemon.status": daemon_status, "daemon.shutdown": daemon_shutdown}
