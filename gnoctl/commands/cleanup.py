@@ -8,7 +8,10 @@ from gnoctl.wording import count, size
 from gnod.protocol.params import NoParams
 from gnod.protocol.results import IndexCleanupResult
 
-HELP = "Drop what nothing refers to any more, and give the space back to the disk."
+HELP = """Drop what nothing refers to any more, and give the space back to the disk.
+
+What was left of a damaged index goes too, with the message about it in `gnoctl status`.
+"""
 
 
 def cleanup(options: JsonOptions) -> None:

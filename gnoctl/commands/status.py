@@ -127,6 +127,10 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 
 def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     """Say what stands between the index and the disk, or that nothing does."""
+    for problem in result.storage_problems:
+        yield terminal.paint(text.line(problem), RED)
+    for note in result.storage_notes:
+        yield terminal.paint(text.line(note), YELLOW)
     if result.config_error:
         yield terminal.paint(f"config: {text.block(result.config_error)}", RED)
     for warning in result.config_warnings:

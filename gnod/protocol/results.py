@@ -286,6 +286,8 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     config_file: str
     config_warnings: list[str] = []
     config_error: str | None = None
+    storage_problems: list[str] = []
+    storage_notes: list[str] = []
     errors: list[IngestError] | None = None
 
 

@@ -20,6 +20,7 @@ from gnod.server.modelling import Models
 from gnod.server.querying import Querying
 from gnod.server.running import Running
 from gnod.server.stats import Stats
+from gnod.server.storage import Storage
 from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
@@ -46,6 +47,7 @@ class Index(NamedTuple):
     querying: Querying
     subscribing: Subscribing
     control: Control
+    storage: Storage
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run a read; when the request is cancelled, the query in SQLite ends too."""

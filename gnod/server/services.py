@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 
-from gnod.errors import DaemonNotRunning
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt
 from gnod.ingest.pool import WorkerPool
 from gnod.models.inference import Inference
 from gnod.paths import Places
@@ -25,10 +25,11 @@ from gnod.server.modelling import Models
 from gnod.server.querying import Querying
 from gnod.server.running import Running
 from gnod.server.stats import Stats
+from gnod.server.storage import Storage
 from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
-from gnod.store import documents, migrations
+from gnod.store import damage, documents, migrations
 from gnod.store.database import Connection, Database
 
 _MAX_WORKERS = 4
@@ -71,11 +72,22 @@ async def start(
     log_level: str | None = None,
     on_demand: bool = False,
 ) -> Services:
-    """Open the database, read the config, and watch and sync every collection in the background.
+    """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
+    set aside, and a new one begun.
 
     `log_level` overrules the config's. Raises ConfigInvalid, ForeignDatabase, NewerDatabase, DatabaseCorrupt,
     StorageFailed, and DaemonNotRunning when it starts `on_demand` and the config does not want that.
     """
+    opened = partial(_start, places, stats, control, log_level=log_level, on_demand=on_demand)
+    try:
+        return await opened()
+    except DatabaseCorrupt:
+        _log.exception("index.damaged")
+        await asyncio.to_thread(damage.renew, places.database)
+        return await opened()
+
+
+async def _start(places: Places, stats: Stats, control: Control, *, log_level: str | None, on_demand: bool) -> Services:
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
@@ -124,11 +136,13 @@ async def start(
             querying=Querying(database, models, running, embedding, nearest),
             subscribing=subscribing,
             control=control,
+            storage=Storage(database, control),
         )
         configuration.on_change = index.config_changed
         syncing.on_change = backlog.chunks_changed
         syncing.listeners.append(subscribing.wake)
         watching.listeners.append(subscribing.wake)
+        watching.on_look = index.storage.look
         backlog.listeners.append(lambda _: subscribing.wake())
         models.on_installed = backlog.model_installed
         services = Services(index)

@@ -68,6 +68,7 @@ class Syncing:
         self._left: dict[str, int] = {}
         self._unavailable: dict[str, str] = {}
         self._reconciled: dict[str, float] = {}
+        self._failures: dict[str, str] = {}  # what the last run of each task's name has said
         self._tasks: set[asyncio.Task[SyncReport]] = set()
 
     @property
@@ -266,8 +267,14 @@ class Syncing:
         error = task.exception()
         # A run of a removed collection may stumble over its rows being gone, before it is cancelled.
         removed = task.get_name() not in {_task_name(c.name) for c in self._configuration.current.collections}
-        if error is not None and not removed:
+        if error is None or removed:
+            self._failures.pop(task.get_name(), None)
+            return
+        if not isinstance(error, GnoError):
             _log.error("sync.failed", exc_info=error)
+        elif self._failures.get(task.get_name()) != error.message:  # again and again, while a disk is full
+            self._failures[task.get_name()] = error.message
+            _log.warning("sync.failed", extra={"fields": {"kind": error.kind, "message": error.message}})
 
 
 def _task_name(collection: str) -> str:

@@ -39,10 +39,12 @@ _log = logging.getLogger(__name__)
 
 
 class Watching:
-    """At work from its making until `close`. `listeners` are called when a state may have changed."""
+    """At work from its making until `close`. `listeners` are called when a state may have changed, `on_look` every few
+    seconds."""
 
     def __init__(self, configuration: Configuration, syncing: Syncing, database_folder: Path) -> None:
         self.listeners: list[Callable[[], None]] = []
+        self.on_look: Callable[[], None] = lambda: None
         self._configuration = configuration
         self._syncing = syncing
         self._watches: dict[str, CollectionWatch] = {}
@@ -94,6 +96,7 @@ class Watching:
         last = Clocks.now()
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
+            self.on_look()
             await self._configuration.reload()
             clocks = Clocks.now()
             stood_still = clocks.stood_still_since(last)

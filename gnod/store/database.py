@@ -5,7 +5,9 @@ WAL lets readers go on while the writer works. Every write is one transaction: i
 
 from __future__ import annotations
 
-import shutil
+import contextlib
+import logging
+import stat
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,21 +18,22 @@ from typing import Protocol, TypeVar
 
 import apsw
 
-from gnod.errors import DatabaseCorrupt, ForeignDatabase, GnoError, RequestCancelled, StorageFailed
+from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.store import knn, migrations
+from gnod.store.faults import APPLICATION_ID, damaged, footing_of, translated
 
 T = TypeVar("T")
 Connection = apsw.Connection
 
-# "gnod" in ASCII: `file` and we tell our databases from others by it.
-APPLICATION_ID = 0x676E6F64
-
 READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
-_FULL_BYTES = 128 * 1024
 _CACHE_KIB = 8 * 1024
 # About a third of a second of work: often enough to tell work from a hang, and too seldom to cost anything.
 _PULSE_STEPS = 5_000_000
+_MODE = 0o600
+_MAGIC = b"SQLite format 3\0"
+
+_log = logging.getLogger(__name__)
 
 
 class Read(Protocol):
@@ -43,6 +46,9 @@ class Database:
     """The database file of one index, opened and migrated.
 
     `knn_missing` says why there are no sqlite-vec tables, when there are none: vectors are stored all the same.
+    `ended_badly`: who had it open last did not close it. `failure`: why the last write could not be made; None: it was.
+    `footing`: the files that are open. `on_damage` is called in any thread, perhaps often, when the file turns out to
+    be damaged.
 
     Raises ForeignDatabase or NewerDatabase, leaving the file as it is, and DatabaseCorrupt or StorageFailed.
     """
@@ -50,10 +56,15 @@ class Database:
     def __init__(self, path: Path, *, readers: int = READERS, use_knn: bool = True) -> None:
         self.path = path
         self.knn_missing: str | None = None if use_knn else "switched off"
+        self.failure: StorageFailed | None = None
+        self.on_damage: Callable[[], None] = lambda: None
         with translated(path):
+            self.ended_badly = _has_bytes(path.with_name(path.name + "-wal"))
             self._writer_connection = _open_writer(path)
             if use_knn:
                 self.knn_missing = _attach_knn(self._writer_connection)
+            self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # makes the companions
+            self.footing = footing_of(path)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="gnod-writer")
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="gnod-reader")
         self._local = threading.local()
@@ -103,9 +114,12 @@ class Database:
         self._writer.shutdown(wait=True)
         for connection in self._reader_connections:
             connection.close()
-        with translated(self.path):
+        try:
             self._writer_connection.execute("PRAGMA optimize")
-        self._writer_connection.close()
+        except apsw.Error as error:  # damaged, or no room: of no use to anybody who closes
+            _log.debug("index.not_optimised", extra={"fields": {"reason": type(error).__name__}})
+        with contextlib.suppress(apsw.Error):
+            self._writer_connection.close()
 
     def _beat(self) -> bool:
         """Answer those who wait for a pulse. As SQLite's progress handler: False means go on."""
@@ -116,18 +130,38 @@ class Database:
         return False
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        with translated(self.path), atomic(self._writer_connection):
+        with self._writing(), atomic(self._writer_connection):
             return work(self._writer_connection)
 
     def _maintain(self, work: Callable[[Connection], T]) -> T:
-        with translated(self.path):
+        with self._writing():
             return work(self._writer_connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with self._watched():
+                yield
+        except StorageFailed as error:
+            self.failure = error
+            raise
+        self.failure = None
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            with translated(self.path):
+                yield
+        except (DatabaseCorrupt, ForeignDatabase) as error:
+            self.on_damage()
+            # It was ours when it was opened.
+            raise error if isinstance(error, DatabaseCorrupt) else damaged(self.path) from error
 
     def _read(self, work: Callable[[Connection], T], future: Future[T]) -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            with translated(self.path):
+            with self._watched():
                 connection = self._reader_connection()
                 with self._lock:
                     self._running[future] = connection  # type: ignore[index]
@@ -168,64 +202,37 @@ def atomic(connection: Connection) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn apsw's exceptions into ours. A message of SQLite's never reaches a user alone."""
+def _has_bytes(path: Path) -> bool:
     try:
-        yield
-    except apsw.Error as error:
-        raise _translate(error, path) from error
-    except OSError as error:
-        raise StorageFailed(f"the index {path} cannot be opened: {error.strerror}") from error
-
-
-def _translate(error: apsw.Error, path: Path) -> GnoError:
-    if isinstance(error, apsw.InterruptError):
-        return RequestCancelled("cancelled")
-    if isinstance(error, apsw.NotADBError):
-        return ForeignDatabase(f"{path} is not a gnod index; move it away or choose another index with --index")
-    if isinstance(error, apsw.CorruptError):
-        return DatabaseCorrupt(f"the index {path} is damaged; stop gnod, move the file away and index again")
-    if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and _disk_is_full(path)):
-        return StorageFailed(f"no space left on the disk that holds {path}; nothing was lost: free some and try again")
-    if isinstance(error, apsw.ReadOnlyError):
-        return StorageFailed(f"the index {path} cannot be written: check the permissions of it and its folder")
-    if isinstance(error, apsw.CantOpenError):
-        return StorageFailed(f"the index {path} cannot be opened: check that its folder exists and is yours")
-    if isinstance(error, apsw.IOError):
-        return StorageFailed(f"reading or writing the index {path} failed: {error}")
-    if isinstance(error, apsw.BusyError):
-        return StorageFailed(f"the index {path} is locked by another program")
-    return StorageFailed(f"the index {path} failed: {error}")
-
-
-def _disk_is_full(path: Path) -> bool:
-    """SQLite calls it an I/O error when it cannot even make the file that its readers share."""
-    try:
-        return shutil.disk_usage(path.parent).free < _FULL_BYTES
-    except OSError:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
         return False
 
 
 def _open_writer(path: Path) -> Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    is_new = not path.exists() or path.stat().st_size == 0
-    if not is_new:
+    if _has_bytes(path):
         _refuse_foreign(path)
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     try:
-        path.chmod(0o600)  # it holds the text of private notes
+        if stat.S_IMODE(path.stat().st_mode) != _MODE:
+            path.chmod(_MODE)  # it holds the text of private notes
         _configure(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 2000")
-        if is_new:
+        if connection.pragma("application_id") != APPLICATION_ID:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         migrations.migrate(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _attach_knn(connection: Connection) -> str | None:
@@ -245,7 +252,9 @@ def _refuse_foreign(path: Path) -> None:
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         found = connection.pragma("application_id")
-        if found != APPLICATION_ID:
+        # One of nobody's, and empty: perhaps a gnod ended here before it could sign.
+        is_blank = found == 0 and _is_sqlite(path) and not connection.execute("SELECT count(*) FROM sqlite_schema").get
+        if found != APPLICATION_ID and not is_blank:
             raise ForeignDatabase(
                 f"{path} is a database of another program; move it away or choose another index with --index"
             )

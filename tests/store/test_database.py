@@ -11,7 +11,8 @@ import pytest
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, NewerDatabase, RequestCancelled, StorageFailed
 from gnod.store import migrations
-from gnod.store.database import APPLICATION_ID, Connection, Database
+from gnod.store.database import Connection, Database
+from gnod.store.faults import APPLICATION_ID
 
 
 def test_a_new_database_is_ours_and_private(tmp_path: Path) -> None:

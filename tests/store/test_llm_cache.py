@@ -9,7 +9,8 @@ import apsw
 import pytest
 
 from gnod.store import llm_cache, migrations
-from gnod.store.database import APPLICATION_ID, Connection, Database
+from gnod.store.database import Connection, Database
+from gnod.store.faults import APPLICATION_ID
 from tests.small_index import SmallIndex
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import collections, documents, knn, maintenance, migrations, vector_rows, vectors
-from gnod.store.database import APPLICATION_ID, Connection, Database
+from gnod.store.database import Connection, Database
+from gnod.store.faults import APPLICATION_ID
 from gnod.store.vectors import Piece
 from tests.small_index import SmallIndex, prepared, vector_of
 

@@ -23,7 +23,7 @@ from gnod.protocol.results import Check, DoctorResult
 from gnod.server.dispatcher import Call, Handler
 from gnod.server.handlers import doctor_models
 from gnod.server.index import Index
-from gnod.store.database import Connection
+from gnod.store import damage
 
 MIN_FREE_BYTES = 500 * 1024 * 1024
 
@@ -46,6 +46,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             *_places(served),
             _config(served),
             await _database(served),
+            *_storage(served),
             _disk(served.places.data_dir),
             *_folders(served),
             await _workers(served),
@@ -100,22 +101,25 @@ def _config(served: Index) -> Check:
 
 
 async def _database(served: Index) -> Check:
-    def work(connection: Connection) -> str:
-        return str(connection.execute("PRAGMA quick_check(1)").get)
-
     try:
-        verdict = await served.read(work)
+        found = await served.read(damage.find)
     except GnoError as error:
         return Check(name="database", status="error", message=error.message)
     message = f"{served.places.database}, SQLite {apsw.sqlite_lib_version()}"
-    if verdict == "ok":
+    if found is None:
         return Check(name="database", status="ok", message=message)
+    served.storage.damaged()
     return Check(
         name="database",
         status="error",
         message=f"{message}: damaged",
-        remedy=f"gnoctl daemon stop; mv {served.places.database} elsewhere; gnoctl index",
+        remedy="gnod sets it aside now and makes it anew from your folders; `gnoctl status` follows that",
     )
+
+
+def _storage(served: Index) -> list[Check]:
+    problems = [Check(name="storage", status="error", message=problem) for problem in served.storage.problems()]
+    return [*problems, *(Check(name="storage", status="warning", message=note) for note in served.storage.notes())]
 
 
 def _disk(folder: Path) -> Check:

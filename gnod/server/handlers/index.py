@@ -35,7 +35,7 @@ from gnod.server.handlers.embedding import embedding_status, inference_status
 from gnod.server.handlers.shapes import ingest_error, iso
 from gnod.server.handlers.why import why
 from gnod.server.index import Index
-from gnod.store import collections, documents, failures, maintenance, vectors
+from gnod.store import collections, damage, documents, failures, maintenance, vectors
 from gnod.store.database import Connection
 
 
@@ -72,6 +72,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         )
 
     async def index_status(params: IndexStatusParams, _: Call) -> IndexStatusResult:
+        served.storage.look()
         await served.configuration.reload()
         noted = served.syncing.noted
         result = await _status(served, params.errors)
@@ -88,6 +89,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         before = _bytes_on_disk(served.places.database)
         removed_documents, removed_contents = await served.write(maintenance.purge)
         await asyncio.wrap_future(served.database.maintain(maintenance.compact))
+        await asyncio.to_thread(damage.delete_set_aside, served.places.database)
         after = _bytes_on_disk(served.places.database)
         return IndexCleanupResult(
             removed_documents=removed_documents,
@@ -173,6 +175,8 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
             config_file=str(configuration.path),
             config_warnings=list(configuration.warnings),
             config_error=configuration.error.message if configuration.error else None,
+            storage_problems=served.storage.problems(),
+            storage_notes=served.storage.notes(),
             errors=[ingest_error(f) for f in failed if f.kind not in SKIP_KINDS] if with_errors else None,
         )
 

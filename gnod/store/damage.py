@@ -1,0 +1,196 @@
+"""What becomes of a damaged database: it is set aside under a name that says so, and a new one takes its place.
+
+The index can be made again from the folders and the config, so a damaged one is never repaired. Kept are the vectors,
+which take long to make: those that can still be read and are beyond doubt. See docs/adr/0021-damaged-index.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import numpy as np
+
+from gnod.errors import DatabaseCorrupt
+from gnod.store import switches
+from gnod.store.database import Connection, Database
+from gnod.store.vector_rows import DTYPE
+
+_KEPT = 3
+_OFTEN_WITHIN_S = 3600.0
+_NORM_TOLERANCE = 1e-3
+_BATCH = 1000
+
+_log = logging.getLogger(__name__)
+
+
+class _Model(NamedTuple):
+    id: int
+    uri: str
+    dimensions: int
+
+
+class _Piece(NamedTuple):
+    """A row of `content_vectors`."""
+
+    embed_hash: str
+    start: int
+    end: int | None
+    line: int
+    last_line: int | None
+    embedding: bytes
+
+
+def find(connection: Connection) -> str | None:
+    """Look at every page and every entry, and return the first thing that is wrong; None: nothing is."""
+    verdict = str(connection.execute("PRAGMA integrity_check(1)").get)
+    # That a check could not be made says nothing.
+    return None if verdict == "ok" or verdict.startswith("unable to validate") else verdict
+
+
+def set_aside(path: Path) -> list[Path]:
+    """Return the damaged databases that stand beside `path`, the newest first. Deleting them is how people say that
+    they have taken note."""
+    found = [p for p in path.parent.glob(f"{path.name}.damaged-*") if not p.name.endswith(("-wal", "-shm"))]
+    return sorted(found, key=lambda p: p.name, reverse=True)
+
+
+def delete_set_aside(path: Path, kept: int = 0) -> None:
+    """Delete all but the newest."""
+    for old in set_aside(path)[kept:]:
+        for file in _with_companions(old):
+            file.unlink(missing_ok=True)
+
+
+def happens_too_often(path: Path) -> bool:
+    """Tell whether it would be the fourth time within an hour: then it is the disk or the memory that is broken."""
+    recent = 0
+    for aside in set_aside(path):
+        with contextlib.suppress(OSError):
+            recent += abs(time.time() - aside.stat().st_ctime) < _OFTEN_WITHIN_S
+    return recent >= _KEPT
+
+
+def too_often(path: Path) -> str:
+    """Say so."""
+    return (
+        f"the index {path} was damaged {_KEPT + 1} times within an hour: the disk or the memory of this machine may be "
+        "failing. Check them, then delete the .damaged files beside it and run `gnoctl daemon restart`"
+    )
+
+
+def renew(path: Path) -> None:
+    """Set a damaged database aside, and begin a new one with what can be saved of it. Nobody may have it open.
+
+    Raises DatabaseCorrupt when that happens too often, and what opening a database raises.
+    """
+    if happens_too_often(path):
+        raise DatabaseCorrupt(too_often(path))
+    aside = _move(path)
+    _log.error("index.set_aside", extra={"fields": {"to": str(aside)}})
+    delete_set_aside(path, _KEPT)
+    database = Database(path)
+    try:
+        database.write(lambda connection: _carry_over(aside, connection)).result()
+    except Exception:  # it is damaged: without vectors the index is whole too
+        _log.exception("index.nothing_saved")
+    finally:
+        database.close()
+
+
+def _move(path: Path) -> Path:
+    """The log of what was written last goes first: a new database must never find that of another."""
+    stamp = datetime.now().astimezone().strftime("%Y%m%dT%H%M%S")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    number = 1
+    while any(file.exists() for file in _with_companions(aside)):
+        number += 1
+        aside = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
+    _, wal, shm = _with_companions(path)
+    with contextlib.suppress(FileNotFoundError):
+        wal.rename(_with_companions(aside)[1])
+    shm.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(aside)
+    return aside
+
+
+def _with_companions(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+
+
+def _carry_over(aside: Path, connection: Connection) -> None:
+    """Copy from a damaged database what is worth it. Each part that cannot be read is left."""
+    damaged = Connection(str(aside), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        with contextlib.suppress(apsw.Error):
+            if switches.is_embedding_paused(damaged):
+                switches.pause_embedding(connection)
+        saved = 0
+        for model_id, uri, dimensions in _models(damaged):
+            connection.execute("INSERT INTO embedding_models (uri, dimensions) VALUES (?, ?)", (uri, dimensions))
+            ours = connection.last_insert_rowid()
+            for piece in _whole_chunks(_pieces(damaged, model_id, dimensions)):
+                connection.execute(
+                    "INSERT INTO content_vectors (model_id, embed_hash, start, end, line, last_line, embedding)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (ours, *piece),
+                )
+                saved += 1
+    finally:
+        damaged.close()
+    _log.info("index.saved", extra={"fields": {"vectors": saved}})
+
+
+def _models(damaged: Connection) -> list[_Model]:
+    try:
+        rows = damaged.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions > 0").fetchall()
+    except (apsw.Error, UnicodeDecodeError):
+        return []
+    return [_Model._make(row) for row in rows]
+
+
+def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Piece]:
+    """Yield what can be read and is a vector, in the order of arrival. Where the table cannot be read, go on behind."""
+    at, gap = 0, 1
+    while gap < 2**40:
+        try:
+            rows: Sequence[tuple[Any, ...]] = damaged.execute(
+                "SELECT id, embed_hash, start, end, line, last_line, embedding FROM content_vectors"
+                " WHERE id > ? AND model_id = ? ORDER BY id LIMIT ?",
+                (at, model_id, _BATCH if gap == 1 else 1),
+            ).fetchall()
+        except (apsw.Error, UnicodeDecodeError):
+            at, gap = at + gap, gap * 2
+            continue
+        if not rows:
+            return
+        gap = 1
+        at = max(row[0] for row in rows)
+        for piece in (_Piece._make(row[1:]) for row in rows):
+            if _is_vector(piece.embedding, dimensions):
+                yield piece
+
+
+def _is_vector(embedding: object, dimensions: int) -> bool:
+    """Vectors are stored with length 1, which random bytes do not have."""
+    if not isinstance(embedding, bytes) or len(embedding) != dimensions * DTYPE.itemsize:
+        return False
+    values = np.frombuffer(embedding, DTYPE).astype(np.float64)
+    return bool(np.isfinite(values).all()) and abs(float(np.linalg.norm(values)) - 1) < _NORM_TOLERANCE
+
+
+def _whole_chunks(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
+    """Pass on the pieces of chunks that have all of theirs: half a chunk would count as embedded."""
+    for _, group in groupby(pieces, key=lambda piece: piece.embed_hash):
+        chunk = list(group)
+        ends = [0, *(piece.end for piece in chunk)]
+        if ends[-1] is None and [piece.start for piece in chunk] == ends[:-1]:
+            yield from chunk
