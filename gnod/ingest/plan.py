@@ -53,5 +53,6 @@ def _unknown(path: str, listing: Listing) -> bool:
 def _try_again(failed: FailedFile, now: float) -> bool:
     if failed.kind in _RETRY_ALWAYS:
         return True
-    is_due = now - failed.last_at > RETRY_AFTER_S and failed.times < MAX_TIMED_RETRIES
+    # A time that lies ahead was told by a clock that was wrong.
+    is_due = abs(now - failed.last_at) > RETRY_AFTER_S and failed.times < MAX_TIMED_RETRIES
     return failed.kind in _RETRY_LATER and is_due

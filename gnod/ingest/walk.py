@@ -187,7 +187,7 @@ class _Walker:
         if stat is None or self._rules.reason_against_file(path, ignores) is not None:
             self.excluded += 1
             return
-        self.files[path] = FileStat(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        self.files[path] = FileStat.of(stat)
 
     def _stat(self, file: os.DirEntry[str] | str, *, is_link: bool) -> os.stat_result | None:
         """Return the stat of a regular file, or None for what is not taken in."""

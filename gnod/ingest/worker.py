@@ -217,7 +217,7 @@ def _let_tick(found: FileStat) -> None:
 def _require_regular(found: os.stat_result) -> FileStat:
     if not stat.S_ISREG(found.st_mode):
         raise ReadFailed("not_a_file", "This is not a regular file.")
-    return FileStat(found.st_size, found.st_mtime_ns, found.st_ino)
+    return FileStat.of(found)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,10 @@ def _open(places: Places) -> int:
         # Python opens files close-on-exec: no worker inherits the lock.
         return os.open(places.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise StorageFailed(f"cannot open the lock file {places.lock_file}: {error.strerror}") from error
+        raise StorageFailed(
+            f"cannot open the lock file {places.lock_file} ({error.strerror}): make its folder writable for you, or set"
+            " GNO_DATA_DIR to another folder"
+        ) from error
 
 
 def _acquire(descriptor: int, places: Places) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import apsw
+import msgspec
 import numpy as np
 
 from gnod.errors import DatabaseCorrupt
@@ -26,7 +27,7 @@ from gnod.store.vector_rows import DTYPE
 _KEPT = 3
 _OFTEN_WITHIN_S = 3600.0
 _NORM_TOLERANCE = 1e-3
-_BATCH = 1000
+_LARGEST_GAP = 2**40  # more than there are vectors
 
 _log = logging.getLogger(__name__)
 
@@ -154,34 +155,36 @@ def _models(damaged: Connection) -> list[_Model]:
         rows = damaged.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions > 0").fetchall()
     except (apsw.Error, UnicodeDecodeError):
         return []
-    return [_Model._make(row) for row in rows]
+    try:
+        return [msgspec.convert(row, _Model) for row in rows]
+    except msgspec.ValidationError:
+        return []
 
 
 def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Piece]:
     """Yield what can be read and is a vector, in the order of arrival. Where the table cannot be read, go on behind."""
-    at, gap = 0, 1
-    while gap < 2**40:
+    at, gap = 0, 0
+    while gap < _LARGEST_GAP:
         try:
-            rows: Sequence[tuple[Any, ...]] = damaged.execute(
-                "SELECT id, embed_hash, start, end, line, last_line, embedding FROM content_vectors"
-                " WHERE id > ? AND model_id = ? ORDER BY id LIMIT ?",
-                (at, model_id, _BATCH if gap == 1 else 1),
-            ).fetchall()
+            for number, *values in damaged.execute(
+                "SELECT id, embed_hash, start, end, line, last_line, embedding FROM content_vectors NOT INDEXED"
+                " WHERE id > ? AND model_id = ? ORDER BY id",
+                (at + gap, model_id),
+            ):
+                at, gap = cast(int, number), 0
+                with contextlib.suppress(msgspec.ValidationError):
+                    piece = msgspec.convert(values, _Piece)
+                    if _is_vector(piece.embedding, dimensions):
+                        yield piece
         except (apsw.Error, UnicodeDecodeError):
-            at, gap = at + gap, gap * 2
-            continue
-        if not rows:
+            gap = max(1, gap * 2)
+        else:
             return
-        gap = 1
-        at = max(row[0] for row in rows)
-        for piece in (_Piece._make(row[1:]) for row in rows):
-            if _is_vector(piece.embedding, dimensions):
-                yield piece
 
 
-def _is_vector(embedding: object, dimensions: int) -> bool:
+def _is_vector(embedding: bytes, dimensions: int) -> bool:
     """Vectors are stored with length 1, which random bytes do not have."""
-    if not isinstance(embedding, bytes) or len(embedding) != dimensions * DTYPE.itemsize:
+    if len(embedding) != dimensions * DTYPE.itemsize:
         return False
     values = np.frombuffer(embedding, DTYPE).astype(np.float64)
     return bool(np.isfinite(values).all()) and abs(float(np.linalg.norm(values)) - 1) < _NORM_TOLERANCE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 # Kinds of failure that say "this is not for us": skips, not faults.
@@ -14,6 +16,11 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True):
     size: int
     mtime_ns: int
     inode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileStat:
+        """As SQLite's integers can hold it: times after 2262 come round, and so do inodes that use all 64 bits."""
+        return cls(found.st_size, _signed(found.st_mtime_ns), _signed(found.st_ino))
 
 
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
@@ -55,3 +62,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     mirror_hash: str
     chunks: list[Chunk]
     terms: Terms
+
+
+def _signed(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63

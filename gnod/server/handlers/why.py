@@ -137,7 +137,7 @@ def _stat(path: str) -> FileStat | None:
         stat = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
-    return FileStat(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return FileStat.of(stat)
 
 
 def _summary(views: list[WhyCollection], path: str, configured: Mapping[str, CollectionConfig]) -> str:

@@ -1,0 +1,252 @@
+"""The index's own file: damaged, deleted, replaced. Real daemons; what is damaged is done with plain writes."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from gnod.store import switches
+from gnod.store.database import Database
+from tests.end_to_end.conftest import Machine, wait_until
+
+pytestmark = pytest.mark.slow
+
+NOTES = 60
+
+
+@pytest.fixture
+def filled(machine: Machine) -> Machine:
+    """A machine with an index of several pages, and nothing left to do."""
+    machine.write(
+        **{f"n{number}_md": f"# Note {number}\n\nkestrel word{number} " + "filler " * 200 for number in range(NOTES)}
+    )
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    machine.quiet()
+    return machine
+
+
+def stop(machine: Machine) -> None:
+    machine.hang_up()
+    machine.ok("daemon", "stop")
+
+
+def start(machine: Machine) -> None:
+    machine.ok("daemon", "start")
+
+
+def aside(machine: Machine) -> list[Path]:
+    found = machine.database.parent.glob("*.damaged-*")
+    return sorted(path for path in found if not path.name.endswith(("-wal", "-shm")))
+
+
+def found(machine: Machine) -> int:
+    return len(machine.paths("kestrel", "-n", "100"))
+
+
+def events(machine: Machine) -> list[dict[str, Any]]:
+    log = machine.folder / "data" / "logs" / "gnod-default.log"
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def says(machine: Machine, event: str) -> bool:
+    return any(each["event"] == event for each in events(machine))
+
+
+def is_made_anew(machine: Machine, times: int = 1) -> bool:
+    """Ask like a client that tries again."""
+    try:
+        status = machine.call("index.status")
+        if len(aside(machine)) < times or status["syncing"] or not status["freshness"]["current"]:
+            return False
+        return len(machine.call("search.lexical", query="kestrel", limit=100)["hits"]) == NOTES
+    except (OSError, AssertionError):
+        machine.hang_up()
+        return False
+
+
+def is_whole(database: Path) -> bool:
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return bool(connection.execute("PRAGMA integrity_check").get == "ok")
+    finally:
+        connection.close()
+
+
+def garble(path: Path, first: int, last: int) -> None:
+    """Write random bytes over these pages."""
+    with path.open("r+b") as file:
+        file.seek(first * 4096)
+        file.write(random.Random(7).randbytes((last - first) * 4096))
+
+
+def middle(path: Path) -> None:
+    pages = path.stat().st_size // 4096
+    garble(path, pages // 4, pages * 3 // 4)
+
+
+def magic(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\0" * 16)
+
+
+def truncated(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2 // 4096 * 4096)
+
+
+def schema_page(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(random.Random(7).randbytes(3900))
+
+
+def word_index(path: Path) -> None:
+    """The tables in which FTS5 keeps its words. 10 is the list of its parts."""
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE documents_fts_data SET block = zeroblob(20) WHERE id > 1 AND id <> 10")
+    connection.close()
+
+
+DAMAGES: list[Callable[[Path], None]] = [middle, truncated, schema_page, word_index]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_is_set_aside_at_the_start_and_made_anew(
+    filled: Machine, damage: Callable[[Path], None]
+) -> None:
+    stop(filled)
+    damage(filled.database)
+    start(filled)
+    if not aside(filled):
+        filled.run("doctor")  # looks at all of it, should the start have met none of the damage
+    wait_until(lambda: is_made_anew(filled), 60)
+    assert is_whole(filled.database)
+    [left] = aside(filled)
+    assert f"what was left of it is {left}" in filled.ok("status")
+    assert str(left) in filled.run("doctor").stdout
+    assert says(filled, "index.set_aside")
+    filled.ok("cleanup")
+    assert aside(filled) == []
+    assert "damaged" not in filled.ok("status")
+
+
+@pytest.mark.parametrize("damage", [middle, magic])
+def test_damage_while_running_is_met_by_whoever_comes_upon_it(filled: Machine, damage: Callable[[Path], None]) -> None:
+    pid = filled.pid()
+    filled.ok("cleanup")  # everything is in the file, and not in its -wal
+    damage(filled.database)
+    filled.run("doctor")
+    wait_until(lambda: is_made_anew(filled), 60)
+    assert filled.pid() == pid
+    assert is_whole(filled.database)
+
+
+def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(filled: Machine) -> None:
+    stop(filled)
+    other = filled.database.with_name("other.sqlite")
+    shutil.copy(filled.database, other)
+    connection = apsw.Connection(str(other))
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA writable_schema = ON")
+    # An index that is written while it is thought to be another one.
+    definition = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'documents_by_source_hash'"
+    connection.execute(definition, ("(source_hash)", "(title)"))
+    connection.execute("PRAGMA schema_version = 1000")
+    connection.execute("UPDATE documents SET title = 'x' || title WHERE id % 2")
+    connection.execute(definition, ("(title)", "(source_hash)"))
+    connection.execute("PRAGMA schema_version = 1001")
+    for suffix in ("", "-wal"):  # as a crash would leave it
+        shutil.copy(f"{other}{suffix}", f"{filled.database}{suffix}")
+    connection.close()
+    start(filled)
+    wait_until(lambda: is_made_anew(filled), 60)
+    assert is_whole(filled.database)
+
+
+def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
+    filled.ok("pause")
+    stop(filled)
+    pages = filled.database.stat().st_size // 4096
+    garble(filled.database, pages * 3 // 4, pages)
+    start(filled)
+    filled.run("doctor")
+    wait_until(lambda: is_made_anew(filled), 60)
+    stop(filled)
+    connection = apsw.Connection(str(filled.database), flags=apsw.SQLITE_OPEN_READONLY)
+    assert switches.is_embedding_paused(connection)
+    connection.close()
+
+
+def test_an_index_that_is_damaged_again_and_again_is_not_made_anew_for_ever(filled: Machine) -> None:
+    for times in (1, 2, 3):
+        stop(filled)
+        magic(filled.database)
+        start(filled)
+        wait_until(lambda times=times: is_made_anew(filled, times), 60)
+    stop(filled)
+    magic(filled.database)
+    refused = filled.run("daemon", "start")
+    assert refused.returncode != 0
+    assert "the disk or the memory of this machine may be failing" in refused.stderr
+    assert len(aside(filled)) == 3
+
+
+def test_a_strangers_file_is_left_as_it_is(filled: Machine) -> None:
+    stop(filled)
+    text = b"a text of somebody else\n" * 1000
+    filled.database.write_bytes(text)
+    refused = filled.run("daemon", "start")
+    assert "is not a gnod index" in refused.stderr
+    assert filled.database.read_bytes() == text
+    assert aside(filled) == []
+
+
+def remove_companions(path: Path) -> None:
+    path.with_name(path.name + "-wal").unlink()
+    path.with_name(path.name + "-shm").unlink()
+
+
+def remove_main(path: Path) -> None:
+    path.unlink()
+
+
+def move_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
+def replace(path: Path) -> None:
+    """By what a gnod made elsewhere: it has nothing of ours in it."""
+    other = path.with_name("other")
+    Database(other).close()
+    other.replace(path)
+
+
+@pytest.mark.parametrize("change", [remove_main, remove_companions, move_folder, replace])
+def test_a_file_that_is_gone_is_noticed_and_made_anew(filled: Machine, change: Callable[[Path], None]) -> None:
+    pid = filled.pid()
+    change(filled.database)
+    filled.write(new_md="# New\n\nkestrel after it went")
+    wait_until(lambda: filled.database.exists() and found_now(filled) == NOTES + 1, 60)
+    assert filled.pid() == pid
+    assert is_whole(filled.database)
+    assert aside(filled) == []
+    filled.kill()
+    filled.hang_up()
+    start(filled)
+    filled.quiet()
+    assert found_now(filled) == NOTES + 1
+
+
+def found_now(machine: Machine) -> int:
+    try:
+        return len(machine.call("search.lexical", query="kestrel", limit=100)["hits"])
+    except (OSError, AssertionError):
+        machine.hang_up()
+        return -1

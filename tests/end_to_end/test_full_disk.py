@@ -1,0 +1,159 @@
+"""A disk that is full, or can only be read: a small file system of its own for the index. Nothing is lost, searches go
+on, status says it, and indexing goes on by itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, wait_until
+from tests.end_to_end.namespace import Namespace, namespace
+
+pytestmark = pytest.mark.slow
+
+
+class Disk:
+    """The file system that holds the index, seen from inside its namespace."""
+
+    def __init__(self, machine: Machine, inside: Namespace) -> None:
+        self.machine = machine
+        self.path = machine.folder / "data"
+        self._inside = inside
+
+    def fill(self) -> None:
+        self._inside.run(f"dd if=/dev/zero of={self.path}/ballast bs=4k 2>/dev/null || true")
+
+    def empty(self) -> None:
+        self._inside.run(f"rm {self.path}/ballast")
+
+    def run(self, command: str) -> str:
+        return self._inside.run(command)
+
+    def start(self) -> None:
+        self._inside.start_daemon()
+
+    def log(self) -> list[dict[str, Any]]:
+        text = self.run(f"cat {self.path}/logs/gnod-default.log || true")
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+@pytest.fixture
+def disk(machine: Machine) -> Iterator[Disk]:
+    (machine.folder / "data").mkdir()
+    with namespace(machine, "--mount") as inside:
+        inside.run(f"mount -t tmpfs -o size=16m tmpfs {machine.folder}/data")
+        yield Disk(machine, inside)
+
+
+def texts(first: int, last: int, words: int = 300) -> dict[str, str]:
+    return {f"n{n}_md": f"# Note {n}\n\nkestrel word{n} " + f"filler{n} " * words for n in range(first, last)}
+
+
+def found(machine: Machine) -> int:
+    return len(machine.call("search.lexical", query="kestrel", limit=100)["hits"])
+
+
+def begin(disk: Disk, count: int = 20) -> None:
+    disk.start()
+    disk.machine.write(**texts(0, count))
+    disk.machine.ok("init", str(disk.machine.notes), "--name", "notes")
+    wait_until(lambda: found(disk.machine) == count, 60)
+    disk.machine.quiet()
+
+
+def test_what_comes_while_the_disk_is_full_is_taken_in_when_there_is_room(disk: Disk) -> None:
+    machine = disk.machine
+    begin(disk)
+    disk.fill()
+    machine.write(**texts(20, 40))
+    wait_until(lambda: machine.call("index.status")["collections"][0]["watch_reason"], 60)
+    status = machine.call("index.status")
+    assert "is free: work goes on when there is more" in status["collections"][0]["watch_reason"]
+    assert status["freshness"]["pending"] == 20
+    assert found(machine) == 20
+    assert "of the disk that holds" in machine.ok("status")
+    disk.empty()
+    wait_until(lambda: found(machine) == 40, 60)
+    assert machine.quiet()["freshness"]["current"]
+
+
+def test_a_disk_that_fills_in_the_middle_of_a_sync_loses_nothing(disk: Disk) -> None:
+    """Too much for the disk, which is empty enough to begin with."""
+    machine = disk.machine
+    begin(disk)
+    disk.run(f"dd if=/dev/zero of={disk.path}/ballast bs=1M count=11 2>/dev/null || true")
+    machine.write(**texts(20, 60, words=20_000))
+    wait_until(lambda: machine.call("index.status")["storage_problems"] or held(machine), 60)
+    assert found(machine) >= 20
+    status = machine.ok("status")
+    assert "no space left on the disk" in status or "less than 1 %" in status
+    failed = [line for line in disk.log() if line["event"] == "sync.failed"]
+    assert len(failed) <= 3
+    disk.empty()
+    disk.run(f"mount -o remount,size=200m {disk.path}")
+    wait_until(lambda: found(machine) == 60, 90)
+    assert machine.quiet()["storage_problems"] == []
+    assert whole(disk)
+
+
+def test_a_cleanup_without_room_says_so_and_harms_nothing(disk: Disk) -> None:
+    machine = disk.machine
+    begin(disk, 60)
+    disk.fill()
+    refused = machine.run("cleanup")
+    assert refused.returncode != 0
+    assert "no space left" in refused.stderr
+    assert found(machine) == 60
+    disk.empty()
+    machine.ok("cleanup")
+    assert found(machine) == 60
+    assert whole(disk)
+
+
+def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
+    disk.fill()
+    for _ in range(2):  # what the first has left does not hinder the second
+        said = disk.run(f"{sys.executable} -m gnod 2>&1; true")
+        assert "no space left" in said
+        assert "Traceback" not in said
+    disk.empty()
+    begin(disk)
+    assert whole(disk)
+
+
+def test_a_log_without_room_does_not_hinder_the_daemon(disk: Disk) -> None:
+    machine = disk.machine
+    disk.run(f"mkdir -p {disk.path}/logs && mount -t tmpfs -o size=4k tmpfs {disk.path}/logs")
+    disk.run(f"dd if=/dev/zero of={disk.path}/logs/ballast bs=4k 2>/dev/null || true")
+    begin(disk)
+    assert found(machine) == 20
+    assert machine.run("daemon", "logs").returncode in (0, 1, 2)
+    disk.run(f"rm {disk.path}/logs/ballast")
+    machine.ok("index")
+    assert disk.log() != []
+
+
+def test_a_disk_that_can_only_be_read_is_said_at_the_start(disk: Disk) -> None:
+    begin(disk)
+    disk.machine.hang_up()
+    disk.machine.ok("daemon", "stop")
+    disk.run(f"mount -o remount,ro {disk.path}")
+    said = disk.run(f"{sys.executable} -m gnod 2>&1; true")
+    assert "writable for you, or set GNO_DATA_DIR" in said
+    disk.run(f"mount -o remount,rw {disk.path}")
+    disk.start()
+    assert found(disk.machine) == 20
+
+
+def held(machine: Machine) -> bool:
+    return bool(machine.call("index.status")["collections"][0]["watch_reason"])
+
+
+def whole(disk: Disk) -> bool:
+    """Ask doctor, since the file is in another namespace."""
+    checks = {check["name"]: check for check in disk.machine.call("doctor.run")["checks"]}
+    return bool(checks["database"]["status"] == "ok")

@@ -1,0 +1,146 @@
+"""What is kept of a damaged database: vectors that are whole, and what was switched by hand. Real files."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from gnod.errors import DatabaseCorrupt
+from gnod.store import damage, switches, vectors
+from gnod.store.database import Connection, Database
+from gnod.store.vectors import Piece
+from tests.small_index import SmallIndex
+
+URI = "file:/models/one.gguf"
+DIMENSIONS = 384
+DOCUMENTS = 300
+
+
+def vector(number: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    return np.random.default_rng(number).standard_normal(DIMENSIONS).astype(np.float32)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed database with a vector in two pieces for each document."""
+    path = tmp_path / "index-default.sqlite"
+    index = SmallIndex(path)
+    index.add({f"{number}.md": f"# Number {number}\n\nkestrel {number}" for number in range(DOCUMENTS)})
+
+    def embed(connection: Connection) -> None:
+        pending = vectors.pending(connection, URI, ["notes"], DOCUMENTS)
+        pieces = {
+            chunk.embed_hash: [Piece(vector(2 * i), 0, 7, 0, 0), Piece(vector(2 * i + 1), 7, None, 0, None)]
+            for i, chunk in enumerate(pending)
+        }
+        vectors.put(connection, URI, pieces)
+
+    index.database.write(embed).result()
+    index.database.write(switches.pause_embedding).result()
+    index.close()
+    return path
+
+
+def stored(path: Path) -> dict[tuple[object, ...], object]:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        rows = connection.execute("SELECT embed_hash, start, end, line, last_line, embedding FROM content_vectors")
+        return {row[:-1]: row[-1] for row in rows}
+    finally:
+        connection.close()
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
+    before = stored(path)
+    damage.renew(path)
+    assert stored(path) == before
+    database = Database(path)  # with its sqlite-vec tables
+    assert database.read(switches.is_embedding_paused).result()
+    assert database.read(damage.find).result() is None
+    database.close()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_a_damaged_one_only_true_vectors_are_kept_and_many_of_them(path: Path, seed: int) -> None:
+    before = stored(path)
+    chance = random.Random(seed)
+    with path.open("r+b") as file:
+        pages = path.stat().st_size // 4096
+        for page in chance.sample(range(pages // 3, pages), 12):
+            file.seek(page * 4096)
+            file.write(chance.randbytes(4096))
+    damage.renew(path)
+    kept = stored(path)
+    assert kept.items() <= before.items()
+    assert len(kept) > DOCUMENTS
+    assert len(kept) % 2 == 0, "no chunk has only one of its two"
+
+
+def test_what_is_no_vector_and_half_a_chunk_are_not_kept(path: Path) -> None:
+    change(
+        path,
+        "UPDATE content_vectors SET embedding = zeroblob(length(embedding)) WHERE id = 2",
+        "UPDATE content_vectors SET embedding = x'00' WHERE id = 3",
+        "DELETE FROM content_vectors WHERE id IN (5, 8)",
+    )
+    damage.renew(path)
+    assert len(stored(path)) == 2 * (DOCUMENTS - 4)
+
+
+def test_nothing_can_be_kept_of_rubbish_and_the_new_one_is_whole(path: Path) -> None:
+    size = path.stat().st_size
+    path.write_bytes(random.Random(1).randbytes(size))
+    damage.renew(path)
+    assert stored(path) == {}
+    [left] = damage.set_aside(path)
+    assert left.stat().st_size == size
+
+
+def test_what_was_written_last_goes_with_it_and_nothing_is_overwritten(path: Path) -> None:
+    for _ in range(3):
+        path.with_name(path.name + "-wal").write_bytes(b"the last writes")
+        damage.renew(path)
+        assert not path.with_name(path.name + "-wal").exists()
+    lefts = damage.set_aside(path)
+    assert len({left.name for left in lefts}) == 3
+    for left in lefts:
+        assert left.with_name(left.name + "-wal").exists()
+    with pytest.raises(DatabaseCorrupt, match="may be failing"):
+        damage.renew(path)
+    damage.delete_set_aside(path)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_crash_half_way_is_no_trouble(path: Path) -> None:
+    wal = path.with_name(path.name + "-wal")
+    wal.write_bytes(b"the last writes")
+    wal.rename(path.with_name(f"{path.name}.damaged-20200101T000000-wal"))  # and the end, before the rest went
+    damage.renew(path)
+    path.unlink()  # the end, before there was a new one
+    Database(path).close()
+    assert len(damage.set_aside(path)) == 1
+
+
+def test_a_database_whose_maker_ended_before_it_had_signed_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    change(path, "PRAGMA journal_mode = WAL")
+    assert path.stat().st_size > 0
+    Database(path).close()
+
+
+def test_one_that_has_lost_its_head_is_told_from_a_strangers_file(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\0" * 16)
+    with pytest.raises(DatabaseCorrupt):
+        Database(path)
