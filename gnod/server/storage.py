@@ -18,7 +18,7 @@ from pathlib import Path
 from gnod.errors import GnoError
 from gnod.server.control import Control
 from gnod.store import damage
-from gnod.store.database import Database
+from gnod.store.database import Connection, Database
 from gnod.store.faults import Footing, footing_of
 
 _log = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ class Storage:
         self._control = control
         self._loop = asyncio.get_running_loop()
         self._is_reopening = False
+        self._trial: Future[None] | None = None
         self._away: str | None = None
         self._given_up: str | None = None
         database.on_damage = self._tell
@@ -49,6 +50,7 @@ class Storage:
             return  # what reads or writes it will say what is wrong
         self._away = None
         if found == self._database.footing:
+            self._try_to_write()
             return
         path = self._database.path
         if found.device != self._database.footing.device:
@@ -79,6 +81,11 @@ class Storage:
         """Say what has happened, until somebody has taken note of it by deleting what was left."""
         return [_note(path) for path in damage.set_aside(self._database.path)]
 
+    def _try_to_write(self) -> None:
+        """Learn whether what failed last would work now, should nobody else want to write."""
+        if self._database.failure and (self._trial is None or self._trial.done()):
+            self._trial = self._database.write(_write_nothing_new)
+
     def _reopen(self, before: Callable[[], None]) -> None:
         self._is_reopening = True
         self._control.reopen(before)
@@ -93,6 +100,10 @@ class Storage:
             _log.info("index.checked", extra={"fields": {"found": found}})
             if found is not None:
                 self._tell()
+
+
+def _write_nothing_new(connection: Connection) -> None:
+    connection.execute("UPDATE schema_meta SET value = value")
 
 
 def _forsake(path: Path, footing: Footing) -> None:

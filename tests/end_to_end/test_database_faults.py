@@ -135,6 +135,7 @@ def test_a_damaged_index_is_set_aside_at_the_start_and_made_anew(
     filled.ok("cleanup")
     assert aside(filled) == []
     assert "damaged" not in filled.ok("status")
+    assert not says(filled, "index.replaced")
 
 
 @pytest.mark.parametrize("damage", [middle, magic])

@@ -108,7 +108,9 @@ def test_a_cleanup_without_room_says_so_and_harms_nothing(disk: Disk) -> None:
     assert refused.returncode != 0
     assert "no space left" in refused.stderr
     assert found(machine) == 60
+    assert machine.call("index.status")["storage_problems"]
     disk.empty()
+    wait_until(lambda: machine.call("index.status")["storage_problems"] == [], 60)
     machine.ok("cleanup")
     assert found(machine) == 60
     assert whole(disk)
