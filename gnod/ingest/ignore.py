@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from gnod.globs import glob_pattern
+from gnod.globs import Glob
 
 IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024
@@ -63,7 +63,7 @@ class Rules:
     def __init__(self, pattern: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
         self._exclude = GitIgnoreSpec.from_lines(exclude)
         self._include = tuple(extension.lower() for extension in include)
-        self._pattern = None if pattern in ("**/*", "**", "") else glob_pattern(pattern)
+        self._pattern = None if pattern in ("**/*", "**", "") else Glob(pattern)
         self._pattern_text = pattern
 
     def reason_against_folder(self, path: str, ignores: list[IgnoreFile]) -> str | None:
@@ -75,7 +75,7 @@ class Rules:
             return reason
         if self._include and not path.lower().endswith(self._include):
             return f"its extension is not among the collection's: {', '.join(self._include)}"
-        if self._pattern and not self._pattern.fullmatch(path):
+        if self._pattern and not self._pattern.matches(path):
             return f"it does not match the collection's pattern {self._pattern_text}"
         return None
 

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidReference, PathOutsideRoot
-from gnod.globs import glob_pattern
+from gnod.globs import Glob
 from gnod.store import documents
 from gnod.store.collections import all_collections
 from gnod.store.database import Connection
@@ -18,6 +18,7 @@ _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
 _LINE = re.compile(r":(\d{1,9})\Z")
 _GLOB_CHARACTERS = re.compile(r"[*?\[{]")
 _MAX_PROPOSALS = 3
+_MAX_GLOB = 1000
 
 
 class Resolved(NamedTuple):
@@ -27,25 +28,28 @@ class Resolved(NamedTuple):
     line: int | None
 
 
-def resolve(connection: Connection, reference: str) -> Resolved:
-    """Return the document. Raises DocumentNotFound with proposals, AmbiguousReference with the candidates,
-    PathOutsideRoot for a path on disk that no collection holds, InvalidReference."""
+def resolve(connection: Connection, reference: str, *, propose: bool = True) -> Resolved:
+    """Return the document. Raises DocumentNotFound with proposals (to look for them takes a while), AmbiguousReference
+    with the candidates, PathOutsideRoot for a path on disk that no collection holds, InvalidReference."""
     if document := _find(connection, reference):
         return Resolved(document, None)
     if match := _LINE.search(reference):
         document = _find(connection, reference[: match.start()])
         if document:
             return Resolved(document, int(match[1]))
-    raise _not_found(connection, reference)
+    raise _not_found(reference, _proposals(connection, reference) if propose else [])
 
 
 def matching(connection: Connection, pattern: str) -> list[tuple[str, str]]:
-    """Return (collection, path) of the documents that a glob over `collection/path` matches, in order."""
-    glob = glob_pattern(pattern.removeprefix(SCHEME))
+    """Return (collection, path) of the documents that a glob over `collection/path` matches, in order. Raises
+    InvalidReference for a very long one."""
+    if len(pattern) > _MAX_GLOB:
+        raise InvalidReference(f"a glob may have {_MAX_GLOB} characters at most", {"limit": _MAX_GLOB})
+    glob = Glob(pattern.removeprefix(SCHEME))
     return [
         (collection, path)
         for _, collection, path in documents.addresses(connection)
-        if glob.fullmatch(f"{collection}/{path}")
+        if glob.matches(f"{collection}/{path}")
     ]
 
 
@@ -109,8 +113,7 @@ def _by_docid(connection: Connection, reference: str) -> Document | None:
     return candidates[0] if candidates else None
 
 
-def _not_found(connection: Connection, reference: str) -> DocumentNotFound:
-    proposals = _proposals(connection, reference)
+def _not_found(reference: str, proposals: list[str]) -> DocumentNotFound:
     hint = f"; did you mean {' or '.join(proposals)}?" if proposals else "; `gnoctl ls` lists what is indexed"
     return DocumentNotFound(
         f"no document '{reference}' in the index{hint}", {"reference": reference, "proposals": proposals}

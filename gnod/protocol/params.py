@@ -16,6 +16,7 @@ ProgressToken = int | str
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
 LineNumber = Annotated[int, Meta(ge=1)]
+Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -86,7 +87,7 @@ class SearchSimilarParams(FilterParams, frozen=True):
     """`ref`: the document, as in `document.get`. It and its copies are not in the answer. `fresh` also embeds what is
     pending in the document's collection and those asked for."""
 
-    ref: Annotated[str, Meta(min_length=1, max_length=8192)]
+    ref: Reference
 
 
 class QuestionParams(FilterParams, frozen=True):
@@ -108,7 +109,7 @@ class DocumentGetParams(Params, frozen=True):
     """`ref`: `gno://collection/path`, `#docid` (6 hex digits or more), `collection/path`, or a path on disk;
     all but a docid may end in `:LINE`. Lines are the file's own where it is text, else those of its Markdown."""
 
-    ref: Annotated[str, Meta(min_length=1, max_length=8192)]
+    ref: Reference
     start_line: LineNumber | None = None
     max_lines: Annotated[int, Meta(ge=1)] | None = None
 
@@ -116,7 +117,7 @@ class DocumentGetParams(Params, frozen=True):
 class DocumentMultiGetParams(Params, frozen=True):
     """`refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`)."""
 
-    refs: Annotated[list[str], Meta(min_length=1, max_length=1000)]
+    refs: Annotated[list[Reference], Meta(min_length=1, max_length=1000)]
     max_bytes: Annotated[int, Meta(ge=1)] = 10240
     limit: Limit = 100
 
@@ -126,7 +127,7 @@ class DocumentListParams(Params, frozen=True):
 
     scope: str | None = None
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class CollectionAddParams(Params, frozen=True, kw_only=True):
@@ -197,7 +198,7 @@ class IndexUnsubscribeParams(Params, frozen=True, kw_only=True):
 class IndexWhyParams(Params, frozen=True):
     """`path`: absolute, or any reference that `document.get` takes."""
 
-    path: Annotated[str, Meta(min_length=1, max_length=8192)]
+    path: Reference
 
 
 # What a client may pass on to a download from its own environment. There are secrets among the values.

@@ -10,6 +10,7 @@ import msgspec
 from gnod.config.model import Config, contexts_for
 from gnod.errors import GnoError
 from gnod.pipeline import references
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.protocol.params import DocumentGetParams, DocumentListParams, DocumentMultiGetParams
 from gnod.protocol.results import DocumentListResult, DocumentMultiGetResult, DocumentText, SkippedReference
 from gnod.server.dispatcher import Call, Handler
@@ -19,6 +20,8 @@ from gnod.store import documents
 from gnod.store.database import Connection
 from gnod.store.documents import Document
 from gnod.types import canonical_line, format_uri, source_line
+
+_MAX_PROPOSED = 10  # of many references that lead nowhere, so many are told what they may have meant
 
 
 def handlers(served: Index) -> Mapping[str, Handler]:
@@ -81,10 +84,10 @@ def _text(
 
 def _multi_get(connection: Connection, params: DocumentMultiGetParams, config: Config) -> DocumentMultiGetResult:
     found: dict[int, Document] = {}
-    skipped = []
+    skipped: list[SkippedReference] = []
     for ref in params.refs:
         try:
-            for document in _documents(connection, ref):
+            for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
                 found.setdefault(document.id, document)
         except GnoError as error:
             skipped.append(SkippedReference(ref=ref, reason=error.message))
@@ -93,16 +96,25 @@ def _multi_get(connection: Connection, params: DocumentMultiGetParams, config: C
         SkippedReference(ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents")
         for d in list(found.values())[params.limit :]
     ]
-    texts = [_cut(_text(connection, document, config, 1, None), params.max_bytes) for document in chosen]
+    texts: list[DocumentText] = []
+    room = MAX_MESSAGE_BYTES
+    for document in chosen:
+        text = _cut(_text(connection, document, config, 1, None), params.max_bytes)
+        size = len(text.text.encode())
+        if size > room:
+            skipped.append(SkippedReference(ref=text.uri, reason="the answer is full: ask for it by itself"))
+            continue
+        room -= size
+        texts.append(text)
     return DocumentMultiGetResult(documents=texts, skipped=skipped)
 
 
-def _documents(connection: Connection, ref: str) -> list[Document]:
+def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Document]:
     """Return what a reference or a glob means. A glob that matches nothing is treated as a reference: a name may
     hold brackets."""
     if references.is_glob(ref) and (addresses := references.matching(connection, ref)):
         return [d for address in addresses if (d := documents.by_path(connection, *address))]
-    return [references.resolve(connection, ref).document]
+    return [references.resolve(connection, ref, propose=propose).document]
 
 
 def _cut(text: DocumentText, max_bytes: int) -> DocumentText:
