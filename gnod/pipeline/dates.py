@@ -10,24 +10,28 @@ from gnod.errors import InvalidParams
 _AGE = re.compile(r"(\d{1,5})\s*([hdwmy])\Z", re.IGNORECASE)
 _UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _DAY_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_SHOWN_CHARS = 60
 
 
 def moment(text: str, *, end_of_day: bool = False, now: datetime | None = None) -> float:
     """Return seconds since 1970 for an ISO 8601 date (with or without time; local time unless it says otherwise), an
     age (`12h`, `7d`, `3w`, `6m`, `1y`), `today` or `yesterday`. A bare day means its start, or its end. Raises
     InvalidParams."""
-    now = now or datetime.now().astimezone()
-    wanted = text.strip().lower()
+    try:
+        return _moment(text.strip().lower(), end_of_day, now or datetime.now().astimezone())
+    except (ValueError, OverflowError):  # before the year 1, or after 9999
+        shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+        raise InvalidParams(
+            f"{shown!r} is not a date: use 2026-11-21, 2026-11-21T14:30, an age like 7d, 12h, 3w or 1y, or today"
+        ) from None
+
+
+def _moment(wanted: str, end_of_day: bool, now: datetime) -> float:
     if match := _AGE.match(wanted):
         return (now - timedelta(days=int(match[1]) * _UNIT_DAYS[match[2].lower()])).timestamp()
     if wanted in ("today", "yesterday"):
         wanted = (now - timedelta(days=wanted == "yesterday")).date().isoformat()
-    try:
-        parsed = datetime.fromisoformat(wanted)
-    except ValueError:
-        raise InvalidParams(
-            f"{text!r} is not a date: use 2026-11-21, 2026-11-21T14:30, an age like 7d, 12h, 3w or 1y, or today"
-        ) from None
+    parsed = datetime.fromisoformat(wanted)
     if _DAY_ONLY.match(wanted) and end_of_day:
         parsed += timedelta(days=1, microseconds=-1)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=now.tzinfo or UTC)).timestamp()

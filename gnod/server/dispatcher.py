@@ -49,6 +49,7 @@ class Dispatcher:
     def __init__(self, handlers: Mapping[str, Handler], methods: Mapping[str, Method] = METHODS) -> None:
         self._handlers = handlers
         self._methods = methods
+        self._document: Raw | None = None
         self._decoders = {name: msgspec.json.Decoder(method.params) for name, method in methods.items()}
 
     async def answer(self, request: Request, call: Call) -> bytes:
@@ -80,8 +81,10 @@ class Dispatcher:
             took_ms = round((time.perf_counter() - started) * 1000, 3)
             _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": took_ms}})
 
-    async def _discover(self, _params: Params, _call: Call) -> dict[str, object]:
-        return openrpc.document(self._methods)
+    async def _discover(self, _params: Params, _call: Call) -> Raw:
+        if self._document is None:  # to make it takes a tenth of a second
+            self._document = Raw(msgspec.json.encode(openrpc.document(self._methods)))
+        return self._document
 
     def _handler(self, name: str) -> Callable[[Any, Call], Awaitable[object]]:
         if name in self._methods:
