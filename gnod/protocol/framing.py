@@ -13,7 +13,8 @@ from enum import Enum
 
 from gnod.errors import LimitExceeded, ParseError
 
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of an answer
+MAX_REQUEST_BYTES = 4 * 1024 * 1024  # the longest that makes sense is a thousand references
 MAX_HEADER_BYTES = 8 * 1024
 
 _BLANK = b" \t\r\n"  # JSON's own idea of whitespace
@@ -80,6 +81,11 @@ class Framer:
     def is_mid_message(self) -> bool:
         """Whether the peer owes the rest of a message that it began."""
         return bool(self._buffer) or self._body_length is not None
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of a message that is not complete is kept."""
+        return len(self._buffer)
 
     def _next(self) -> bytes | None:
         if self.framing is None and not self._choose():

@@ -6,10 +6,12 @@ Protocol's.
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from gnod.errors import Details, GnoError, InvalidRequest, ParseError
+from gnod.errors import Details, GnoError, InvalidRequest, LimitExceeded, ParseError
 
 VERSION = "2.0"
 CANCEL_METHOD = "$/cancelRequest"
@@ -43,6 +45,10 @@ class _Incoming(msgspec.Struct, kw_only=True):
     id: RequestId | UnsetType = UNSET
 
 
+class _IdOnly(msgspec.Struct):
+    id: Raw | UnsetType = UNSET
+
+
 class _Success(msgspec.Struct, kw_only=True):
     jsonrpc: str
     id: RequestId
@@ -74,8 +80,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _incoming = msgspec.json.Decoder(_Incoming)
-_batch = msgspec.json.Decoder(list[Raw])
-_id_only = msgspec.json.Decoder(dict[str, Raw])
+_id_only = msgspec.json.Decoder(_IdOnly)
 _response = msgspec.json.Decoder(Response)
 _encoder = msgspec.json.Encoder()
 
@@ -89,17 +94,21 @@ class BadRequestError(Exception):
         self.id = request_id
 
 
-def split_batch(payload: bytes) -> list[bytes] | None:
-    """Return the members of a batch, or None when `payload` is a single message. Raises BadRequestError."""
+def split_batch(payload: bytes, limit: int) -> list[bytes] | None:
+    """Return the members of a batch, or None when `payload` is a single message. Raises BadRequestError, also when it
+    has more than `limit` members."""
     if not payload.lstrip(b" \t\r\n").startswith(b"["):
         return None
     try:
-        members = _batch.decode(payload)
+        batch = _batch_of(limit).decode(payload)
+    except msgspec.ValidationError:
+        raise BadRequestError(LimitExceeded(f"a batch may hold {limit} requests", {"limit": limit})) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequestError(ParseError(f"not valid JSON: {_reason(error)}")) from None
+    members = [bytes(member) for member in msgspec.structs.astuple(batch) if not isinstance(member, UnsetType)]
     if not members:
         raise BadRequestError(InvalidRequest("an empty batch holds no request"))
-    return [bytes(member) for member in members]
+    return members
 
 
 def decode_request(payload: bytes) -> Request:
@@ -147,6 +156,13 @@ def encode_batch(answers: list[bytes]) -> bytes:
     return b"[" + b",".join(answers) + b"]"
 
 
+@functools.cache
+def _batch_of(limit: int) -> msgspec.json.Decoder[msgspec.Struct]:
+    """A struct and no list: decoding ends at the first member too many, where a list would first hold millions."""
+    fields = [(f"m{number}", Raw | UnsetType, UNSET) for number in range(limit)]
+    return msgspec.json.Decoder(msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True))
+
+
 def _encode(message: _Call | _Success | _Failure) -> bytes:
     try:
         return _encoder.encode(message)
@@ -176,8 +192,8 @@ def _structured(params: Raw | UnsetType, request_id: RequestId) -> Raw | UnsetTy
 
 def _salvage_id(payload: bytes) -> RequestId:
     try:
-        raw = _id_only.decode(payload).get("id")
-        return None if raw is None else msgspec.json.decode(raw, type=RequestId)
+        raw = _id_only.decode(payload).id
+        return None if isinstance(raw, UnsetType) else msgspec.json.decode(raw, type=RequestId)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -123,6 +123,7 @@ def _framing() -> Schema:
         "lines": "first byte '{' or '[': one JSON message a line",
         "headers": "first byte 'C': Content-Length headers as in the Language Server Protocol 3.17",
         "maxMessageBytes": framing.MAX_MESSAGE_BYTES,
+        "maxRequestBytes": framing.MAX_REQUEST_BYTES,
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, UnsetType
 
 from gnod.errors import GnoError, InvalidRequest, LimitExceeded, RequestCancelled, ShuttingDown, TimedOut
-from gnod.protocol.framing import MAX_MESSAGE_BYTES, Framer, Framing, encode
+from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, Framing, encode
 from gnod.protocol.jsonrpc import (
     CANCEL_METHOD,
     PROGRESS_METHOD,
@@ -39,6 +39,7 @@ from gnod.server.peer import peer_is_gone
 from gnod.server.stats import Stats
 
 READ_BYTES = 64 * 1024
+SMALL_BYTES = 64 * 1024  # so much each client may always have under way
 PROGRESS_ROOM_BYTES = 64 * 1024  # with more than this unread, progress is dropped
 TURN_MESSAGES = 64
 PEER_CHECK_S = 0.25
@@ -50,13 +51,17 @@ _cancel_params = msgspec.json.Decoder(CancelParams)
 
 class Limits(NamedTuple):
     """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: how long a
-    message may take from its first byte to its last; between messages a connection may idle for ever."""
+    message may take from its first byte to its last; between messages a connection may idle for ever. `held_bytes`: of
+    all connections together, what is half received, asked, or answered and not yet read; `unread_bytes`: of one, what
+    is not yet read."""
 
-    message_bytes: int = MAX_MESSAGE_BYTES
+    message_bytes: int = MAX_REQUEST_BYTES
     in_flight: int = 64
     connections: int = 256
     write_timeout_s: float = 30.0
     message_timeout_s: float = 60.0
+    unread_bytes: int = 64 * 1024 * 1024
+    held_bytes: int = 256 * 1024 * 1024
 
 
 @dataclass(eq=False)
@@ -66,6 +71,7 @@ class _Running:
     id: RequestId | UnsetType
     call: Call
     task: asyncio.Task[bytes]
+    size: int
     reason: GnoError | None = None
 
     def cancel(self, reason: GnoError) -> None:
@@ -98,6 +104,7 @@ class Connection:
         dispatcher: Dispatcher,
         stats: Stats,
         limits: Limits,
+        held_by_all: Callable[[], int] | None = None,
     ) -> None:
         self.stopping: ShuttingDown | None = None
         self.deliveries: set[asyncio.Task[None]] = set()
@@ -106,6 +113,7 @@ class Connection:
         self._dispatcher = dispatcher
         self._stats = stats
         self._limits = limits
+        self._held_by_all = held_by_all or self.held_bytes
         self._framer = Framer(limits.message_bytes)
         self._outlet = Outlet(writer, self._framer)
         self._running: set[_Running] = set()
@@ -126,6 +134,11 @@ class Connection:
         for running in self._running:
             running.cancel(reason)
 
+    def held_bytes(self) -> int:
+        """Return how much is kept for this client: half received, asked, or answered and not yet read."""
+        asked = sum(running.size for running in self._running)
+        return self._framer.held_bytes + asked + self._writer.transport.get_write_buffer_size()
+
     async def _read_messages(self) -> None:
         try:
             while True:
@@ -138,6 +151,8 @@ class Connection:
                         await asyncio.sleep(0)  # thousands of tiny messages must not keep others waiting
                 if self._framer.fault is not None:
                     raise self._framer.fault
+                if self._is_too_much(self._framer.held_bytes):
+                    raise self._too_much()
                 if not data:
                     return
         except GnoError as fault:  # where the next message begins is unknown: say so and stop reading
@@ -161,10 +176,7 @@ class Connection:
         """Begin everything in one message. What is refused at once is also answered here, so that a client
         that sends and never reads is no longer read from."""
         try:
-            members = split_batch(payload)
-            if members is not None and len(members) > self._limits.in_flight:
-                limit = self._limits.in_flight
-                raise BadRequestError(LimitExceeded(f"a batch may hold {limit} requests", {"limit": limit}))
+            members = split_batch(payload, self._limits.in_flight)
         except BadRequestError as bad:
             return await self._send(encode_error(bad.id, bad.error))
         begun = [self._begin(member) for member in members or [payload]]
@@ -187,14 +199,15 @@ class Connection:
             if request.method == CANCEL_METHOD:
                 self._cancel(request)
             return None  # the Language Server Protocol: unknown ones are ignored
-        if refusal := self._refusal(request):
+        if refusal := self._refusal(request, len(payload)):
             return None if isinstance(request.id, UnsetType) else encode_error(request.id, refusal)
         call = Call(self._offer_progress, self._outlet)
-        running = _Running(request.id, call, asyncio.create_task(self._dispatcher.answer(request, call)))
+        task = asyncio.create_task(self._dispatcher.answer(request, call))
+        running = _Running(request.id, call, task, len(payload))
         self._running.add(running)
         return running
 
-    def _refusal(self, request: Request) -> GnoError | None:
+    def _refusal(self, request: Request, size: int) -> GnoError | None:
         if self.stopping:
             return self.stopping
         if len(self._running) >= self._limits.in_flight:
@@ -202,13 +215,21 @@ class Connection:
             return LimitExceeded(f"{limit} requests are in flight on this connection", {"limit": limit})
         if any(running.is_running_as(request.id) for running in self._running):
             return InvalidRequest("a request with this id is still in flight")
-        return None
+        return self._too_much() if self._is_too_much(size) else None
+
+    def _is_too_much(self, size: int) -> bool:
+        """Return whether the daemon has no room for `size` bytes more. For a little there always is."""
+        return size > SMALL_BYTES and self._held_by_all() > self._limits.held_bytes
+
+    def _too_much(self) -> LimitExceeded:
+        limit = self._limits.held_bytes
+        return LimitExceeded(f"more than {limit} bytes are under way: try again when others are done", {"limit": limit})
 
     def _cancel(self, request: Request) -> None:
         raw = request.params if isinstance(request.params, Raw) else b"{}"
         try:
             target = _cancel_params.decode(raw).id
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return  # a notification has no answer to complain in
         for running in self._running:
             if running.is_running_as(target):
@@ -220,7 +241,8 @@ class Connection:
             responses = [await item.response() if isinstance(item, _Running) else item for item in begun]
             answers = [response for response in responses if response is not None]
             if answers:
-                await self._send(self._join(answers) if is_batch else answers[0])
+                answer = self._join(answers) if is_batch else answers[0]
+                await self._send(self._fit(answer, None if is_batch else begun[0]))
             for item in begun:
                 if isinstance(item, _Running):
                     item.call.answered.set()
@@ -237,6 +259,15 @@ class Connection:
             return batch
         refusal = LimitExceeded("the answers of this batch are too long for one message: send fewer requests")
         return encode_error(None, refusal)
+
+    def _fit(self, answer: bytes, asked: _Running | bytes | None) -> bytes:
+        """Return what can be sent of an answer to a client that has much unread already: why it gets none."""
+        unread = self._writer.transport.get_write_buffer_size()
+        if len(answer) <= SMALL_BYTES or (unread <= self._limits.unread_bytes and not self._is_too_much(len(answer))):
+            return answer
+        refusal = LimitExceeded(f"{unread} bytes of answers are unread: read them, then ask again", {"unread": unread})
+        asked_as = asked.id if isinstance(asked, _Running) else None
+        return encode_error(None if isinstance(asked_as, UnsetType) else asked_as, refusal)
 
     async def _send(self, payload: bytes) -> None:
         """Write one message. Raises ConnectionError when the client is gone or does not read."""

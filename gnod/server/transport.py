@@ -90,11 +90,14 @@ class Transport:
             writer.write(encode(encode_error(None, refusal), Framing.LINES))
             writer.close()
             return
-        connection = Connection(reader, writer, self._dispatcher, self._stats, self._limits)
+        connection = Connection(reader, writer, self._dispatcher, self._stats, self._limits, self._held_bytes)
         self._stats.connections += 1
         task = asyncio.create_task(connection.run())
         self._connections[connection] = task
         task.add_done_callback(lambda _: self._forget(connection))
+
+    def _held_bytes(self) -> int:
+        return sum(connection.held_bytes() for connection in self._connections)
 
     def _forget(self, connection: Connection) -> None:
         del self._connections[connection]

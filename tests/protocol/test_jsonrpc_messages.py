@@ -55,7 +55,7 @@ def test_bad_requests(payload: bytes, expected: type[GnoError], request_id: Requ
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_are_a_request_or_a_bad_one(payload: bytes) -> None:
     try:
-        for member in jsonrpc.split_batch(payload) or [payload]:
+        for member in jsonrpc.split_batch(payload, 64) or [payload]:
             decode_request(member)
     except BadRequestError:
         pass
@@ -99,11 +99,11 @@ def test_a_file_name_that_is_no_unicode_does_not_cost_the_answer() -> None:
 )
 def test_bad_batches(payload: bytes, expected: type[GnoError]) -> None:
     with pytest.raises(BadRequestError) as caught:
-        jsonrpc.split_batch(payload)
+        jsonrpc.split_batch(payload, 64)
     assert type(caught.value.error) is expected
     assert caught.value.id is None
 
 
 def test_a_single_message_is_no_batch() -> None:
-    assert jsonrpc.split_batch(b'{"a":[1]}') is None
-    assert jsonrpc.split_batch(b' \n[{"a":1}, 2]') == [b'{"a":1}', b"2"]
+    assert jsonrpc.split_batch(b'{"a":[1]}', 64) is None
+    assert jsonrpc.split_batch(b' \n[{"a":1}, 2]', 64) == [b'{"a":1}', b"2"]

@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
+from gnod.errors import LimitExceeded
 from gnod.pipeline import lexical
 from gnod.pipeline.passages import Passage, Spelling, best_passage
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.protocol.params import FilterParams
 from gnod.protocol.results import Hit
 from gnod.server.handlers.shapes import iso
@@ -56,14 +58,18 @@ def hits_of(
     connection: Connection, config: Config, found: Sequence[Found], words: Words, params: FilterParams
 ) -> list[Hit]:
     """Return the hits in the order of `found`, each with its best passage, as `params` wants them. What has left the
-    index since it was found is left out."""
+    index since it was found is left out. Raises LimitExceeded for whole texts that no answer holds."""
     by_id = documents.by_ids(connection, [each.document_id for each in found])
     hits: list[Hit] = []
+    room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in found:
         document = by_id.get(each.document_id)
         if document is None or not document.active:
             continue
         text = documents.markdown(connection, document.mirror_hash)
+        room -= len(text) if params.full else 0
+        if room < 0:
+            raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
         passage = _passage(text, each.chunk, words)
         hits.append(
             Hit(
