@@ -90,7 +90,7 @@ def _protocol() -> str:
     schemas: dict[str, Schema] = document["components"]["schemas"]
     return _page(
         "The wire protocol",
-        _WIRE.format(megabytes=framing.MAX_MESSAGE_BYTES // 1024**2),
+        _WIRE.format(request=framing.MAX_REQUEST_BYTES // 1024**2, answer=framing.MAX_MESSAGE_BYTES // 1024**2),
         "## Methods",
         _table(["method", "answers", ""], [_method_row(method) for method in document["methods"]]),
         *(_method(method) for method in document["methods"]),
@@ -117,7 +117,8 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
 ```
 
 - **Framing** is chosen by the first byte that a connection sends, and answered in kind. `{{` or `[`: one JSON message a
-  line. `C`: `Content-Length` headers, as in the Language Server Protocol. A message may have {megabytes} MB.
+  line. `C`: `Content-Length` headers, as in the Language Server Protocol. A request may have {request} MB, an
+  answer {answer} MB. A client that leaves its answers unread for half a minute is cut off.
 - **Parameters** go by name. An unknown one is an error, so that a typo never changes a search in silence.
 - **Cancelling**: the notification `$/cancelRequest` with the request's id. A closed connection cancels its requests.
 - **Progress**: a call with a `progress_token` gets `$/progress` notifications that carry it, before its answer.
