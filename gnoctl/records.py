@@ -103,6 +103,8 @@ def xml_lines(records: Iterable[Record]) -> Iterator[str]:
     yield "</documents>\n"
 
 
+# The wide ones are taken for formulas where people type them.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _XML_ILLEGAL = re.compile("[^\\t\\n\\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 _URI_UNSAFE = re.compile("[\\x00-\\x20()\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -115,7 +117,7 @@ def _uri(record: Record) -> str:
 
 def _inert(cell: str) -> str:
     """Keep a spreadsheet from taking a cell for a formula (OWASP: CSV injection)."""
-    return "'" + cell if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    return "'" + cell if cell.startswith(_FORMULA_STARTS) else cell
 
 
 def _markdown(line: str) -> str:

@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
     except GnoError as error:
-        print(f"gnod: {error.message}", file=sys.stderr)
+        from gnod.server.logs import LINES, printable
+
+        print(f"gnod: {printable(error.message, keep=LINES)}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:  # before the loop took the signal over
         return EXIT_INTERRUPTED

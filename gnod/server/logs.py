@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -21,6 +22,10 @@ from typing import TextIO
 
 MAX_BYTES = 5 * 1024 * 1024
 FILES = 3
+
+LINES = "\n\t"
+# What JSON leaves as it is, and a terminal obeys: DEL, C1, and what turns the direction of text.
+_OBEYED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def configure(log_file: Path, level: str = "info", terminal: TextIO | None = None) -> None:
@@ -62,7 +67,9 @@ class JsonFormatter(logging.Formatter):
         if trace := _trace(record):
             line["traceback"] = trace
         # Not msgspec: a file name that is no Unicode must not cost the record.
-        return json.dumps(line, default=repr, ensure_ascii=False)
+        text = json.dumps(line, default=repr, ensure_ascii=False)
+        # Whoever reads the file with `tail` has a terminal, too.
+        return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class PlainFormatter(logging.Formatter):
@@ -71,8 +78,14 @@ class PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
+        head = printable(f"{record.levelname.lower()} {record.getMessage()}{fields}")
         trace = _trace(record)
-        return f"{time} {record.levelname.lower()} {record.getMessage()}{fields}" + (f"\n{trace}" if trace else "")
+        return f"{time} {head}" + (f"\n{printable(trace, keep=LINES)}" if trace else "")
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Escape what a terminal would obey: a file's name may hold any of it, and a line end would forge a record."""
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
