@@ -124,6 +124,7 @@ class Connection:
         try:
             await self._read_messages()
             await self._finish_deliveries()
+            await self._linger()
         except ConnectionError as error:
             _log.debug("connection.lost", extra={"fields": {"reason": type(error).__name__}})
         finally:
@@ -295,6 +296,16 @@ class Connection:
         peer = self._writer.get_extra_info("socket")
         while self.deliveries and not self._writer.transport.is_closing() and not peer_is_gone(peer):
             await asyncio.wait(self.deliveries, timeout=PEER_CHECK_S)
+
+    async def _linger(self) -> None:
+        """Let a client that is refused and still sends hear why: closed at once, its own sending would fail first."""
+        if self._reader.at_eof() or self._writer.transport.is_closing():
+            return
+        self._writer.write_eof()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                while await self._reader.read(READ_BYTES):
+                    pass
 
     async def _close(self) -> None:
         self.cancel_requests(RequestCancelled("the connection was closed"))

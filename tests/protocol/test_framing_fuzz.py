@@ -1,0 +1,175 @@
+"""Any bytes, in any pieces: our own errors or none, the same messages whatever the cuts, and bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.mutation import mutated
+from gnod.errors import GnoError, ParseError
+from gnod.protocol import jsonrpc
+from gnod.protocol.framing import MAX_HEADER_BYTES, Framer, Framing, encode
+from gnod.protocol.jsonrpc import BadRequestError, encode_call
+from gnod.server.connection import Limits
+from tests.server.harness import Served, run, serving
+
+LIMIT = 300
+
+SEEDS = [
+    encode(encode_call("echo", {"text": "a", "tags": ["b"], "fields": {"c": "d"}, "limit": 3}, 1), Framing.LINES),
+    encode(encode_call("echo", {"text": "a"}, "x"), Framing.HEADERS),
+    encode(encode_call("big", {"size": 3}, 1.5), Framing.HEADERS) * 2,
+    b"[" + encode_call("echo", request_id=1) + b"," + encode_call("missing", request_id=2) + b"]\n",
+    encode_call("echo", request_id=1) + b"\n" + encode_call("$/cancelRequest", {"id": 1}) + b"\n",
+    b"Content-Type: x\r\ncontent-length : 2\r\n\r\n{}",
+]
+
+# What a client sent, changed here and there by a generator that hypothesis can shrink the seed of.
+nearly_right = st.builds(
+    lambda seed, number: mutated(seed, random.Random(number)), st.sampled_from(SEEDS), st.integers(0, 2**32)
+)
+anything = st.binary(max_size=600) | nearly_right | st.lists(nearly_right, max_size=3).map(b"".join)
+cuts = st.lists(st.integers(0, 5000), max_size=12)
+
+
+def pieces(data: bytes, at: list[int]) -> list[bytes]:
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in at), len(data)]
+    return [data[start:end] for start, end in pairwise(edges) if end > start]
+
+
+def read(parts: list[bytes]) -> tuple[list[bytes], str | None]:
+    framer = Framer(LIMIT)
+    got: list[bytes] = []
+    try:
+        for part in parts:
+            got += framer.feed(part)
+            # Neither a message nor its headers can be longer than that, plus what comes in one piece.
+            assert framer.held_bytes <= max(LIMIT, MAX_HEADER_BYTES + 3) + len(part)
+        got += framer.finish()
+    except GnoError:
+        assert framer.fault
+    return got, framer.fault.message if framer.fault else None
+
+
+@settings(deadline=None, max_examples=300)
+@given(anything, cuts)
+def test_the_same_messages_whatever_the_cuts(data: bytes, at: list[int]) -> None:
+    whole = read([data])
+    assert read(pieces(data, at)) == whole
+    assert all(len(payload) <= LIMIT for payload in whole[0])
+
+
+@settings(deadline=None, max_examples=300)
+@given(anything)
+def test_what_was_framed_is_a_request_or_refused(data: bytes) -> None:
+    for payload in read([data])[0]:
+        try:
+            members = jsonrpc.split_batch(payload, 64) or [payload]
+        except BadRequestError as bad:
+            json.loads(jsonrpc.encode_error(bad.id, bad.error))
+            continue
+        for member in members:
+            try:
+                request = jsonrpc.decode_request(member)
+            except BadRequestError as bad:
+                json.loads(jsonrpc.encode_error(bad.id, bad.error))
+            else:
+                assert type(request.method) is str
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.binary(max_size=200) | st.sampled_from(SEEDS))
+def test_answers_that_are_none_are_refused_by_the_client(payload: bytes) -> None:
+    with contextlib.suppress(ParseError):
+        jsonrpc.decode_response(payload)
+
+
+LIES = [
+    ("too small", b"Content-Length: 3\r\n\r\n" + SEEDS[0]),
+    ("too large", b"Content-Length: 999\r\n\r\n{}"),
+    ("zero", b"Content-Length: 0\r\n\r\n" + SEEDS[1]),
+    ("hexadecimal", b"Content-Length: 0x10\r\n\r\n" + b" " * 16),
+    ("with a plus", b"Content-Length: +2\r\n\r\n{}"),
+    ("a fraction", b"Content-Length: 2.0\r\n\r\n{}"),
+    ("with an exponent", b"Content-Length: 1e1\r\n\r\n{}"),
+    ("digits of another script", "Content-Length: ٢\r\n\r\n{}".encode()),
+    ("a list", b"Content-Length: 2, 2\r\n\r\n{}"),
+    ("folded", b"Content-Length:\r\n 2\r\n\r\n{}"),
+    ("empty", b"Content-Length:\r\n\r\n{}"),
+    ("twice, different", b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
+    ("hidden in another header", b"X-Content-Length: 2\r\n\r\n{}"),
+    ("with a NUL", b"Content-Length: 2\0\r\n\r\n{}"),
+    ("blank lines of newlines alone", b"Content-Length: 2\n\n{}"),
+    ("lines after headers", encode(b"{}", Framing.HEADERS) + SEEDS[0]),
+    ("headers after lines", SEEDS[0] + SEEDS[1]),
+    ("chunked", b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
+]
+
+
+@pytest.mark.parametrize("data", [data for _, data in LIES], ids=[name for name, _ in LIES])
+def test_a_length_that_lies_is_found_or_does_no_harm(data: bytes) -> None:
+    got, fault = read([data])
+    assert read([data[at : at + 1] for at in range(len(data))]) == (got, fault)
+
+    async def scenario() -> None:
+        async with serving(Limits(message_bytes=LIMIT)) as served:
+            answers = await served.exchange(data)
+            assert answers, "whoever asks is told something"
+            assert all("error" in answer or "result" in answer for answer in answers)
+            await still_serves(served)
+
+    run(scenario())
+
+
+def test_the_same_length_twice_is_no_contradiction() -> None:
+    assert read([b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"]) == ([b"{}"], None)
+
+
+async def still_serves(served: Served) -> None:
+    (answer,) = await served.exchange(encode_call("echo", {"text": "still"}, 1))
+    assert answer["result"] == {"text": "still"}
+
+
+def test_a_daemon_outlives_them_all(caplog: pytest.LogCaptureFixture) -> None:
+    """Five hundred clients, each with bytes that are nearly right, in pieces: nothing is left of them, and nothing was
+    a fault of ours."""
+    chance = random.Random(7)
+
+    async def client(served: Served) -> None:
+        data = mutated(chance.choice(SEEDS), chance)[:5000]
+        if b'"wait"' in data or b'"unwritable' in data:
+            return
+        async with await served.client() as one:
+            for part in pieces(data, [chance.randrange(5000) for _ in range(chance.randrange(4))]):
+                one.send(part)
+                await asyncio.sleep(0)
+            if chance.random() < 0.3:
+                return  # gone in the middle
+            one.writer.write_eof()
+            for answer in await one.receive_all():
+                for each in answer if isinstance(answer, list) else [answer]:
+                    assert each.get("error", {}).get("code") != -32603, (data, each)
+
+    async def scenario() -> None:
+        faults: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+        async with serving(Limits(message_bytes=4096)) as served:
+            before = len(asyncio.all_tasks())
+            for _ in range(25):
+                await asyncio.gather(*(client(served) for _ in range(20)))
+            await served.connections_left(0)
+            await still_serves(served)
+            await served.connections_left(0)
+            assert len(asyncio.all_tasks()) <= before + 1
+        assert not faults
+
+    with caplog.at_level("ERROR", "gnod"):
+        asyncio.run(asyncio.wait_for(scenario(), 60))
+    assert not [record for record in caplog.records if record.getMessage() != "request.failed"]
