@@ -1,0 +1,245 @@
+"""One hostile collection, every command, on a terminal and in a pipe: nothing in a document, a name or an answer
+reaches the terminal as anything but text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, wait_until
+
+pytestmark = pytest.mark.slow
+
+ESC = "\x1b"
+# Retitle, colour, clear, set the clipboard, link; C1's own introducers; DEL and backspace; reversed; a separator.
+EVIL = f"{ESC}]0;owned\x07{ESC}[31m{ESC}[2J{ESC}]52;c;b3duZWQ=\x07{ESC}]8;;http://evil{ESC}\\\x9b31m\x9d0;x\x9c\x7f\x08\u202eevil\u2066\u2028"
+# A Linux name may hold all but the slash and NUL.
+EVIL_NAME = f"evil {ESC}[31m\x9b2J\x07\u202e\nforged line.md"
+
+# What gnoctl itself writes: colours, and the answer that is drawn in place.
+OURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33|1;33)m|\r?\x1b\[J|\x1b\[\d+A|\r+\n")
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@pytest.fixture(scope="module")
+def evil() -> Iterator[Machine]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        machine = Machine(Path(folder))
+        del machine.environment["NO_COLOR"]
+        machine.environment |= {"TERM": "xterm-256color", "COLUMNS": "200"}
+        _write(machine.notes)
+        machine.run("init", str(machine.notes), "--name", "notes")
+        machine.run("context", "add", "notes:", "about\u202e things\x9b31m")
+        with machine.config.open("a") as config:
+            config.write('"colour\\e[31m\\u009bm": 1\n')
+        machine.run("index")
+        yield machine
+        machine.end()
+
+
+def _write(notes: Path) -> None:
+    head = json.dumps({"title": f"Title {EVIL}", "tags": [f"tag{EVIL}"], "author": f"Ada {EVIL}", "type": EVIL})
+    (notes / EVIL_NAME).write_text(f"---\n{head}\n---\n# Heading {EVIL}\n\nNeedle in text {EVIL} needle.\n")
+    (notes / "plain.md").write_text(f"# =cmd|calc {EVIL}\n\n@needle {EVIL}\n{'needle ' * 30}\n")
+    (notes / "-dash.md").write_text("# +1 needle\n\n=1+1 needle\n")
+    (notes / f"bad {EVIL_NAME}.pdf").write_bytes(b"%PDF-1.4 " + EVIL.encode())
+    (notes / f"empty {EVIL_NAME}").write_text("")
+    (os.fsencode(notes) + b"/latin-\xe9-\x9b31m.md").decode("utf-8", "surrogateescape")
+    Path(os.fsdecode(os.fsencode(notes) + b"/latin-\xe9-\x9b31m.md")).write_text("# Latin\n\nneedle\n")
+
+
+def on_terminal(machine: Machine, *words: str, enough: str | None = None) -> str:
+    """Return what a command writes on a terminal, both streams; it is ended when `enough` of it has come."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", *words],
+        env=machine.environment,
+        cwd=machine.folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([ours], [], [], 0.1)[0]:
+            continue
+        try:
+            data = os.read(ours, 65536)
+        except OSError:  # Linux: nobody holds the other end any more
+            data = b""
+        written += data
+        if not data or (enough and enough in written.decode("utf-8", "replace")):
+            break
+    if enough:
+        process.terminate()
+    process.wait(20)
+    os.close(ours)
+    # Undecodable bytes become lone surrogates, which are looked for.
+    return written.decode("utf-8", "surrogateescape")
+
+
+def check(shown: str, *words: str) -> None:
+    raw = OBEYED.findall(OURS.sub("", shown))
+    assert not raw, (words, raw, shown)
+
+
+NAME = f"notes/{EVIL_NAME}"
+SEARCHES = [["search", "needle"], ["vsearch", "needle"], ["query", "needle"], ["similar", NAME]]
+FORMATS = [[], ["--json"], ["--csv"], ["--md"], ["--xml"], ["--files"]]
+COMMANDS: list[list[str]] = [
+    *([*search, *output] for search in SEARCHES[:1] for output in FORMATS),
+    *SEARCHES[1:],
+    ["search", "needle", "--explain", "--full", "--line-numbers"],
+    ["search", "needle", "--tag", EVIL.replace("\n", "")],
+    ["search", f'"{EVIL}'],
+    ["search", "needle", "-c", f"none{ESC}[31m\x9b"],
+    ["search", "needle", "--since", f"{ESC}[31m\x9b\u202e"],
+    ["search", "needle", f"--unknown{ESC}[31m\x9b"],
+    [f"unknown{ESC}[31m\x9b"],
+    *(["ls", *output] for output in FORMATS),
+    ["get", NAME],
+    ["get", NAME, "--line-numbers"],
+    ["get", NAME, "--json"],
+    ["get", f"notes/{ESC}[31m\x9b\u202e"],
+    *(["multi-get", "notes/*.md", *output] for output in FORMATS),
+    ["multi-get", f"notes/{ESC}[31m\x9b"],
+    ["why", NAME],
+    ["why", f"notes/bad {EVIL_NAME}.pdf"],
+    ["why", f"notes/empty {EVIL_NAME}"],
+    ["why", f"/nowhere/{EVIL_NAME}"],
+    ["status"],
+    ["status", "--errors"],
+    ["status", "--errors", "--json"],
+    ["ask", "needle", EVIL],
+    ["context", "list"],
+    ["collection", "list"],
+    ["collection", "add", f"/nowhere/{EVIL_NAME}"],
+    ["collection", "remove", f"{ESC}[31m\x9b"],
+    ["collection", "rename", "notes", f"{ESC}[31m\x9b"],
+    ["models", "list"],
+    ["models", "path", f"hf:{ESC}[31m\x9b"],
+    ["models", "use", f"{ESC}[31m\x9b"],
+    ["index"],
+    ["embed"],
+    ["doctor"],
+    ["daemon", "status"],
+    ["daemon", "logs", "-n", "500"],
+    ["daemon", "logs", "-n", "500", "--json"],
+    ["--index", f"{ESC}[31m\x9b", "status"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(" ".join(words))[:60])
+def test_a_terminal_gets_text_alone(evil: Machine, words: list[str]) -> None:
+    shown = on_terminal(evil, *words)
+    assert shown.strip()
+    assert "Traceback" not in shown
+    check(shown, *words)
+
+
+@pytest.mark.parametrize("output", FORMATS, ids=lambda output: " ".join(output))
+def test_so_does_a_pipe(evil: Machine, output: list[str]) -> None:
+    """What goes through `| less -R` or `| head` ends on a terminal as well."""
+    for words in (["search", "needle"], ["ls"], ["status", "--errors"]):
+        if words[0] == "status" and output not in ([], ["--json"]):
+            continue
+        done = evil.run(*words, *output)
+        assert done.returncode == 0, done.stderr
+        check(done.stdout + done.stderr, *words)
+
+
+def test_a_document_in_a_pipe_is_what_was_indexed(evil: Machine) -> None:
+    text = evil.run("get", NAME).stdout
+    assert f"{ESC}" not in text, "control characters are no part of the canonical text"
+    assert "\u202e" in text, "but what people write is"
+    assert text == json.loads(evil.run("get", NAME, "--json").stdout)["text"]
+    assert "\u202e" not in on_terminal(evil, "get", NAME)
+
+
+def test_follow_and_the_daemons_own_words(evil: Machine) -> None:
+    check(on_terminal(evil, "follow", "--since", "0", enough="plain"), "follow")
+    check(on_terminal(evil, "follow", "--since", "0", "--json", enough="plain"), "follow --json")
+
+
+def test_csv_holds_no_formula_and_is_csv(evil: Machine) -> None:
+    for words in (["search", "needle", "--full"], ["ls"], ["multi-get", "notes/*.md"]):
+        rows = list(csv.reader(io.StringIO(evil.run(*words, "--csv").stdout, newline=""), strict=True))
+        assert len(rows) > 3
+        assert {len(row) for row in rows} == {len(rows[0])}
+        assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+
+
+def test_xml_is_well_formed(evil: Machine) -> None:
+    for words in (["search", "needle", "--full"], ["ls"], ["multi-get", "notes/*.md"]):
+        root = ElementTree.fromstring(evil.run(*words, "--xml").stdout)
+        assert any("forged%20line" in (each.get("uri") or "") for each in root)
+
+
+def test_a_name_forges_no_line_of_files(evil: Machine) -> None:
+    lines = evil.run("ls", "--files").stdout.splitlines()
+    assert lines
+    assert all(re.match(r"#[0-9a-f]{8},gno://notes/", each) for each in lines)
+
+
+def test_a_daemon_in_the_foreground_writes_text_alone(short_tmp: Path) -> None:
+    """Its log on a terminal: names of files and folders, and no forged record."""
+    machine = Machine(short_tmp)
+    machine.environment["TERM"] = "xterm"
+    _write(machine.notes)
+    (machine.folder / "config").mkdir()
+    root = machine.notes.rename(machine.folder / f"notes {EVIL_NAME}")
+    machine.config.write_text(json.dumps({"version": "1.0", "collections": [{"name": "notes", "path": str(root)}]}))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnod", "--log-level", "debug"],
+        env=machine.environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while data := os.read(ours, 65536):
+                written.append(data)
+        except OSError:
+            pass
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    try:
+        wait_until(machine.is_serving)
+        machine.quiet()
+        root.rename(machine.folder / "gone")
+        machine.call("index.sync")
+    finally:
+        machine.hang_up()
+        process.terminate()
+        process.wait(20)
+        reading.join(20)
+        os.close(ours)
+    shown = b"".join(written).decode("utf-8", "surrogateescape")
+    assert "daemon.started" in shown
+    check(shown, "gnod")
+    assert not [each for each in shown.splitlines() if each.startswith("forged")]
+    for each in (machine.folder / "data").rglob("*.log"):
+        check(each.read_text(), "the log itself")

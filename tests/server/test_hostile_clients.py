@@ -1,0 +1,326 @@
+"""Whatever clients do, the daemon serves the others, and nothing is left of it when they are gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.server.besieged import (
+    LIMIT_EXCEEDED,
+    PING,
+    Besieged,
+    line,
+    messages,
+    read_messages,
+    rest,
+    send,
+)
+
+pytestmark = pytest.mark.slow
+
+MB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Besieged]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        daemon = Besieged(Path(folder))
+        yield daemon
+        daemon.end()
+
+
+@pytest.fixture(autouse=True)
+def outlived(daemon: Besieged) -> Iterator[None]:
+    with daemon.outlives():
+        yield
+
+
+@contextmanager
+def served_meanwhile(daemon: Besieged) -> Iterator[None]:
+    """Another client asks all the time, and gets every answer."""
+    done = threading.Event()
+    answered: list[int] = []
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            with daemon.connect() as client:
+                stream = client.makefile("rb")
+                while not done.is_set() or len(answered) < 3:
+                    client.sendall(line("search.lexical", len(answered), query="deploy"))
+                    answered.append(len(json.loads(stream.readline())["result"]["hits"]))
+        except BaseException as error:
+            failed.append(error)
+
+    other = threading.Thread(target=ask)
+    other.start()
+    try:
+        yield
+    finally:
+        done.set()
+        other.join()
+    assert not failed
+    assert len(answered) >= 3
+    assert set(answered) == {1}
+
+
+DEEP = 1_000_000
+NESTED = {
+    "arrays": b"[" * DEEP,
+    "arrays that end": b"[" * DEEP + b"]" * DEEP,
+    "an id": b'{"jsonrpc":"2.0","method":"daemon.status","id":' + b"[" * DEEP + b"]" * DEEP + b"}",
+    "params": b'{"jsonrpc":"2.0","id":1,"method":"daemon.status","params":' + b"[" * DEEP + b"]" * DEEP + b"}",
+    "an unknown field": b'{"jsonrpc":"2.0","id":1,"method":"daemon.status","x":' + b"[" * DEEP + b"]" * DEEP + b"}",
+    "objects": b'{"jsonrpc":"2.0","id":1,"method":"daemon.status","params":' + b'{"a":' * (DEEP // 2) + b"1}",
+    "a cancel": b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1,"x":'
+    + b"[" * DEEP
+    + b"]" * DEEP
+    + b"}}",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_million_levels_of_nesting(daemon: Besieged, name: str) -> None:
+    with served_meanwhile(daemon):
+        for answer in daemon.answers(NESTED[name] + b"\n" + PING):
+            assert answer.get("id") == "ping" or answer["error"]["code"] in (-32700, -32600, LIMIT_EXCEEDED)
+
+
+def test_brackets_in_a_string_are_no_nesting(daemon: Besieged) -> None:
+    (answer,) = daemon.answers(line("search.lexical", 1, query="deploy " + "[" * 4000))
+    assert answer["result"]["hits"]
+
+
+def test_headers_that_never_end(daemon: Besieged) -> None:
+    (answer,) = daemon.answers(b"Content-Type: " + b"x" * 20 * MB)
+    assert answer["error"]["code"] == LIMIT_EXCEEDED
+
+
+def test_a_line_that_never_ends(daemon: Besieged) -> None:
+    (answer,) = daemon.answers(b'{"jsonrpc":' + b" " * 20 * MB)
+    assert answer["error"]["code"] == LIMIT_EXCEEDED
+
+
+def test_ten_thousand_requests_in_one_write(daemon: Besieged) -> None:
+    requests = b"".join(line("search.lexical", number, query="deploy") for number in range(10_000))
+    with served_meanwhile(daemon), daemon.connect() as client:
+        writing = threading.Thread(target=send, args=(client, requests))
+        writing.start()
+        answers = read_messages(client, 10_000)
+        writing.join()
+    assert sorted(answer["id"] for answer in answers) == list(range(10_000))
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
+    assert sum("result" in answer for answer in answers) >= 64
+
+
+def test_batches(daemon: Besieged) -> None:
+    many = b"[" + b",".join([b"1"] * 1_500_000) + b"]\n"
+    nested = b"[[1],[[" + PING.strip() + b"]]," + PING.strip() + b"]\n"
+    with served_meanwhile(daemon):
+        empty, refused, mixed, ping = daemon.answers(b"[]\n" + many + nested + PING)
+    assert empty["error"]["code"] == -32600
+    assert refused["error"]["code"] == LIMIT_EXCEEDED
+    assert sorted(answer.get("error", {}).get("code", 0) for answer in mixed) == [-32600, -32600, 0]
+    assert ping["result"]
+
+
+def test_a_hundred_thousand_notifications(daemon: Besieged) -> None:
+    silent = line("search.lexical", query="deploy") * 100_000
+    with served_meanwhile(daemon), daemon.connect() as client:
+        send(client, silent)
+        while True:  # those before it may be as many as a connection may have in flight
+            send(client, PING)
+            (answer,) = read_messages(client, 1)
+            if "result" in answer:
+                break
+            assert answer["error"]["code"] == LIMIT_EXCEEDED
+
+
+def test_a_hundred_thousand_cancels(daemon: Besieged) -> None:
+    storm = b"".join(line("$/cancelRequest", id=number) for number in range(100_000))
+    with served_meanwhile(daemon):
+        (answer,) = daemon.answers(storm + PING)
+    assert answer["result"]
+
+
+def test_answers_that_nobody_reads(daemon: Besieged) -> None:
+    """What waits for one client is bounded, and said; a client that reads again gets an answer to each request."""
+    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
+    before = daemon.process.memory_info().rss
+    with served_meanwhile(daemon), daemon.connect() as client:
+        send(client, requests)
+        time.sleep(1)
+        assert daemon.process.memory_info().rss - before < 400 * MB
+        answers = read_messages(client, 64)
+    assert sorted(answer["id"] for answer in answers) == list(range(64))
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
+    assert sum("result" in answer for answer in answers) >= 10
+
+
+def test_many_who_read_no_answer(daemon: Besieged) -> None:
+    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(20))
+    before = daemon.process.memory_info().rss
+    with ExitStack() as stack, served_meanwhile(daemon):
+        for _ in range(20):
+            client = stack.enter_context(daemon.connect())
+            send(client, requests)
+        time.sleep(2)
+        assert daemon.process.memory_info().rss - before < 800 * MB, "1.2 GB were asked for"
+
+
+def test_a_subscriber_that_reads_nothing(daemon: Besieged) -> None:
+    with ExitStack() as stack:
+        for _ in range(20):
+            client = stack.enter_context(daemon.connect())
+            send(client, b"".join(line("index.subscribe", number, since=0) for number in range(20)))
+        with served_meanwhile(daemon):
+            for number in range(30):
+                (daemon.notes / f"change-{number}.md").write_text(f"# Change {number}\n")
+            daemon.call("index.sync")
+        for number in range(30):
+            (daemon.notes / f"change-{number}.md").unlink()
+        daemon.call("index.sync")
+
+
+def test_slow_loris(daemon: Besieged) -> None:
+    """Two hundred clients that send a byte now and then keep nobody out, and hold next to nothing."""
+    with ExitStack() as stack, served_meanwhile(daemon):
+        clients = [stack.enter_context(daemon.connect()) for _ in range(200)]
+        for byte in b'{"jsonrpc"':
+            for client in clients:
+                send(client, bytes([byte]))
+            time.sleep(0.05)
+
+
+def test_many_halves_of_long_messages(daemon: Besieged) -> None:
+    """They are bounded together: who brings too much is refused, with the reason."""
+    half = b'{"jsonrpc":"2.0","method":"' + b"x" * (4 * MB - 100)
+    before = daemon.process.memory_info().rss
+    refused = 0
+    with ExitStack() as stack, served_meanwhile(daemon):
+        for _ in range(100):
+            client = stack.enter_context(daemon.connect())
+            send(client, half)
+            client.setblocking(False)
+            try:
+                answer = client.recv(1 << 16)
+                refused += json.loads(answer)["error"]["code"] == LIMIT_EXCEEDED
+            except BlockingIOError:
+                pass
+        assert daemon.process.memory_info().rss - before < 450 * MB
+    assert refused, "400 MB are more than 256"
+
+
+def test_half_closed_connections_get_their_answers(daemon: Besieged) -> None:
+    for data in (PING, PING.strip(), b"Content-Length: %d\r\n\r\n%b" % (len(PING), PING), PING * 20):
+        answers = daemon.answers(data)
+        assert len(answers) == data.count(b"daemon.status")
+        assert all(answer["result"] for answer in answers)
+    assert daemon.answers(b"") == []
+
+
+def test_two_thousand_connections(daemon: Besieged) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2500:
+        pytest.skip(f"this machine allows {hard} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
+    served, refused = 0, 0
+    try:
+        with ExitStack() as stack:
+            with served_meanwhile(daemon):
+                clients = [stack.enter_context(daemon.connect()) for _ in range(2000)]
+                for client in clients:
+                    send(client, PING)
+                for client in clients:
+                    (answer,) = read_messages(client, 1)
+                    served += "result" in answer
+                    refused += answer.get("error", {}).get("code") == LIMIT_EXCEEDED
+            assert served + refused == 2000
+            assert 200 <= served <= 256
+            told = daemon.run("search", "deploy")
+            assert (told.returncode, "256 connections are open already" in told.stderr) == (2, True), told.stderr
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_another_users_connection_is_refused(daemon: Besieged) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can be somebody else")
+    program = (
+        "import socket, sys\n"
+        "client = socket.socket(socket.AF_UNIX)\n"
+        "client.connect(sys.argv[1])\n"
+        "client.settimeout(20)\n"
+        "print(client.recv(65536).decode(), client.recv(65536))\n"
+    )
+    daemon.folder.chmod(0o755)
+    daemon.socket.chmod(0o666)  # as if the modes did not keep others out already
+    command = [sys.executable, "-I", "-S", "-c", program, str(daemon.socket)]
+    try:
+        with served_meanwhile(daemon):
+            told = subprocess.run(command, user=65534, group=65534, cwd="/", capture_output=True, text=True, timeout=30)
+    finally:
+        daemon.socket.chmod(0o600)
+        daemon.folder.chmod(0o700)
+    if not told.stdout and "Permission" in told.stderr:
+        pytest.skip("nobody cannot run this Python")
+    answer, _, end = told.stdout.rpartition(" ")
+    assert json.loads(answer)["error"]["message"] == "this socket serves another user"
+    assert end.strip() == "b''"
+
+
+STATES = {
+    "nothing sent": b"",
+    "half a line": b'{"jsonrpc"',
+    "half a header": b"Content-Le",
+    "half a body": b"Content-Length: 100\r\n\r\n{",
+    "a request": line("search.lexical", 1, query="deploy"),
+    "a long answer": line("document.get", 1, ref="notes/long.md") * 3,
+    "work": line("index.sync", 1, progress_token=1),
+    "a subscription": line("index.subscribe", 1, since=0),
+    "a fault": b"nonsense\n",
+    "a batch": b"[" + PING.strip() + b"," + PING.strip() + b"]\n",
+    "cancelled": line("index.sync", 1) + line("$/cancelRequest", id=1),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_connection_may_end_in_any_state(daemon: Besieged, state: str) -> None:
+    for number in range(30):
+        with daemon.connect() as client:
+            send(client, STATES[state])
+            if number % 3 == 1:
+                time.sleep(0.01)
+            if number % 3 == 2:
+                client.shutdown(socket.SHUT_WR)
+                client.recv(1 + number)
+
+
+def test_both_framings_in_one_connection(daemon: Besieged) -> None:
+    headed = b"Content-Length: %d\r\n\r\n%b" % (len(PING), PING)
+    first, *others = messages(daemon.bytes_from(PING + headed + PING))
+    assert first["result"]
+    assert {answer.get("error", {}).get("code", 0) for answer in others} == {0, -32700}
+    only, fault = daemon.answers(headed + PING)
+    assert only["result"]
+    assert fault["error"]["code"] in (-32700, LIMIT_EXCEEDED)
+
+
+def test_who_sends_too_much_still_hears_why(daemon: Besieged) -> None:
+    with daemon.connect() as client:
+        for _ in range(10):
+            send(client, b"{" + b" " * MB)
+        answer = json.loads(rest(client))
+    assert "4194304 bytes at most" in answer["error"]["message"]
