@@ -20,6 +20,9 @@ from gnod.server.stats import Stats
 # Since 3.13 asyncio removes the file when it stops listening, which is before the services are closed.
 _KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 
+# How many may wait to be accepted. Beyond it, the system itself turns clients away, without a word of ours.
+BACKLOG = 1024
+
 _log = logging.getLogger(__name__)
 
 
@@ -44,7 +47,7 @@ class Transport:
     async def listen(self, listener: socket.socket) -> None:
         """Accept connections from the bound `listener`, which is closed by `close`."""
         self._server = await asyncio.start_unix_server(
-            self._connected, sock=listener, limit=READ_BYTES, **_KEEP_SOCKET_FILE
+            self._connected, sock=listener, limit=READ_BYTES, backlog=BACKLOG, **_KEEP_SOCKET_FILE
         )
 
     async def close(self, grace_s: float, forced: asyncio.Event, why: str = "the daemon is stopping") -> None:

@@ -166,6 +166,42 @@ def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -
     run(scenario())
 
 
+def test_what_waits_for_a_client_that_reads_nothing_is_bounded_and_said() -> None:
+    async def scenario() -> None:
+        async with serving(Limits(unread_bytes=1_000_000)) as served, await served.client() as client:
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            for request_id in range(20):
+                client.call("big", {"size": 500_000}, request_id)
+            while served.stats.requests < 20:  # noqa: ASYNC110 - the daemon has no event for it
+                await asyncio.sleep(0.005)
+            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            answers = [await client.receive() for _ in range(20)]
+            assert {answer["id"] for answer in answers} == set(range(20))
+            refused = [answer["error"] for answer in answers if "error" in answer]
+            assert {error["code"] for error in refused} == {LIMIT_EXCEEDED}
+            assert 10 <= len(refused) < 20
+            client.call("big", {"size": 500_000}, 21)
+            assert "result" in await client.receive()
+
+    run(scenario())
+
+
+def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
+    async def scenario() -> None:
+        half = b'{"jsonrpc": "' + b"x" * 300_000
+        async with serving(Limits(held_bytes=1_000_000)) as served, contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(await served.client()) for _ in range(10)]
+            for client in clients:
+                client.send(half)
+                await client.writer.drain()
+            await served.connections_left(4)
+            (answer,) = await clients[-1].receive_all()
+            assert answer["error"]["code"] == LIMIT_EXCEEDED
+            await still_serves(served)  # a little there is always room for
+
+    run(scenario())
+
+
 def test_a_slow_reader_gets_everything() -> None:
     async def scenario() -> None:
         async with serving() as served, await served.client() as client:

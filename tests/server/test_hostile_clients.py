@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -127,9 +127,11 @@ def test_ten_thousand_requests_in_one_write(daemon: Besieged) -> None:
 
 def test_batches(daemon: Besieged) -> None:
     many = b"[" + b",".join([b"1"] * 1_500_000) + b"]\n"
-    nested = b"[[1],[[" + PING.strip() + b"]]," + PING.strip() + b"]\n"
+    nested = b"[[1],[[" + PING.strip() + b"]]," + line("daemon.status", 1).strip() + b"]\n"
     with served_meanwhile(daemon):
-        empty, refused, mixed, ping = daemon.answers(b"[]\n" + many + nested + PING)
+        answers = daemon.answers(b"[]\n" + many + nested + PING)
+    (mixed,) = [answer for answer in answers if isinstance(answer, list)]
+    empty, refused, ping = [answer for answer in answers if isinstance(answer, dict)]
     assert empty["error"]["code"] == -32600
     assert refused["error"]["code"] == LIMIT_EXCEEDED
     assert sorted(answer.get("error", {}).get("code", 0) for answer in mixed) == [-32600, -32600, 0]
@@ -137,7 +139,7 @@ def test_batches(daemon: Besieged) -> None:
 
 
 def test_a_hundred_thousand_notifications(daemon: Besieged) -> None:
-    silent = line("search.lexical", query="deploy") * 100_000
+    silent = line("search.lexical") * 100_000
     with served_meanwhile(daemon), daemon.connect() as client:
         send(client, silent)
         while True:  # those before it may be as many as a connection may have in flight
@@ -162,7 +164,7 @@ def test_answers_that_nobody_reads(daemon: Besieged) -> None:
     with served_meanwhile(daemon), daemon.connect() as client:
         send(client, requests)
         time.sleep(1)
-        assert daemon.process.memory_info().rss - before < 400 * MB
+        assert daemon.process.memory_info().rss - before < 300 * MB
         answers = read_messages(client, 64)
     assert sorted(answer["id"] for answer in answers) == list(range(64))
     assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
@@ -170,14 +172,14 @@ def test_answers_that_nobody_reads(daemon: Besieged) -> None:
 
 
 def test_many_who_read_no_answer(daemon: Besieged) -> None:
-    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(20))
+    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(30))
     before = daemon.process.memory_info().rss
     with ExitStack() as stack, served_meanwhile(daemon):
-        for _ in range(20):
+        for _ in range(10):
             client = stack.enter_context(daemon.connect())
             send(client, requests)
         time.sleep(2)
-        assert daemon.process.memory_info().rss - before < 800 * MB, "1.2 GB were asked for"
+        assert daemon.process.memory_info().rss - before < 450 * MB
 
 
 def test_a_subscriber_that_reads_nothing(daemon: Besieged) -> None:
@@ -204,27 +206,9 @@ def test_slow_loris(daemon: Besieged) -> None:
             time.sleep(0.05)
 
 
-def test_many_halves_of_long_messages(daemon: Besieged) -> None:
-    """They are bounded together: who brings too much is refused, with the reason."""
-    half = b'{"jsonrpc":"2.0","method":"' + b"x" * (4 * MB - 100)
-    before = daemon.process.memory_info().rss
-    refused = 0
-    with ExitStack() as stack, served_meanwhile(daemon):
-        for _ in range(100):
-            client = stack.enter_context(daemon.connect())
-            send(client, half)
-            client.setblocking(False)
-            try:
-                answer = client.recv(1 << 16)
-                refused += json.loads(answer)["error"]["code"] == LIMIT_EXCEEDED
-            except BlockingIOError:
-                pass
-        assert daemon.process.memory_info().rss - before < 450 * MB
-    assert refused, "400 MB are more than 256"
-
-
 def test_half_closed_connections_get_their_answers(daemon: Besieged) -> None:
-    for data in (PING, PING.strip(), b"Content-Length: %d\r\n\r\n%b" % (len(PING), PING), PING * 20):
+    twenty = b"".join(line("daemon.status", number) for number in range(20))
+    for data in (PING, PING.strip(), b"Content-Length: %d\r\n\r\n%b" % (len(PING), PING), twenty):
         answers = daemon.answers(data)
         assert len(answers) == data.count(b"daemon.status")
         assert all(answer["result"] for answer in answers)
@@ -256,29 +240,20 @@ def test_two_thousand_connections(daemon: Besieged) -> None:
 
 
 def test_another_users_connection_is_refused(daemon: Besieged) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can be somebody else")
-    program = (
-        "import socket, sys\n"
-        "client = socket.socket(socket.AF_UNIX)\n"
-        "client.connect(sys.argv[1])\n"
-        "client.settimeout(20)\n"
-        "print(client.recv(65536).decode(), client.recv(65536))\n"
-    )
+    if os.getuid() != 0 or not shutil.which("nc"):
+        pytest.skip("only root can be somebody else, and that with nc")
     daemon.folder.chmod(0o755)
     daemon.socket.chmod(0o666)  # as if the modes did not keep others out already
-    command = [sys.executable, "-I", "-S", "-c", program, str(daemon.socket)]
+    command = ["nc", "-U", str(daemon.socket)]
     try:
         with served_meanwhile(daemon):
-            told = subprocess.run(command, user=65534, group=65534, cwd="/", capture_output=True, text=True, timeout=30)
+            told = subprocess.run(
+                command, user=65534, group=65534, cwd="/", input=b"", capture_output=True, timeout=30, check=False
+            )
     finally:
         daemon.socket.chmod(0o600)
         daemon.folder.chmod(0o700)
-    if not told.stdout and "Permission" in told.stderr:
-        pytest.skip("nobody cannot run this Python")
-    answer, _, end = told.stdout.rpartition(" ")
-    assert json.loads(answer)["error"]["message"] == "this socket serves another user"
-    assert end.strip() == "b''"
+    assert json.loads(told.stdout)["error"]["message"] == "this socket serves another user"
 
 
 STATES = {
@@ -309,13 +284,13 @@ def test_a_connection_may_end_in_any_state(daemon: Besieged, state: str) -> None
 
 
 def test_both_framings_in_one_connection(daemon: Besieged) -> None:
-    headed = b"Content-Length: %d\r\n\r\n%b" % (len(PING), PING)
-    first, *others = messages(daemon.bytes_from(PING + headed + PING))
-    assert first["result"]
-    assert {answer.get("error", {}).get("code", 0) for answer in others} == {0, -32700}
-    only, fault = daemon.answers(headed + PING)
-    assert only["result"]
-    assert fault["error"]["code"] in (-32700, LIMIT_EXCEEDED)
+    other = line("daemon.status", "other")
+    headed = b"Content-Length: %d\r\n\r\n%b" % (len(other), other)
+    first, *others = messages(daemon.bytes_from(PING + headed))
+    codes = sorted(answer.get("error", {}).get("code", 0) for answer in [first, *others])
+    assert codes == [-32700, 0, 0], "a header is no JSON; the lines around it are"
+    answers = daemon.answers(headed + PING)
+    assert sorted(answer.get("error", {}).get("code", 0) for answer in answers) == [-32700, 0]
 
 
 def test_who_sends_too_much_still_hears_why(daemon: Besieged) -> None:
