@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -102,6 +103,22 @@ def test_bad_batches(payload: bytes, expected: type[GnoError]) -> None:
         jsonrpc.split_batch(payload, 64)
     assert type(caught.value.error) is expected
     assert caught.value.id is None
+
+
+def test_of_a_batch_of_millions_no_more_is_read_than_may_be_in_it() -> None:
+    batch = b"[" + b"1," * 1_000_000 + b"1]"
+    many = b'{"jsonrpc":1,' + b"".join(b'"%d":1,' % number for number in range(200_000)) + b'"id":7}'
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadRequestError, match="a batch may hold 64 requests"):
+            jsonrpc.split_batch(batch, 64)
+        # The id of a bad request is found among as many keys, and none of them is kept.
+        with pytest.raises(BadRequestError) as caught:
+            decode_request(many)
+        assert caught.value.id == 7
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_single_message_is_no_batch() -> None:

@@ -96,6 +96,19 @@ def test_a_terminal_gets_words(tmp_path: Path) -> None:
     assert terminal.getvalue()[9:] == "warning thing.failed count=3\n"
 
 
+def test_a_file_name_forges_no_record_and_moves_no_terminal(tmp_path: Path) -> None:
+    terminal = io.StringIO()
+    configure(tmp_path / "gnod.log", terminal=terminal)
+    name = "caf\u00e9 \x1b]0;x\x07\x9b31m\x7f\u202e\u2028\udce9\n12:00:00 error forged.record"
+    logging.getLogger("gnod").warning("thing.failed", extra={"fields": {"path": name}})
+    (shown,) = terminal.getvalue().splitlines()
+    assert "café" in shown
+    assert shown.isprintable()
+    (written,) = (tmp_path / "gnod.log").read_text().splitlines()
+    assert written.isprintable()
+    assert json.loads(written)["path"].startswith(name.partition("\udce9")[0])
+
+
 def test_a_log_that_cannot_be_written_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "logs").write_text("a file where the folder should be")
     configure(tmp_path / "logs" / "gnod.log")

@@ -138,8 +138,8 @@ def test_batches(daemon: Besieged) -> None:
     assert ping["result"]
 
 
-def test_a_hundred_thousand_notifications(daemon: Besieged) -> None:
-    silent = line("search.lexical") * 100_000
+def test_twenty_thousand_notifications(daemon: Besieged) -> None:
+    silent = line("search.lexical") * 20_000
     with served_meanwhile(daemon), daemon.connect() as client:
         send(client, silent)
         while True:  # those before it may be as many as a connection may have in flight
@@ -172,14 +172,14 @@ def test_answers_that_nobody_reads(daemon: Besieged) -> None:
 
 
 def test_many_who_read_no_answer(daemon: Besieged) -> None:
-    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(30))
+    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(15))
     before = daemon.process.memory_info().rss
     with ExitStack() as stack, served_meanwhile(daemon):
-        for _ in range(10):
+        for _ in range(6):
             client = stack.enter_context(daemon.connect())
             send(client, requests)
-        time.sleep(2)
-        assert daemon.process.memory_info().rss - before < 450 * MB
+        time.sleep(1)
+        assert daemon.process.memory_info().rss - before < 300 * MB
 
 
 def test_a_subscriber_that_reads_nothing(daemon: Besieged) -> None:
@@ -233,6 +233,8 @@ def test_two_thousand_connections(daemon: Besieged) -> None:
                     refused += answer.get("error", {}).get("code") == LIMIT_EXCEEDED
             assert served + refused == 2000
             assert 200 <= served <= 256
+            for _ in range(3):  # the place that the other client has left
+                send(stack.enter_context(daemon.connect()), PING)
             told = daemon.run("search", "deploy")
             assert (told.returncode, "256 connections are open already" in told.stderr) == (2, True), told.stderr
     finally:

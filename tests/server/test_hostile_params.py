@@ -170,14 +170,14 @@ def test_a_thousand_references_that_lead_nowhere(daemon: Besieged) -> None:
 def test_more_text_than_an_answer_holds(daemon: Besieged) -> None:
     """Twenty texts of a megabyte: those that fit are there, and the others are named."""
     for number in range(20):
-        (daemon.notes / f"long-{number}.md").write_text(f"# Number {number}\n\n" + "long lines\n" * 95_000)
+        (daemon.notes / f"long-{number}.md").write_text(f"# Number {number}\n\n" + ("x" * 999 + "\n") * 1000)
     daemon.call("index.sync")
     (answer,) = daemon.answers(line("document.multi_get", 1, refs=["notes/long-*.md"], max_bytes=2_000_000))
     result = answer["result"]
     assert len(result["documents"]) + len(result["skipped"]) == 20
     assert result["documents"]
     assert "the answer is full" in result["skipped"][0]["reason"]
-    (answer,) = daemon.answers(line("search.lexical", 1, query="lines", full=True, limit=100))
+    (answer,) = daemon.answers(line("search.lexical", 1, query="number", full=True, limit=100))
     assert "lower the limit" in answer["error"]["message"]
 
 
