@@ -66,7 +66,7 @@ def test_wrong_values_everywhere(daemon: Besieged, name: str) -> None:
     fields = msgspec.structs.fields(METHODS[name].params)
     needed = {field.encode_name: NEEDED[field.encode_name] for field in fields if field.required}
     asked: dict[int, object] = {}
-    requests = []
+    requests: list[bytes] = []
     for field in fields:
         if field.encode_name == "fresh" or (name.startswith("index.") and field.encode_name == "progress_token"):
             continue
