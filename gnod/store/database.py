@@ -249,7 +249,11 @@ def _attach_knn(connection: Connection) -> str | None:
 
 def _refuse_foreign(path: Path) -> None:
     """Look without touching: a read-only connection leaves a stranger's file as it is."""
-    connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    wal = path.with_name(f"{path.name}-wal")
+    # Where no write waits in the log, SQLite need not make files of its own beside this one either.
+    is_settled = not wal.exists() or wal.stat().st_size == 0
+    address = f"{path.absolute().as_uri()}{'?immutable=1' if is_settled else ''}"
+    connection = Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         found = connection.pragma("application_id")
         # One of nobody's, and empty: perhaps a gnod ended here before it could sign.

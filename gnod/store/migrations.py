@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import apsw
 
 from gnod.analysis import terms
-from gnod.errors import NewerDatabase
+from gnod.errors import DatabaseCorrupt, NewerDatabase
 
 TOKENIZER = "gnod-terms"
+
+_log = logging.getLogger(__name__)
 
 # Who has seen none of so many changes of vectors loads them all again.
 KEPT_CHANGES = 50_000
@@ -333,29 +336,43 @@ SCHEMA_VERSION = len(MIGRATIONS)
 
 
 def migrate(connection: apsw.Connection, path: Path) -> None:
-    """Bring the schema up to SCHEMA_VERSION. Raises NewerDatabase."""
-    refuse_newer(connection, path)
-    for number in range(schema_version(connection) + 1, SCHEMA_VERSION + 1):
+    """Bring the schema up to SCHEMA_VERSION. Raises NewerDatabase, and DatabaseCorrupt for a version that is none."""
+    before = refuse_newer(connection, path)
+    started = time.monotonic()
+    if 0 < before < SCHEMA_VERSION:
+        rows = int(connection.execute("SELECT count(*) FROM documents").get)
+        _tell("index.upgrading", before, {"documents": rows})
+    for number in range(before + 1, SCHEMA_VERSION + 1):
         with connection:
             MIGRATIONS[number - 1](connection)
             _record(connection, number)
+    if 0 < before < SCHEMA_VERSION:
+        _tell("index.upgraded", before, {"took_ms": round((time.monotonic() - started) * 1000)})
 
 
-def refuse_newer(connection: apsw.Connection, path: Path) -> None:
-    version = schema_version(connection)
+def refuse_newer(connection: apsw.Connection, path: Path) -> int:
+    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for one that is none."""
+    version = schema_version(connection, path)
     if version > SCHEMA_VERSION:
         raise NewerDatabase(
             f"the index {path} was written by a newer gnod (schema {version}, this one knows {SCHEMA_VERSION}); "
             "upgrade gnod, or choose another index with --index"
         )
+    return version
 
 
-def schema_version(connection: apsw.Connection) -> int:
-    """Return 0 for a database without tables."""
+def schema_version(connection: apsw.Connection, path: Path) -> int:
+    """Return 0 for a database without tables. Raises DatabaseCorrupt for a version that is none."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
         return 0
-    row = connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").fetchone()
-    return int(row[0]) if row else 0
+    found = connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").get
+    try:
+        version = int(found or "")
+    except ValueError:
+        version = 0
+    if version < 1:
+        raise DatabaseCorrupt(f"the index {path} is damaged: it does not say its version; move it away and index again")
+    return version
 
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:
@@ -374,3 +391,7 @@ def _record(connection: apsw.Connection, number: int) -> None:
     connection.execute("INSERT OR REPLACE INTO schema_meta VALUES ('schema_version', ?)", (str(number),))
     if number == 1:
         record_tokenizer(connection)
+
+
+def _tell(event: str, before: int, fields: dict[str, object]) -> None:
+    _log.info(event, extra={"fields": {"from_schema": before, "to_schema": SCHEMA_VERSION, **fields}})
