@@ -20,7 +20,8 @@ The module knows no other module of the project: everything else may import it.
     ├── Conflict                     2xx
     │   ├── CollectionExists         201
     │   ├── AmbiguousReference       202
-    │   └── ContextExists            203
+    │   ├── ContextExists            203
+    │   └── BackupExists             204
     ├── Refused                      3xx
     │   ├── QuerySyntaxError         301
     │   ├── PathOutsideRoot          302
@@ -35,7 +36,8 @@ The module knows no other module of the project: everything else may import it.
     │   ├── UsageError               311
     │   ├── InvalidDataset           312
     │   ├── InvalidModelUri          313
-    │   └── ModelRejected            314
+    │   ├── ModelRejected            314
+    │   └── BackupRejected           315
     ├── Unavailable                  4xx, worth another try
     │   ├── DaemonNotRunning         401
     │   ├── ShuttingDown             402
@@ -156,6 +158,10 @@ class ContextExists(Conflict):
     code, kind = 203, "context_exists"
 
 
+class BackupExists(Conflict):
+    code, kind = 204, "backup_exists"
+
+
 class Refused(GnoError):
     code, kind, exit_status = 300, "refused", EXIT_VALIDATION
 
@@ -216,6 +222,12 @@ class ModelRejected(Refused):
     """The file is a model, but not one that can do what is asked of it (self-test failed, no embeddings)."""
 
     code, kind = 314, "model_rejected"
+
+
+class BackupRejected(Refused):
+    """The file is no backup that can be restored: damaged, another program's, hostile."""
+
+    code, kind = 315, "backup_rejected"
 
 
 class Unavailable(GnoError):

@@ -30,7 +30,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "resume",
     ),
     "Choose and fetch models": ("models list", "models use", "models pull", "models clear", "models path"),
-    "Understand and mend": ("status", "follow", "why", "doctor", "cleanup", "bench"),
+    "Understand and mend": ("status", "follow", "why", "doctor", "cleanup", "backup", "restore", "bench"),
     "The program itself": (
         "daemon start",
         "daemon stop",

@@ -51,6 +51,8 @@ _ALL = [
     Method("index.unsubscribe", p.IndexUnsubscribeParams, r.IndexUnsubscribeResult, "End a subscription."),
     Method("index.why", p.IndexWhyParams, r.IndexWhyResult, "Say all that is known of one path."),
     Method("index.cleanup", p.NoParams, r.IndexCleanupResult, "Drop what nothing refers to, and compact."),
+    Method("index.backup", p.IndexBackupParams, r.IndexBackupResult, "Write the index and the config to one file."),
+    Method("index.restore", p.IndexRestoreParams, r.IndexRestoreResult, "Put a backup in the place of the index."),
     Method("models.list", p.NoParams, r.ModelsListResult, "List the presets and the models."),
     Method("models.use", p.ModelsUseParams, r.ModelsUseResult, "Choose a preset."),
     Method("models.pull", p.ModelsPullParams, r.ModelsPullResult, "Fetch models."),

@@ -173,6 +173,22 @@ class IndexSyncParams(Params, frozen=True):
     update: bool = False
 
 
+class IndexBackupParams(Params, frozen=True, kw_only=True):
+    """`path`: absolute, on the daemon's machine. `force`: replace a backup that is there. Progress counts bytes."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+    force: bool = False
+
+
+class IndexRestoreParams(Params, frozen=True, kw_only=True):
+    """`path`: absolute. `config`: put the backup's config file in the place of the one that is there. The index is
+    replaced after the answer: all connections are closed then, and new ones are answered from the restored index, whose
+    `index.status` has the same `restored_at`. Progress counts bytes."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+    config: bool = False
+
+
 class IndexEmbedParams(Params, frozen=True, kw_only=True):
     """Progress counts chunks. A client that goes away does not end the work."""
 

@@ -288,6 +288,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     config_error: str | None = None
     storage_problems: list[str] = []
     storage_notes: list[str] = []
+    restored_at: str | None = None
     errors: list[IngestError] | None = None
 
 
@@ -390,6 +391,28 @@ class IndexCleanupResult(Result, frozen=True, kw_only=True):
     removed_contents: int
     freed_bytes: int
     database_bytes: int
+
+
+class IndexBackupResult(Result, frozen=True, kw_only=True):
+    path: str
+    bytes: int
+    documents: int
+    took_ms: float
+
+
+class IndexRestoreResult(Result, frozen=True, kw_only=True):
+    """`made`, `version`, `index`: when, by which gnod and from which index the backup was made. `config`: "restored",
+    "kept" (another one is there), "same" (this one is), or "none" (the backup has none). `kept`: where the old index and
+    config are now."""
+
+    restored_at: str
+    documents: int
+    made: str
+    version: str
+    index: str
+    config: str
+    kept: list[str]
+    took_ms: float
 
 
 class IndexInitResult(Result, frozen=True, kw_only=True):

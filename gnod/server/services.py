@@ -29,7 +29,7 @@ from gnod.server.storage import Storage
 from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
-from gnod.store import damage, documents, migrations
+from gnod.store import damage, documents, migrations, restore
 from gnod.store.database import Connection, Database
 
 _MAX_WORKERS = 4
@@ -78,6 +78,7 @@ async def start(
     `log_level` overrules the config's. Raises ConfigInvalid, ForeignDatabase, NewerDatabase, DatabaseCorrupt,
     StorageFailed, and DaemonNotRunning when it starts `on_demand` and the config does not want that.
     """
+    await asyncio.to_thread(restore.finish, places)
     opened = partial(_start, places, stats, control, log_level=log_level, on_demand=on_demand)
     try:
         return await opened()

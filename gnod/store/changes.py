@@ -89,6 +89,15 @@ def read(connection: Connection, position: Position, collections: Collection[str
     return Page(Position(clock, begin.floor), begin != position, changes[:limit], more)
 
 
+def begin_anew(connection: Connection, clock: int) -> None:
+    """Raise clock and floor to `clock` at least: who has read up to some clock of another database begins anew."""
+    connection.execute(
+        "UPDATE sqlite_sequence SET seq = max(?, (SELECT coalesce(max(clock), 0) FROM changes)) WHERE name = 'changes'",
+        (clock,),
+    )
+    connection.execute("UPDATE changes_floor SET clock = (SELECT seq FROM sqlite_sequence WHERE name = 'changes')")
+
+
 def prune(connection: Connection) -> None:
     """Drop the rows of paths that are neither indexed nor failed any more. The floor rises to the last of them."""
     gone = f"SELECT h.clock FROM changes h {_NOW} WHERE d.id IS NULL AND e.path IS NULL"

@@ -335,14 +335,17 @@ MIGRATIONS: list[Callable[[apsw.Connection], None]] = [
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
-def migrate(connection: apsw.Connection, path: Path) -> None:
-    """Bring the schema up to SCHEMA_VERSION. Raises NewerDatabase, and DatabaseCorrupt for a version that is none."""
+def migrate(connection: apsw.Connection, path: Path, up_to: int | None = None) -> None:
+    """Bring the schema up to SCHEMA_VERSION, or an older version.
+
+    Raises NewerDatabase, and DatabaseCorrupt for a version that is none.
+    """
     before = refuse_newer(connection, path)
     started = time.monotonic()
     if 0 < before < SCHEMA_VERSION:
         rows = int(connection.execute("SELECT count(*) FROM documents").get)
         _tell("index.upgrading", before, {"documents": rows})
-    for number in range(before + 1, SCHEMA_VERSION + 1):
+    for number in range(before + 1, (up_to or SCHEMA_VERSION) + 1):
         with connection:
             MIGRATIONS[number - 1](connection)
             _record(connection, number)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gnod.server.dispatcher import Handler
 from gnod.server.handlers import (
     answers,
+    backup,
     collection,
     context,
     daemon,
@@ -26,7 +27,7 @@ from gnod.server.index import Index
 def all_handlers(served: Index) -> Mapping[str, Handler]:
     """Return the handlers of every method but `rpc.discover`, which the dispatcher answers."""
     modules = (
-        *(answers, collection, context, daemon, doctor, document),
+        *(answers, backup, collection, context, daemon, doctor, document),
         *(embedding, hybrid, index, models, search, semantic, subscribe),
     )
     return {name: handler for module in modules for name, handler in module.handlers(served).items()}

@@ -35,7 +35,7 @@ from gnod.server.handlers.embedding import embedding_status, inference_status
 from gnod.server.handlers.shapes import ingest_error, iso
 from gnod.server.handlers.why import why
 from gnod.server.index import Index
-from gnod.store import collections, damage, documents, failures, maintenance, vectors
+from gnod.store import collections, damage, documents, failures, maintenance, restore, vectors
 from gnod.store.database import Connection
 
 
@@ -177,6 +177,7 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
             config_error=configuration.error.message if configuration.error else None,
             storage_problems=served.storage.problems(),
             storage_notes=served.storage.notes(),
+            restored_at=restore.restored_at(connection),
             errors=[ingest_error(f) for f in failed if f.kind not in SKIP_KINDS] if with_errors else None,
         )
 

@@ -1,0 +1,198 @@
+"""The file of a backup: one tar archive, uncompressed, with names that are always the same.
+
+It is read with suspicion, since it may come from anywhere: one plain file after another, each with a name from PARTS,
+written under our own name for it, of no more than its size and with the hash that the manifest says. Knows no SQLite.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from gnod.errors import BackupRejected, StorageFailed
+
+FORMAT = 1
+
+INDEX = "index.sqlite"
+CONFIG = "index.yml"
+MANIFEST = "manifest.json"
+
+_BLOCK = tarfile.BLOCKSIZE
+_PIECE = 1 << 20
+_SMALL = 4 * 1024 * 1024
+
+Tell = Callable[[str, int, int | None], None]
+"""Called with stage, done and total in bytes (None while unknown); may raise, which ends the work."""
+
+
+class Part(NamedTuple):
+    """What an archive may hold beside the manifest."""
+
+    name: str
+    is_required: bool
+    max_bytes: int | None = None
+
+
+PARTS = (Part(INDEX, is_required=True), Part(CONFIG, is_required=False, max_bytes=_SMALL))
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`version` is gnod's, `made` ISO 8601; `documents` counts the active ones."""
+
+    format: int
+    version: str
+    schema: int
+    index: str
+    made: str
+    documents: int
+    parts: dict[str, Member] = {}
+
+
+def write(file: BinaryIO, about: Manifest, parts: Mapping[str, Path], tell: Tell) -> None:
+    """Write the archive: the parts, and the manifest last, since it holds their hashes."""
+    total = sum(path.stat().st_size for path in parts.values())
+    members: dict[str, Member] = {}
+    done = 0
+    for name, path in parts.items():
+        size, hashed = path.stat().st_size, sha256()
+        file.write(_header(name, size))
+        with path.open("rb") as source:
+            for piece in _pieces(source, size, path):
+                file.write(piece)
+                hashed.update(piece)
+                done += len(piece)
+                tell("write", done, total)
+        file.write(bytes(-size % _BLOCK))
+        members[name] = Member(bytes=size, sha256=hashed.hexdigest())
+    data = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(about, parts=members)))
+    file.write(_header(MANIFEST, len(data)) + data + bytes(-len(data) % _BLOCK))
+    file.write(bytes(2 * _BLOCK))
+
+
+def begins_like_one(path: Path) -> bool:
+    """Tell whether the file may be a backup: so much is looked at before it is overwritten."""
+    try:
+        with _opened(path) as file:
+            return _member(file.read(_BLOCK), path).name in {MANIFEST, *(part.name for part in PARTS)}
+    except (BackupRejected, StorageFailed):
+        return False
+
+
+def read(path: Path, folder: Path, tell: Tell) -> Manifest:
+    """Write the parts into `folder`, under their names. Raises BackupRejected, whose message says why, and OSError."""
+    manifest: Manifest | None = None
+    found: dict[str, Member] = {}
+    limits = {MANIFEST: _SMALL, **{part.name: part.max_bytes for part in PARTS}}
+    with _opened(path) as file:
+        total = os.fstat(file.fileno()).st_size
+        while (block := _block(file, path)).strip(b"\0"):
+            member = _member(block, path)
+            if member.name not in limits:
+                raise _rejected(path, f"it holds {member.name[:80]!r}, which this version of gnod does not know")
+            if not member.isreg():
+                raise _rejected(path, f"its {member.name} is no plain file")
+            if member.name in found or (manifest and member.name == MANIFEST):
+                raise _rejected(path, f"it holds {member.name} twice")
+            if member.size < 0 or member.size > (limits[member.name] or total):
+                raise _rejected(path, f"its {member.name} says to be larger than it can be")
+            if member.size > total - file.tell():
+                raise _rejected(path, "it is cut short")
+            if member.name == MANIFEST:
+                manifest = _manifest(b"".join(_pieces(file, member.size, path)), path)
+            else:
+                found[member.name] = _extract(file, member, folder / member.name, path, total, tell)
+            file.seek(-member.size % _BLOCK, os.SEEK_CUR)
+    if manifest is None:
+        raise _rejected(path, "it has no manifest; it is cut short, or was made by another program")
+    for part in PARTS:
+        if manifest.parts.get(part.name) != found.get(part.name):
+            raise _rejected(path, f"its {part.name} is damaged: it is not what the manifest says")
+        if part.is_required and part.name not in found:
+            raise _rejected(path, f"it has no {part.name}")
+    return manifest
+
+
+def _header(name: str, size: int) -> bytes:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = size, 0o600, int(time.time())
+    return member.tobuf(tarfile.GNU_FORMAT)  # one block, whatever the size
+
+
+def _member(block: bytes, path: Path) -> tarfile.TarInfo:
+    try:
+        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        raise _rejected(path, "it is no backup of gnod, or damaged") from None
+
+
+def _manifest(data: bytes, path: Path) -> Manifest:
+    try:
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise _rejected(path, "its manifest cannot be read") from None
+    if manifest.format != FORMAT:
+        raise _rejected(
+            path, f"it was made by another gnod ({manifest.version[:40]}; format {manifest.format}, not {FORMAT})"
+        )
+    return manifest
+
+
+def _extract(file: BinaryIO, member: tarfile.TarInfo, target: Path, path: Path, total: int, tell: Tell) -> Member:
+    hashed = sha256()
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        for piece in _pieces(file, member.size, path):
+            out.write(piece)
+            hashed.update(piece)
+            tell("read", file.tell(), total)
+        out.flush()
+        os.fsync(out.fileno())
+    return Member(bytes=member.size, sha256=hashed.hexdigest())
+
+
+def _pieces(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
+    while size:
+        piece = file.read(min(size, _PIECE))
+        if not piece:
+            raise _rejected(path, "it is cut short")
+        size -= len(piece)
+        yield piece
+
+
+def _block(file: BinaryIO, path: Path) -> bytes:
+    block = file.read(_BLOCK)
+    if len(block) < _BLOCK:
+        raise _rejected(path, "it is cut short" if file.tell() > _BLOCK else "it is no backup of gnod")
+    return block
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a plain file, and wait for no pipe."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _rejected(path, "there is no such file") from None
+    except OSError as error:
+        raise StorageFailed(f"{path} cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _rejected(path, "it is no plain file")
+        yield file
+
+
+def _rejected(path: Path, reason: str) -> BackupRejected:
+    return BackupRejected(f"{path} cannot be restored: {reason}", {"file": str(path)})
