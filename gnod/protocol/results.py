@@ -402,8 +402,8 @@ class IndexBackupResult(Result, frozen=True, kw_only=True):
 
 class IndexRestoreResult(Result, frozen=True, kw_only=True):
     """`made`, `version`, `index`: when, by which gnod and from which index the backup was made. `config`: "restored",
-    "kept" (another one is there), "same" (this one is), or "none" (the backup has none). `kept`: where the old index and
-    config are now."""
+    "kept" (another one is there), "same" (this one is), or "none" (the backup has none). `kept`: where the old index
+    and config are now."""
 
     restored_at: str
     documents: int

@@ -107,7 +107,7 @@ def read(path: Path, folder: Path, tell: Tell) -> Manifest:
                 raise _rejected(path, f"its {member.name} is no plain file")
             if member.name in found or (manifest and member.name == MANIFEST):
                 raise _rejected(path, f"it holds {member.name} twice")
-            if member.size < 0 or member.size > (limits[member.name] or total):
+            if member.size < 0 or member.size > (limits[member.name] or member.size):
                 raise _rejected(path, f"its {member.name} says to be larger than it can be")
             if member.size > total - file.tell():
                 raise _rejected(path, "it is cut short")
@@ -188,9 +188,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise _rejected(path, "there is no such file") from None
     except OSError as error:
         raise StorageFailed(f"{path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _rejected(path, "it is no plain file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _rejected(path, "it is no plain file")
         yield file
 
 
