@@ -1,0 +1,462 @@
+"""`gnoctl backup` and `gnoctl restore`, with real daemons: while they write, on an empty machine, from hostile files,
+on a full disk, and when they are killed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.end_to_end.conftest import Machine, alive, wait_until
+from tests.end_to_end.namespace import namespace
+
+pytestmark = pytest.mark.slow
+
+Members = dict[str, bytes]
+
+
+def notes(machine: Machine, many: int, word: str) -> None:
+    """Write notes that have the same word twice: in two tables of the index, and in its full-text index."""
+    for number in range(many):
+        (machine.notes / f"n{number}.md").write_text(f"# {word.title()} {number}\n\nThe {word} of note {number}.\n")
+
+
+def members(archive: Path) -> Members:
+    with tarfile.open(archive) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+
+
+def pack(archive: Path, parts: Members, **changed: object) -> Path:
+    """Write an archive with a manifest that fits its parts, but for what is `changed` in it."""
+    manifest = {
+        "format": 1,
+        "version": "0.1.0",
+        "schema": 6,
+        "index": "default",
+        "made": "2026-01-01T00:00:00+00:00",
+        "documents": 1,
+        "parts": {name: member(data) for name, data in parts.items()},
+        **changed,
+    }
+    with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+        for name, data in {**parts, "manifest.json": json.dumps(manifest).encode()}.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return archive
+
+
+def member(data: bytes) -> dict[str, object]:
+    return {"bytes": len(data), "sha256": sha256(data).hexdigest()}
+
+
+def database(data: bytes) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(data)
+    return connection
+
+
+def assert_whole(data: bytes) -> int:
+    """Check the database of a backup, and return how many documents it has: each with all that belongs to it."""
+    with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
+        file.write(data)
+        file.flush()
+        with closing(apsw.Connection(file.name)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+            connection.execute("INSERT INTO documents_fts (documents_fts, rank) VALUES ('integrity-check', 0)")
+            documents = connection.execute("SELECT count(*) FROM documents WHERE active").get
+            whole = connection.execute(
+                "SELECT count(*) FROM documents d JOIN content c USING (mirror_hash)"
+                " JOIN documents_fts_docsize f ON f.id = d.id"
+                " WHERE EXISTS (SELECT 1 FROM chunks k WHERE k.mirror_hash = d.mirror_hash)"
+                " AND EXISTS (SELECT 1 FROM changes h WHERE h.path = d.path)"
+            ).get
+            assert whole == documents
+    return int(documents)
+
+
+def refusal(machine: Machine, method: str, **params: object) -> str:
+    """Return what the daemon says against a request."""
+    with machine.connect() as client:
+        client.settimeout(60)
+        client.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
+        return str(json.loads(client.makefile("rb").readline())["error"]["message"])
+
+
+def leftovers(machine: Machine) -> list[str]:
+    found = [path.name for folder in (machine.folder, machine.database.parent) for path in folder.iterdir()]
+    return [name for name in found if "partial" in name or "staging" in name]
+
+
+def kept(machine: Machine) -> list[Path]:
+    return sorted(
+        path for path in machine.database.parent.glob("*.before-restore-*") if not path.name.endswith(("-wal", "-shm"))
+    )
+
+
+def test_while_everything_goes_on(machine: Machine) -> None:
+    machine.write(first_md="# Heron\n\nOne heron.\n")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    notes(machine, 500, "otter")
+    sync = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", "index", "-q"], env=machine.environment, stdout=subprocess.DEVNULL
+    )
+    made = []
+    for number in range(100):
+        file = machine.folder / f"b{number}.tar"
+        result = machine.call("index.backup", path=str(file))
+        made.append(file)
+        assert result["bytes"] == file.stat().st_size
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert machine.call("search.lexical", query="heron")["hits"]
+        if sync.poll() is not None:
+            break
+    assert sync.wait(60) == 0
+    counted = [assert_whole(members(file)["index.sqlite"]) for file in made]
+    assert counted == sorted(counted)
+    assert len(set(counted)) > 2, counted  # some were made in the midst of it
+    assert counted[-1] <= 501
+    assert leftovers(machine) == []
+
+
+def test_on_an_empty_machine_search_works_before_any_sync(machine: Machine) -> None:
+    notes(machine, 3, "heron")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    file = machine.folder / "b.tar"
+    assert "3 documents" in machine.ok("backup", str(file))
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        other = Machine(Path(folder))
+        try:
+            other.ok("daemon", "start")
+            shutil.move(machine.notes, machine.folder / "away")  # no sync can find anything
+            done = other.run("restore", "--yes", str(file))
+            assert done.returncode == 0, done.stderr
+            assert "restored 3 documents" in done.stdout
+            assert sorted(other.paths("heron")) == ["n0.md", "n1.md", "n2.md"]
+            assert other.config.read_text() == machine.config.read_text()
+            assert kept(other) == []  # there was nothing worth keeping
+            assert leftovers(other) == []
+            shutil.move(machine.folder / "away", machine.notes)
+            (machine.notes / "n3.md").write_text("# Heron, again\n")
+            assert len(other.json("search", "heron", "--fresh")["hits"]) == 4
+        finally:
+            other.end()
+
+
+def test_over_a_running_one_what_was_there_is_kept(machine: Machine) -> None:
+    notes(machine, 2, "heron")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    clock = machine.call("index.subscribe")["clock"]
+    machine.hang_up()
+    notes(machine, 4, "otter")
+    assert len(machine.json("search", "otter", "--fresh")["hits"]) == 4
+    other = machine.folder / "other"
+    other.mkdir()
+    (other / "x.md").write_text("# Badger\n")
+    machine.ok("collection", "add", str(other), "--name", "other")
+    config = machine.config.read_text()
+    result = machine.json("restore", "--yes", str(file))
+    assert (result["documents"], result["config"]) == (2, "kept")
+    assert machine.config.read_text() == config
+    # It is brought up to what is on the disk: what the backup did not know, too.
+    machine.ok("index")
+    assert len(machine.paths("otter")) == 4
+    assert machine.paths("heron") == []
+    assert machine.paths("badger") == ["x.md"]
+    assert kept(machine) == [Path(path) for path in result["kept"]]
+    assert assert_whole(kept(machine)[0].read_bytes()) == 5
+    assert not machine.database.samefile(kept(machine)[0])
+    # A clock of the index before is told everything anew.
+    assert machine.call("index.subscribe", since=clock)["reset"]
+    machine.hang_up()
+    # With the config, the other collection leaves.
+    result = machine.json("restore", "--yes", "--config", str(file))
+    assert result["config"] == "restored"
+    assert len(result["kept"]) == 2
+    assert Path(result["kept"][0]).read_text() == config
+    assert [each["name"] for each in machine.json("collection", "list")["collections"]] == ["notes"]
+    assert machine.paths("badger") == []
+
+
+def test_an_older_schema_is_migrated(machine: Machine) -> None:
+    schemas = Path(__file__).parents[1] / "store" / "schemas"
+    shutil.copytree(schemas / "notes", machine.notes, dirs_exist_ok=True)
+    for version in (1, 3):
+        path = machine.folder / f"v{version}.sqlite"
+        connection = apsw.Connection(str(path))
+        connection.execute((schemas / f"v{version}.sql").read_text().replace("@NOTES@", str(machine.notes)))
+        connection.close()
+        config = (schemas / f"v{version}.yml").read_text().replace("@NOTES@", str(machine.notes))
+        file = machine.folder / f"v{version}.tar"
+        pack(file, {"index.sqlite": path.read_bytes(), "index.yml": config.encode()}, schema=version)
+        assert machine.json("restore", "--yes", str(file))["documents"] == 7
+        assert "sub/garten.md" in machine.paths("apfelbaum")
+        machine.ok("index")
+        assert machine.json("status")["documents"] == 7
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        machine = Machine(Path(folder))
+        machine.write(a_md="# Heron\n\nOne heron.\n")
+        machine.ok("init", str(machine.notes), "--name", "notes")
+        machine.ok("backup", str(machine.folder / "good.tar"))
+        yield machine
+        machine.end()
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]
+
+
+def changed_index(data: bytes, *statements: str) -> bytes:
+    with closing(database(data)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+        return connection.serialize()
+
+
+def linked(kind: bytes) -> Callable[[Path, Members], None]:
+    def make(file: Path, parts: Members) -> None:
+        pack(file, parts)
+        data = bytearray(file.read_bytes())
+        header = tarfile.TarInfo("index.sqlite")
+        header.type, header.linkname = kind, "/etc/passwd"
+        data[:512] = header.tobuf(tarfile.GNU_FORMAT)
+        file.write_bytes(data)
+
+    return make
+
+
+def sized(size: int) -> Callable[[Path, Members], None]:
+    def make(file: Path, parts: Members) -> None:
+        pack(file, parts)
+        header = tarfile.TarInfo("index.sqlite")
+        header.size = size
+        file.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + file.read_bytes()[512:])
+
+    return make
+
+
+def index(*statements: str) -> Callable[[Path, Members], None]:
+    def make(file: Path, parts: Members) -> None:
+        pack(file, parts | {"index.sqlite": changed_index(parts["index.sqlite"], *statements)})
+
+    return make
+
+
+def raw(change: Callable[[bytes], bytes]) -> Callable[[Path, Members], None]:
+    def make(file: Path, parts: Members) -> None:
+        pack(file, parts)
+        file.write_bytes(change(file.read_bytes()))
+
+    return make
+
+
+def strangers_database() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.commit()
+        return connection.serialize()
+
+
+HOSTILE: dict[str, tuple[Callable[[Path, Members], object], str]] = {
+    "symbolic link": (linked(tarfile.SYMTYPE), "no plain file"),
+    "hard link": (linked(tarfile.LNKTYPE), "no plain file"),
+    "device": (linked(tarfile.CHRTYPE), "no plain file"),
+    "pipe": (linked(tarfile.FIFOTYPE), "no plain file"),
+    "sparse": (linked(tarfile.GNUTYPE_SPARSE), "cannot be restored"),
+    "path upwards": (lambda f, p: pack(f, p | {"../evil": b"x"}), "does not know"),
+    "absolute path": (lambda f, p: pack(f, p | {"/tmp/evil": b"x"}), "does not know"),
+    "part of the future": (lambda f, p: pack(f, p | {"later.sqlite": b"x"}), "does not know"),
+    "long name": (lambda f, p: pack(f, p | {"a" * 4000: b"x"}), "does not know"),
+    "pax header": (raw(lambda d: tarfile.TarInfo("é" * 99).tobuf(tarfile.PAX_FORMAT) + d), "does not know"),
+    "larger than the file": (sized(2**40), "cut short"),
+    "larger than disks": (sized(2**62), "cut short"),
+    "smaller than it is": (sized(512), "cannot be restored"),
+    "large config": (lambda f, p: pack(f, p | {"index.yml": b"#" * 5_000_000}), "larger than it can be"),
+    "faulty config": (lambda f, p: pack(f, p | {"index.yml": b"collections: 7\n"}), "index.yml is faulty"),
+    "cut short": (raw(lambda d: d[: len(d) // 2]), "cut short"),
+    "without an end": (raw(lambda d: d.rstrip(b"\0")), "cut short"),
+    "flipped in the index": (raw(lambda d: flipped(d, 70_000)), "damaged"),
+    "flipped in a header": (raw(lambda d: flipped(d, 10)), "no backup"),
+    "no manifest": (raw(lambda d: d[: d.index(b"manifest.json")] + bytes(1024)), "no manifest"),
+    "no index": (lambda f, p: pack(f, {"index.yml": p["index.yml"]}), "no index.sqlite"),
+    "empty": (lambda f, _: f.write_bytes(b""), "no backup"),
+    "nought": (lambda f, _: f.write_bytes(bytes(4096)), "no manifest"),
+    "text": (lambda f, _: f.write_text("hello" * 1000), "no backup"),
+    "compressed": (raw(gzip.compress), "no backup"),
+    "a bare database": (lambda f, p: f.write_bytes(p["index.sqlite"]), "no backup"),
+    "format of the future": (lambda f, p: pack(f, p, format=2), "another gnod"),
+    "manifest that is none": (lambda f, p: pack(f, p, documents="many"), "manifest cannot be read"),
+    "another program's database": (lambda f, p: pack(f, p | {"index.sqlite": strangers_database()}), "another program"),
+    "no database": (lambda f, p: pack(f, p | {"index.sqlite": b"x" * 9000}), "cannot be restored"),
+    "empty database": (lambda f, p: pack(f, p | {"index.sqlite": b""}), "another program"),
+    "newer schema": (
+        index("UPDATE schema_meta SET value = '999' WHERE key = 'schema_version'"),
+        "newer gnod (schema 999",
+    ),
+    "no version": (index("DELETE FROM schema_meta"), "does not say its version"),
+    "trigger": (
+        index("CREATE TRIGGER t AFTER UPDATE ON collections BEGIN DELETE FROM documents; END"),
+        "does not make",
+    ),
+    "view": (index("CREATE VIEW v AS SELECT load_extension('/tmp/x.so')"), "does not make"),
+    "table missing": (index("DROP TABLE llm_cache"), "does not make"),
+    "column more": (index("ALTER TABLE tags ADD COLUMN more TEXT"), "does not make"),
+    "orphans": (index("PRAGMA foreign_keys = OFF", "DELETE FROM collections"), "damaged"),
+    "full text that lies": (index("DELETE FROM documents_fts_docsize"), "no search would find"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_with_the_reason(name: str, victim: Machine) -> None:
+    make, reason = HOSTILE[name]
+    file = victim.folder / "bad.tar"
+    make(file, members(victim.folder / "good.tar"))
+    # A config that differs is looked at when it is asked for.
+    said = refusal(victim, "index.restore", path=str(file), config="config" in name)
+    assert reason in said
+    assert str(file) in said
+    assert [hit["path"] for hit in victim.call("search.lexical", query="heron")["hits"]] == ["a.md"]
+    assert leftovers(victim) == []
+    assert kept(victim) == []
+    assert not Path("/tmp/evil").exists()
+    file.unlink()
+
+
+def test_what_is_no_file_is_refused(victim: Machine) -> None:
+    os.mkfifo(victim.folder / "pipe")
+    for name, reason in {"pipe": "no plain file", "nowhere": "no such file", "notes": "no plain file"}.items():
+        assert reason in refusal(victim, "index.restore", path=str(victim.folder / name))
+    assert "must be absolute" in refusal(victim, "index.restore", path="good.tar")
+
+
+def test_what_must_not_be_overwritten_is_not(victim: Machine) -> None:
+    good = victim.folder / "good.tar"
+    done = victim.run("backup", str(good))
+    assert done.returncode == 1
+    assert "--force" in done.stderr
+    victim.call("index.backup", path=str(good), force=True)
+    for precious in (victim.database, victim.config, victim.notes / "a.md"):
+        before = precious.read_bytes()[:100]
+        assert "no backup of gnod" in refusal(victim, "index.backup", path=str(precious), force=True)
+        assert precious.read_bytes()[:100] == before
+    assert "is a folder" in refusal(victim, "index.backup", path=str(victim.notes), force=True)
+    assert "no folder" in refusal(victim, "index.backup", path=str(victim.folder / "nowhere" / "b.tar"))
+    assert leftovers(victim) == []
+
+
+def test_nobody_to_ask_changes_nothing(victim: Machine) -> None:
+    done = victim.run("restore", str(victim.folder / "good.tar"))
+    assert done.returncode == 1
+    assert "--yes" in done.stderr
+
+
+def test_a_full_disk_leaves_nothing_half(machine: Machine) -> None:
+    notes(machine, 3, "heron")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    machine.ok("backup", str(machine.folder / "good.tar"))
+    machine.ok("daemon", "stop")
+    small = machine.folder / "small"
+    small.mkdir()
+    with namespace(machine, "--mount") as inside:
+        inside.run(f"mount -t tmpfs -o size=10M none {small}")
+        inside.run(f"head -c 2000000 /dev/zero > {small}/other")
+        inside.start_daemon()
+        gnoctl = f"{sys.executable} -m gnoctl"
+        said = inside.run(f"{gnoctl} backup {small}/b.tar; test $? = 2")
+        assert "no space" in said
+        assert inside.run(f"ls -A {small}") == "other"
+        # A disk that fills up in the midst of it: there is room for the beginning.
+        inside.run(f"rm {small}/other; mount -o remount,size=100k {small}")
+        assert "no space" in inside.run(f"{gnoctl} backup {small}/b.tar; test $? = 2")
+        assert inside.run(f"ls -A {small}") == ""
+        # A restore where the index itself is on the full disk.
+        inside.run(f"mount -t tmpfs -o size=1M none {small}; mkdir {small}/data")
+        inside.run(f"{gnoctl} daemon stop")
+        machine.environment["GNO_DATA_DIR"] = f"{small}/data"
+        inside.run(f"export GNO_DATA_DIR={small}/data")
+        inside.start_daemon()
+        said = inside.run(f"{gnoctl} restore --yes {machine.folder}/good.tar; test $? = 2")
+        assert "no space" in said
+        assert "staging" not in inside.run(f"ls -A {small}/data")
+        assert "3 documents" in inside.run(f"{gnoctl} status")
+
+
+def test_ctrl_c_leaves_the_index_as_it_was(machine: Machine) -> None:
+    notes(machine, 30, "heron")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    notes(machine, 30, "otter")
+    machine.ok("index")
+    chance = random.Random(7)
+    for _ in range(4):
+        command = chance.choice((["backup", "--force", str(file)], ["restore", "--yes", str(file)]))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gnoctl", *command],
+            env=machine.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(chance.uniform(0.05, 0.5))
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        wait_until(lambda: len(machine.paths("otter", "--fresh", "-n", "100")) == 30)
+        assert assert_whole(members(file)["index.sqlite"]) == 30
+    wait_until(lambda: leftovers(machine) == [])
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_killed_at_any_moment_nothing_is_lost(command: str, machine: Machine) -> None:
+    notes(machine, 60, "heron")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    chance = random.Random(command)
+    request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": f"index.{command}"}
+    request["params"] = {"path": str(file)} | ({"force": True} if command == "backup" else {})
+    for _ in range(6):
+        pid = machine.pid()
+        with machine.connect() as client:
+            client.sendall(json.dumps(request).encode() + b"\n")
+            time.sleep(chance.uniform(0.0, 0.4))
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda pid=pid: not alive(pid))
+        assert assert_whole(members(file)["index.sqlite"]) == 60
+        with closing(apsw.Connection(str(machine.database))) as connection:
+            assert connection.execute("SELECT count(*) FROM documents WHERE active").get == 60
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert len(machine.paths("heron", "-n", "100")) == 60  # starts the daemon
+        for path in kept(machine):
+            assert not machine.database.samefile(path)
+            assert assert_whole(path.read_bytes()) == 60
+            path.unlink()
+        assert [name for name in leftovers(machine) if "staging" in name] == []
+    machine.ok("backup", "--force", str(file))
+    assert leftovers(machine) == []
