@@ -187,7 +187,7 @@ def _check_index(index: Path, file: Path, tell: Tell) -> None:
         if connection.execute("PRAGMA foreign_key_check").fetchone():
             raise rejected("its index is damaged (rows without the row that they belong to)")
         connection.execute("INSERT INTO documents_fts (documents_fts, rank) VALUES ('integrity-check', 0)")
-        unfindable = "SELECT 1 FROM documents d WHERE active AND NOT EXISTS (SELECT 1 FROM documents_fts_docsize WHERE id = d.id)"
+        unfindable = "SELECT 1 FROM documents WHERE active AND id NOT IN (SELECT id FROM documents_fts_docsize)"
         if connection.execute(unfindable).fetchone():
             raise rejected("its index is damaged (documents that no search would find)")
     except DatabaseCorrupt as error:
