@@ -89,11 +89,11 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     import asyncio
     import logging
 
-    from gnod.server import logs, notify, services
+    from gnod.server import allocator, logs, notify, services
     from gnod.server.lifecycle import serve
 
+    allocator.give_memory_back()
     notifier = notify.from_environment()
-
     logs.configure(places.log_file, log_level or "info", sys.stderr if sys.stderr.isatty() else None)
     log = logging.getLogger("gnod")
 

@@ -19,7 +19,7 @@ SECRET = "the secret outside of every collection"
 LONG_TEXT_BYTES = 1_000_000
 LIMIT_EXCEEDED = 309
 # What the allocator keeps of an attack, and what caches of the index have taken meanwhile.
-SLACK_BYTES = 400 * 1024 * 1024
+SLACK_BYTES = 120 * 1024 * 1024
 
 
 def line(method: str, request_id: object = None, **params: object) -> bytes:
