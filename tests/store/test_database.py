@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -36,6 +37,17 @@ def test_a_strangers_database_is_refused_and_left_as_it_is(tmp_path: Path) -> No
         Database(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["i.sqlite"]
+
+
+@pytest.mark.parametrize("pragma", ["journal_mode = WAL", "user_version = 0", "journal_mode = DELETE"])
+def test_a_daemon_that_died_before_it_had_made_the_database_is_in_nobodys_way(tmp_path: Path, pragma: str) -> None:
+    path = tmp_path / "i.sqlite"
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(f"PRAGMA {pragma}; VACUUM")
+    for _ in range(2):
+        database = Database(path)
+        assert database.read(lambda c: c.pragma("application_id")).result() == APPLICATION_ID
+        database.close()
 
 
 @pytest.mark.parametrize("content", [b"not a database, but long enough to be one\n" * 100, b"x"])
