@@ -29,7 +29,7 @@ from gnod.server.storage import Storage
 from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
-from gnod.store import damage, documents, migrations, restore
+from gnod.store import changes, damage, documents, migrations, restore
 from gnod.store.database import Connection, Database
 
 _MAX_WORKERS = 4
@@ -99,6 +99,7 @@ async def _start(places: Places, stats: Stats, control: Control, *, log_level: s
         if on_demand and not settings.autostart:
             raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
         logging.getLogger("gnod").setLevel((log_level or settings.log_level).upper())
+        await asyncio.wrap_future(database.write(changes.leap))
         await configuration.mirror()
         await asyncio.wrap_future(database.write(_rebuild_if_analysed_otherwise))
         limits = configuration.current.ingest

@@ -5,10 +5,15 @@ up to some clock has seen all that was committed up to there, even after a crash
 change: read are not all the states that it went through, but what it is now.
 
 Rows of what is gone for good are dropped now and then, and the floor rises: below it one has to begin anew.
+
+A power cut may take the last commits back, and a backup that is restored takes many: who was told of them knows a clock
+that was never reached here, and has to begin anew as well. So each run of the daemon lets the clock leap over all that
+the one before may have told.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -16,6 +21,11 @@ import msgspec
 
 from gnod.store.database import Connection
 from gnod.store.records import SKIP_KINDS
+
+# More than is ever lost at once, where the time of day has gone back.
+_LEAST_LEAP = 1_000_000
+# With so many starts of the daemon behind him, a subscriber begins anew.
+_KEPT_LEAPS = 100
 
 
 class Position(NamedTuple):
@@ -58,6 +68,21 @@ _NOW = (
 )
 
 
+def leap(connection: Connection) -> None:
+    """Begin a run of the clock, above what any run before it can have told: at the time of day in microseconds. For
+    whoever opens the database, before anything else is written."""
+    last = present(connection).clock
+    first = max(last + _LEAST_LEAP, time.time_ns() // 1000)
+    leaps = [*_leaps(connection), (last, first)]
+    for _, until in leaps[:-_KEPT_LEAPS]:
+        connection.execute("UPDATE changes_floor SET clock = max(clock, ?)", (until,))
+    connection.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'changes'", (first,))
+    connection.execute(
+        "INSERT OR REPLACE INTO schema_meta VALUES ('leaps', ?)",
+        (msgspec.json.encode(leaps[-_KEPT_LEAPS:]).decode(),),
+    )
+
+
 def present(connection: Connection) -> Position:
     """Return the position of somebody who knows everything up to now."""
     clock = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").get
@@ -67,10 +92,14 @@ def present(connection: Connection) -> Position:
 def catch_up(connection: Connection, position: Position) -> Position:
     """Return the same position, or the very beginning where some changes after it can no longer be told.
 
-    A clock of the future is one of another database.
+    A clock of the future is one of another database, and one that was leapt over is one of commits that were lost.
     """
     floor = int(connection.execute("SELECT clock FROM changes_floor").get)
-    has_missed = max(position.clock, position.floor) < floor or position.clock > present(connection).clock
+    has_missed = (
+        max(position.clock, position.floor) < floor
+        or position.clock > present(connection).clock
+        or any(last < position.clock < first for last, first in _leaps(connection))
+    )
     return Position(0, floor) if has_missed else position
 
 
@@ -103,3 +132,9 @@ def prune(connection: Connection) -> None:
     gone = f"SELECT h.clock FROM changes h {_NOW} WHERE d.id IS NULL AND e.path IS NULL"
     connection.execute(f"UPDATE changes_floor SET clock = max(clock, (SELECT coalesce(max(clock), 0) FROM ({gone})))")
     connection.execute(f"DELETE FROM changes WHERE clock IN ({gone})")
+
+
+def _leaps(connection: Connection) -> list[tuple[int, int]]:
+    """Return (from, to) of each leap of the clock that is remembered."""
+    row = connection.execute("SELECT value FROM schema_meta WHERE key = 'leaps'").fetchone()
+    return msgspec.json.decode(row[0], type=list[tuple[int, int]]) if row else []

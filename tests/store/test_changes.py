@@ -310,3 +310,39 @@ def test_an_older_database_tells_what_it_has(tmp_path: Path, monkeypatch: pytest
     index = SmallIndex(tmp_path / "i.sqlite")
     assert told(page(index)) == ["indexed notes/a.md", "failed notes/c.pdf"]
     index.close()
+
+
+def test_a_clock_that_a_power_cut_took_back_is_told_from_one_that_was_reached(tmp_path: Path) -> None:
+    index = SmallIndex(tmp_path / "i.sqlite")
+    index.database.write(changes.leap).result()
+    index.add({"a.md": "# A\n"})
+    seen = now(index)
+    index.database.write(changes.leap).result()
+    index.add({"b.md": "# B\n"})
+    assert told(page(index, seen)) == ["indexed notes/b.md"]
+
+    # What was told of commits that are gone: a document that nobody will hear of again.
+    lost = Position(now(index).clock + 3)
+    for _ in range(3):
+        index.database.write(changes.leap).result()
+    assert now(index).clock > lost.clock
+    index.add({"c.md": "# C\n"})
+    assert told(page(index, seen)) == ["indexed notes/b.md", "indexed notes/c.md"]
+    assert not page(index, seen).is_reset
+    anew = page(index, lost)
+    assert anew.is_reset
+    assert told(anew) == ["indexed notes/a.md", "indexed notes/b.md", "indexed notes/c.md"]
+    index.close()
+
+
+def test_leaps_are_not_remembered_for_ever(tmp_path: Path) -> None:
+    index = SmallIndex(tmp_path / "i.sqlite")
+    index.add({"a.md": "# A\n"})
+    index.database.write(changes.leap).result()
+    early, lost = now(index), Position(now(index).clock - 1)
+    for _ in range(200):
+        index.database.write(changes.leap).result()
+    assert page(index, early).is_reset
+    assert page(index, lost).is_reset
+    assert not page(index, now(index)).is_reset
+    index.close()
