@@ -66,7 +66,7 @@ class SyncReport(NamedTuple):
 
 class Sync:
     """One run over one collection, or over `scope`. `enter` is told of each folder before it is listed, `on_listed` of
-    what was found."""
+    what was found. `is_first`: nobody knows how the run before ended."""
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class Sync:
         ignore_files: IgnoreFiles,
         progress: Progress,
         scope: Scope = WHOLE,
+        is_first: bool = False,
         enter: Enter = enter_nothing,
         on_listed: Callable[[Listing], None] = lambda _: None,
     ) -> None:
@@ -88,6 +89,7 @@ class Sync:
         self._ignore_files = ignore_files
         self._progress = progress
         self._scope = scope
+        self._is_first = is_first
         self._enter = enter
         self._on_listed = on_listed
         self._left: set[str] = set()  # mirrors that documents have left
@@ -142,7 +144,7 @@ class Sync:
     async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
         # What is gone must not stay findable while many new files are read; but content that moved must be there when
         # its new place is read, with its vectors. So documents leave at once, and what they leave behind at the end.
-        # Where a crash comes between, the next whole sync that has something to do drops it.
+        # Where a crash comes between, the first sync after it drops it.
         remove_first = len(plan.read) > BATCH_DOCUMENTS
         if remove_first:
             await self._remove(plan, listing)
@@ -162,7 +164,7 @@ class Sync:
                 self._progress("index", done, total, self._collection.name)
         if not remove_first:
             await self._remove(plan, listing)
-        if plan.read or plan.remove:
+        if plan.read or plan.remove or self._is_first:
             # To look for all there are takes long in a large index.
             left = None if self._scope.is_whole else self._left
             await self._write(lambda connection: documents.drop_orphans(connection, left))

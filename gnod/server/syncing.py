@@ -239,6 +239,7 @@ class Syncing:
             progress=progress,
             # A link changes when the file does that it names.
             scope=scope.joined(of_paths(self._links.get(collection.name, ()))),
+            is_first=scope.is_whole and collection.name not in self._reconciled,
             enter=watch.enter if watch else enter_nothing,
             on_listed=listed,
         )

@@ -29,7 +29,7 @@ LIMITS = IngestConfig(max_file_mb=1)
 
 @asynccontextmanager
 async def syncing(
-    index: SmallIndex, root: Path, stages: list[str] | None = None
+    index: SmallIndex, root: Path, stages: list[str] | None = None, *, is_first: bool = False
 ) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
     """`stages` takes what the sync tells of its progress."""
     stages = [] if stages is None else stages
@@ -46,6 +46,7 @@ async def syncing(
             limits=LIMITS,
             ignore_files=ignore_files,
             progress=lambda stage, *_: stages.append(stage),
+            is_first=is_first,
         )
         return await run.run()
 
@@ -178,11 +179,22 @@ async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_
         assert set(after) < set(before)
 
         # What a crash between leaves behind goes with the next change.
-        small_index.database.write(lambda c: documents.remove(c, 1, ["new/n1.md"], now=1.0, left=set())).result()
-        (root / "new/n1.md").unlink()
+        leave_behind(small_index, root / "new/n1.md")
         (root / "new/n2.md").unlink()
         await sync()
         assert small_index.rows("SELECT count(*) FROM content_vectors") == [(118,)]
+    # Or with the first run after it, which may have nothing else to do.
+    leave_behind(small_index, root / "new/n3.md")
+    async with syncing(small_index, root, is_first=True) as sync:
+        assert counts(await sync()) == (0, 0, 117, 0, 0)
+    assert small_index.rows("SELECT count(*) FROM content_vectors") == [(117,)]
+
+
+def leave_behind(index: SmallIndex, path: Path) -> None:
+    """Take a document out as a sync does that ends in the middle."""
+    name = f"{path.parent.name}/{path.name}"
+    index.database.write(lambda c: documents.remove(c, 1, [name], now=1.0, left=set())).result()
+    path.unlink()
 
 
 STAT = FileStat(1, 1, 1)
