@@ -24,6 +24,14 @@ HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
 
 
+class _Shot(Exception):
+    """Somebody else has ended the worker: a person, or a system short of memory. Once says nothing about the file."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__()
+        self.failure = failure
+
+
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is starting, idle or busy."""
 
@@ -77,12 +85,19 @@ class WorkerPool:
         except (UnicodeEncodeError, frames.FrameError):
             return _failure(job, "failed", "The text cannot be passed to a converter.")
         async with self._slots:
+            was_shot = False
             while True:
                 self._require_open()
                 self._discard_outdated()
                 warm = bool(self._idle)
                 worker = self._take() if warm else await self._start()
-                outcome = await self._attempt(worker, job, request)
+                try:
+                    outcome = await self._attempt(worker, job, request)
+                except _Shot as shot:
+                    if was_shot:
+                        return shot.failure
+                    was_shot = True
+                    continue
                 if outcome is not None:
                     return outcome
                 if not warm:
@@ -105,7 +120,7 @@ class WorkerPool:
         await asyncio.to_thread(self._scratch.close)
 
     async def _attempt(self, worker: WorkerProcess, job: Job, request: bytes) -> Outcome | None:
-        """Give a job to a worker; None if the worker was dead before it took it."""
+        """Give a job to a worker; None if the worker was dead before it took it. Raises _Shot."""
         self._watch_memory(worker)
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -118,7 +133,10 @@ class WorkerPool:
             if not end.taken and not worker.over_memory:
                 return None
             kind, message = await self._why(worker, end)
-            return _failure(job, kind, message, worker.seen)
+            failure = _failure(job, kind, message, worker.seen)
+            if kind == "crashed" and not end.is_babbling and await worker.ended() == "signal SIGKILL":
+                raise _Shot(failure) from None
+            return failure
         finally:
             self._give_back(worker)
 

@@ -335,3 +335,23 @@ def test_a_worker_ignores_ctrl_c() -> None:
             assert pids(pool) == before
 
     run(test)
+
+
+def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with pool_of(1) as pool:
+            path = tmp_path / "table.html"
+            path.write_text("<table>" + "<tr><td>x</td></tr>" * 8_000 + "</table>")
+            for kills, expected in ((1, Prepared), (2, Failure)):
+                task = asyncio.create_task(pool.run(file_job(path)))
+                for _ in range(kills):
+                    await until(lambda: [worker.state for worker in pool.statuses()] == ["busy"])
+                    await asyncio.sleep(0.2)
+                    killed = pids(pool)
+                    os.kill(killed[0], signal.SIGKILL)
+                    await until(lambda killed=killed: pids(pool) != killed)  # type: ignore[misc]
+                outcome = await task
+                assert isinstance(outcome, expected)
+                assert not isinstance(outcome, Failure) or outcome.kind == "crashed"
+
+    run(test)
