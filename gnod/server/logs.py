@@ -109,7 +109,8 @@ def _frames(error: BaseException) -> str:
     while seen is not None and len(chain) < 10:
         frames = "".join(traceback.format_tb(seen.__traceback__))
         chain.append(f"{frames}{type(seen).__module__}.{type(seen).__qualname__}")
-        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+        first = seen.exceptions[0] if isinstance(seen, BaseExceptionGroup) else None
+        seen = first or seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
     return "\nwhich came from\n".join(chain)
 
 

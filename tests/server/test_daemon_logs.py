@@ -154,3 +154,14 @@ def test_causes_are_named_without_their_words(tmp_path: Path) -> None:
     assert "builtins.OSError\nwhich came from\n" in line["traceback"]
     assert line["traceback"].endswith("builtins.KeyError")
     assert SECRET not in line["traceback"]
+
+
+def test_what_is_in_a_group_is_named(tmp_path: Path) -> None:
+    configure(tmp_path / "gnod.log")
+    try:
+        raise ExceptionGroup(SECRET, [KeyError(SECRET), OSError(SECRET)])
+    except ExceptionGroup:
+        logging.getLogger("gnod").exception("group")
+    (line,) = lines(tmp_path / "gnod.log")
+    assert line["traceback"].endswith("builtins.ExceptionGroup\nwhich came from\nbuiltins.KeyError")
+    assert SECRET not in line["traceback"]
