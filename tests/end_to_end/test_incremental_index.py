@@ -9,20 +9,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-import apsw
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.end_to_end.conftest import Machine
+from tests.end_to_end.index_contents import compare_contents, compare_vectors, is_embedding, scratch
 
 EXAMPLES = int(os.environ.get("GNOD_INCREMENTAL_EXAMPLES", "8"))
 
@@ -159,7 +156,7 @@ class Files(RuleBasedStateMachine):
             self.machine.call("index.embed")
         with scratch(self.machine) as fresh:
             type(self).compared += 1
-            compare_contents(self.machine.database, fresh.database)
+            type(self).documents += compare_contents(self.machine.database, fresh.database)
             for query in QUERIES:
                 assert answer(self.machine, query) == answer(fresh, query), query
             compare_vectors(self.machine.database, fresh.database)
@@ -179,81 +176,11 @@ def quiet(machine: Machine, still_s: float = 0.5, timeout_s: float = 30) -> None
         time.sleep(0.05)
 
 
-@contextlib.contextmanager
-def scratch(machine: Machine) -> Iterator[Machine]:
-    """Index the same folders into an empty database."""
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        fresh = Machine(Path(folder))
-        fresh.config.parent.mkdir()
-        shutil.copy(machine.config, fresh.config)
-        fresh.start()
-        try:
-            fresh.call("index.sync")
-            if is_embedding(machine):
-                fresh.call("index.embed")
-            yield fresh
-        finally:
-            fresh.end()
-
-
 def answer(machine: Machine, query: str) -> Any:
     found = machine.call("search.lexical", query=query, limit=100)
     keys = ("collection", "path", "docid", "score", "line", "end_line", "snippet", "marks", "tags", "language")
     hits = sorted([hit[key] for key in keys] for hit in found["hits"])
     return found["total"], hits
-
-
-def contents(database: Path) -> dict[str, list[Any]]:
-    """Return all that the index says, without what only tells when and in which order it was made."""
-    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    connection.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, documents_fts, instance)")
-    of = "FROM documents d JOIN collections c ON c.id = d.collection_id"
-    queries = {
-        "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title, mime,"
-        f" converter, d.language, doc_type, author, dated, metadata, line_map {of} WHERE active",
-        "tags": f"SELECT c.name, d.path, tag {of} JOIN tags t ON t.document_id = d.id WHERE active",
-        "content": "SELECT mirror_hash, title, markdown FROM content",
-        "chunks": "SELECT * FROM chunks",
-        "terms": f"SELECT c.name, d.path, col, offset, term {of} JOIN temp.terms ON doc = d.id",
-        "strays": "SELECT doc FROM temp.terms WHERE doc NOT IN (SELECT id FROM documents WHERE active)",
-        "failures": "SELECT c.name, e.path, stage, kind, message"
-        " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id",
-    }
-    connection.execute("BEGIN")  # one state for all of them
-    try:
-        return {name: sorted(connection.execute(sql).fetchall(), key=repr) for name, sql in queries.items()}
-    finally:
-        connection.close()
-
-
-def compare_contents(ours: Path, theirs: Path) -> None:
-    here, there = contents(ours), contents(theirs)
-    for name in here:
-        surplus = [row for row in here[name] if row not in there[name]]
-        missing = [row for row in there[name] if row not in here[name]]
-        assert (surplus, missing) == ([], []), f"{name}: too many, and missing"
-    assert here == there  # as often, too
-    Files.documents += len(here["documents"])
-
-
-def compare_vectors(ours: Path, theirs: Path) -> None:
-    """The same pieces of the same texts have vectors, and the same ones but for rounding."""
-
-    def vectors(database: Path) -> dict[Any, Any]:
-        connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-        rows = connection.execute("SELECT embed_hash, start, end, line, last_line, embedding FROM content_vectors")
-        found = {row[:-1]: np.frombuffer(row[-1], np.float32) for row in rows}
-        connection.close()
-        return found
-
-    here, there = vectors(ours), vectors(theirs)
-    assert here.keys() == there.keys()
-    for key, vector in here.items():
-        assert float(vector @ there[key]) > 0.999, key
-
-
-def is_embedding(machine: Machine) -> bool:
-    return "embed:" in machine.config.read_text()
 
 
 def run(machine: Machine, examples: int, model: Path | None = None) -> None:

@@ -1,0 +1,100 @@
+"""What an index says, in full and without what only tells when and in which order it was made: two that followed the
+same files say the same. For tests and benchmarks that compare an index with one made from scratch."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+from tests.end_to_end.conftest import Machine
+
+_OF = "FROM documents d JOIN collections c ON c.id = d.collection_id"
+_QUERIES = {
+    "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title, mime,"
+    f" converter, d.language, doc_type, author, dated, metadata, line_map {_OF} WHERE active",
+    "tags": f"SELECT c.name, d.path, tag {_OF} JOIN tags t ON t.document_id = d.id WHERE active",
+    "content": "SELECT mirror_hash, title, markdown FROM content",
+    "chunks": "SELECT * FROM chunks",
+    "terms": f"SELECT c.name, d.path, col, offset, term {_OF} JOIN temp.terms ON doc = d.id",
+    "strays": "SELECT doc FROM temp.terms WHERE doc NOT IN (SELECT id FROM documents WHERE active)",
+    "failures": "SELECT c.name, e.path, stage, kind, message"
+    " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id",
+    "collections": "SELECT c.name, c.path, c.language, c.mounted FROM collections c",
+    "contexts": "SELECT scope, text FROM contexts",
+}
+# Only where both had the model from the beginning.
+_QUERIES_OF_MODELS = {
+    "models": "SELECT uri, dimensions FROM embedding_models",
+    "serving": "SELECT c.name, m.uri FROM collections c JOIN embedding_models m ON m.id = c.served_by",
+    "unembedded": "SELECT embed_hash FROM unembedded",
+    "embedding failures": "SELECT embed_hash, message FROM embedding_errors",
+}
+
+
+def contents(database: Path, *, of_models: bool = False) -> dict[str, Counter[Any]]:
+    """Return the rows of each table, as often as they are there."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(10_000)
+    connection.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, documents_fts, instance)")
+    queries = _QUERIES | (_QUERIES_OF_MODELS if of_models else {})
+    connection.execute("BEGIN")  # one state for all of them
+    try:
+        return {name: Counter(connection.execute(sql)) for name, sql in queries.items()}
+    finally:
+        connection.close()
+
+
+def compare_contents(ours: Path, theirs: Path, *, of_models: bool = False) -> int:
+    """Assert that both say the same. Returns how many documents there are."""
+    here, there = contents(ours, of_models=of_models), contents(theirs, of_models=of_models)
+    for name in here:
+        surplus, missing = here[name] - there[name], there[name] - here[name]
+        assert (list(surplus)[:20], list(missing)[:20]) == ([], []), f"{name}: too many, and missing"
+    return here["documents"].total()
+
+
+def compare_vectors(ours: Path, theirs: Path) -> int:
+    """Assert that the same pieces of the same texts have vectors, and the same ones but for rounding. Returns how many
+    there are."""
+
+    def vectors(database: Path) -> dict[Any, Any]:
+        connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+        rows = connection.execute("SELECT embed_hash, start, end, line, last_line, embedding FROM content_vectors")
+        found = {row[:-1]: np.frombuffer(row[-1], np.float32) for row in rows}
+        connection.close()
+        return found
+
+    here, there = vectors(ours), vectors(theirs)
+    assert here.keys() == there.keys()
+    for key, vector in here.items():
+        assert float(vector @ there[key]) > 0.999, key
+    return len(here)
+
+
+@contextlib.contextmanager
+def scratch(machine: Machine) -> Iterator[Machine]:
+    """Index the same folders into an empty database."""
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        fresh = Machine(Path(folder))
+        fresh.config.parent.mkdir()
+        shutil.copy(machine.config, fresh.config)
+        fresh.start()
+        try:
+            fresh.call("index.sync")
+            if is_embedding(machine):
+                fresh.call("index.embed")
+            yield fresh
+        finally:
+            fresh.end()
+
+
+def is_embedding(machine: Machine) -> bool:
+    return "embed:" in machine.config.read_text()
