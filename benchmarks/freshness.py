@@ -273,10 +273,10 @@ def _row(what: str, figure: str, target: str) -> None:
     print(f"{what:68}  {figure:45}  {target}", flush=True)
 
 
-def _some_model() -> Path | None:
-    """Return MiniLM out of the tests' cache."""
+def some_model(name: str = "minilm") -> Path | None:
+    """Return a model out of the tests' cache."""
     cache = Path(os.environ.get("GNOD_TEST_MODELS") or Path.home() / ".cache" / "gnod-tests")
-    return max(cache.glob("minilm-*.gguf"), key=lambda path: path.stat().st_mtime, default=None)
+    return max(cache.glob(f"{name}-*.gguf"), key=lambda path: path.stat().st_mtime, default=None)
 
 
 def main() -> None:
@@ -284,7 +284,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--model", type=Path, default=_some_model())
+    parser.add_argument("--model", type=Path, default=some_model())
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         sys.exit(f"there is no {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")

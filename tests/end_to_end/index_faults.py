@@ -1,0 +1,166 @@
+"""What must be true of the database of an index at every moment, whatever ended its daemon, and how it stands to the
+disk when it is quiet. For tests and benchmarks that end daemons."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import apsw
+import sqlite_vec
+
+from gnod.store import migrations
+from gnod.store.records import SKIP_KINDS
+
+_SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
+
+# Each finds what must not be there.
+_NEVER = {
+    "a document in the full text that is not in the index": "SELECT id FROM documents_fts_docsize"
+    " WHERE id NOT IN (SELECT id FROM documents WHERE active)",
+    "a document that is not in the full text": "SELECT path FROM documents WHERE active"
+    " AND id NOT IN (SELECT id FROM documents_fts_docsize)",
+    "a document without its content": "SELECT path FROM documents WHERE active"
+    " AND mirror_hash NOT IN (SELECT mirror_hash FROM content)",
+    "content without chunks": "SELECT mirror_hash FROM content WHERE markdown <> ''"
+    " AND mirror_hash NOT IN (SELECT mirror_hash FROM chunks)",
+    "chunks out of sequence": "SELECT mirror_hash FROM chunks GROUP BY mirror_hash"
+    " HAVING min(seq) <> 0 OR max(seq) <> count(*) - 1",
+    "a tag of a document that is gone": "SELECT tag FROM tags"
+    " WHERE document_id NOT IN (SELECT id FROM documents WHERE active)",
+    "a vector without a chunk": "SELECT id FROM content_vectors"
+    " WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)",
+    "a chunk with some of its vectors": "SELECT v.embed_hash FROM content_vectors v"
+    " JOIN (SELECT embed_hash, max(end - start) AS length FROM chunks GROUP BY 1) k ON k.embed_hash = v.embed_hash"
+    " GROUP BY v.embed_hash, v.model_id"
+    " HAVING min(v.start) <> 0 OR sum(coalesce(v.end, k.length) - v.start) <> k.length",
+    "a chunk that is neither embedded nor pending": "SELECT embed_hash FROM embeddable"
+    " EXCEPT SELECT embed_hash FROM unembedded",
+    "a chunk that is both embedded and pending": "SELECT model_id, embed_hash FROM unembedded"
+    " EXCEPT SELECT model_id, embed_hash FROM embeddable",
+    "a failure of a chunk that is gone": "SELECT embed_hash FROM embedding_errors"
+    " WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)",
+    "a vector whose coming was not written down": "SELECT id FROM content_vectors"
+    " WHERE id NOT IN (SELECT vector_id FROM vector_changes)"
+    " AND (SELECT coalesce(min(seq), 1) FROM vector_changes) = 1",
+    "a document whose coming was not written down": "SELECT d.path FROM documents d"
+    " JOIN collections c ON c.id = d.collection_id WHERE active"
+    " AND NOT EXISTS (SELECT 1 FROM changes h WHERE h.collection = c.name AND h.path = d.path)",
+    "a failure that was not written down": "SELECT e.path FROM ingest_errors e"
+    f" JOIN collections c ON c.id = e.collection_id WHERE e.kind NOT IN ({_SKIPS})"
+    " AND NOT EXISTS (SELECT 1 FROM changes h WHERE h.collection = c.name AND h.path = e.path)",
+    "a clock ahead of time": "SELECT clock FROM changes"
+    " WHERE clock > (SELECT seq FROM sqlite_sequence WHERE name = 'changes')",
+}
+# While a sync is under way, content may have been left by documents that move.
+_NOT_WHEN_QUIET = {
+    "content without a document": "SELECT mirror_hash FROM content"
+    " WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)",
+    "a chunk that waits": "SELECT embed_hash FROM unembedded",
+    "a file that failed because of us": "SELECT path, kind, message FROM ingest_errors WHERE kind IN"
+    " ('crashed', 'timeout', 'memory', 'unreadable', 'vanished')",
+}
+
+
+Kept = Mapping[tuple[str, str], str]
+"""Source hashes by collection and path."""
+
+
+def faults_left_behind(database: Path, kept: Kept) -> list[str]:
+    """Return what is wrong with the database of a daemon that is dead; `kept` must be in it still. Looks at a copy, log
+    and all, so that the next daemon finds what this one left."""
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        copy = Path(folder, "copy.sqlite")
+        for suffix in ("", "-wal"):
+            source = database.with_name(database.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, copy.with_name(copy.name + suffix))
+        return _listed(apsw.Connection(str(copy)), kept, is_quiet=False)
+
+
+def faults_when_quiet(database: Path) -> list[str]:
+    """Return what is wrong with a database whose daemon runs and has nothing to do."""
+    copy = apsw.Connection(":memory:")
+    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    source.set_busy_timeout(10_000)
+    with copy.backup("main", source, "main") as backup:
+        backup.step()
+    source.close()
+    return _listed(copy, {}, is_quiet=True)
+
+
+def _listed(connection: apsw.Connection, kept: Kept, *, is_quiet: bool) -> list[str]:
+    try:
+        return [*_faults(connection, is_quiet), *_lost(connection, kept)]
+    except apsw.Error as error:
+        return [f"{type(error).__name__}: {error}"]
+    finally:
+        connection.close()
+
+
+def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
+    for (said,) in connection.execute("PRAGMA integrity_check"):
+        if said != "ok":
+            yield f"integrity: {said}"
+    yield from (f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check"))
+    if _version(connection) < migrations.SCHEMA_VERSION:
+        return  # it is upgraded by whoever opens it next
+    connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('integrity-check')")
+    for name, sql in (_NEVER | _NOT_WHEN_QUIET if is_quiet else _NEVER).items():
+        rows = connection.execute(sql).fetchall()
+        if rows:
+            yield f"{name}: {len(rows)}, {rows[:3]}"
+    yield from _faults_of_neighbours(connection)
+
+
+def _version(connection: apsw.Connection) -> int:
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
+        return 0
+    return int(connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").get)
+
+
+def _lost(connection: apsw.Connection, kept: Kept) -> Iterator[str]:
+    if kept:
+        select = "SELECT c.name, d.path, source_hash FROM documents d JOIN collections c ON c.id = collection_id"
+        known = {(name, path): digest for name, path, digest in connection.execute(f"{select} WHERE active")}
+        yield from (f"lost: {at}" for at, digest in kept.items() if known.get(at) != digest)
+
+
+def _faults_of_neighbours(connection: apsw.Connection) -> Iterator[str]:
+    """Compare sqlite-vec's tables with the vectors."""
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    for model_id, uri in connection.execute("SELECT id, uri FROM embedding_models WHERE dimensions").fetchall():
+        table = f"vec_{hashlib.sha256(str(uri).encode()).hexdigest()[:8]}"
+        theirs = dict(connection.execute(f"SELECT rowid, embedding FROM {table}"))
+        ours = dict(connection.execute("SELECT id, embedding FROM content_vectors WHERE model_id = ?", (model_id,)))
+        if ours != theirs:
+            differing = [key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)]
+            yield f"{table} differs from the vectors: {len(differing)} of {len(ours)}"
+
+
+def drift(database: Path, roots: dict[str, Path]) -> list[str]:
+    """Return how an index differs from the files below the roots, by their content. For folders where every file is to
+    be indexed, or is an honest failure."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(10_000)
+    of = "JOIN collections c ON c.id = collection_id"
+    connection.execute("BEGIN")
+    indexed = connection.execute(f"SELECT c.name, d.path, source_hash FROM documents d {of} WHERE active").fetchall()
+    failed = {(str(n), str(path)) for n, path in connection.execute(f"SELECT c.name, e.path FROM ingest_errors e {of}")}
+    connection.close()
+    known = {(str(name), str(path)): str(digest) for name, path, digest in indexed}
+    there = {
+        (name, str(path.relative_to(root))): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, root in roots.items()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+    found = [f"doubled: {len(indexed) - len(known)}"] if len(indexed) != len(known) else []
+    found += [f"lost: {at}" for at in there.keys() - known.keys() - failed]
+    found += [f"gone, and still there: {at}" for at in (known.keys() | failed) - there.keys()]
+    found += [f"not up to date: {at}" for at in known.keys() & there.keys() if known[at] != there[at]]
+    return found
