@@ -75,7 +75,8 @@ class WorkerPool:
         self._closed = False
 
     async def run(self, job: Job) -> Outcome:
-        """Do a job, waiting for a worker if all are busy. What is wrong with the file is in the outcome.
+        """Do a job, waiting for a worker if all are busy. What is wrong with the file is in the outcome. One worker may
+        die of something else: that is tried once more.
 
         Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. When cancelled, the
         worker is ended with the job.
@@ -85,24 +86,27 @@ class WorkerPool:
         except (UnicodeEncodeError, frames.FrameError):
             return _failure(job, "failed", "The text cannot be passed to a converter.")
         async with self._slots:
-            was_shot = False
+            has_died = False
             while True:
                 self._require_open()
                 self._discard_outdated()
                 warm = bool(self._idle)
-                worker = self._take() if warm else await self._start()
                 try:
+                    worker = self._take() if warm else await self._start()
                     outcome = await self._attempt(worker, job, request)
+                    if outcome is not None:
+                        return outcome
+                    if not warm:
+                        raise WorkerFailed("A converter worker died before it could be given a file.")
+                    # Somebody killed it while it was idle: that says nothing about this job.
                 except _Shot as shot:
-                    if was_shot:
+                    if has_died:
                         return shot.failure
-                    was_shot = True
-                    continue
-                if outcome is not None:
-                    return outcome
-                if not warm:
-                    raise WorkerFailed("A converter worker died before it could be given a file.")
-                # Somebody killed it while it was idle: that says nothing about this job.
+                    has_died = True
+                except WorkerFailed:
+                    if has_died:
+                        raise
+                    has_died = True
 
     def statuses(self) -> list[WorkerInfo]:
         return [

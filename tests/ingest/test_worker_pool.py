@@ -355,3 +355,14 @@ def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None
                 assert not isinstance(outcome, Failure) or outcome.kind == "crashed"
 
     run(test)
+
+
+def test_a_worker_killed_while_it_starts_is_replaced() -> None:
+    async def test() -> None:
+        async with pool_of(1) as pool:
+            task = asyncio.create_task(pool.run(NOTE))
+            await until(lambda: [worker.state for worker in pool.statuses()] == ["starting"])
+            os.kill(pids(pool)[0], signal.SIGKILL)
+            assert isinstance(await task, Prepared)
+
+    run(test)
