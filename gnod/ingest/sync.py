@@ -66,7 +66,8 @@ class SyncReport(NamedTuple):
 
 class Sync:
     """One run over one collection, or over `scope`. `enter` is told of each folder before it is listed, `on_listed` of
-    what was found. `is_first`: nobody knows how the run before ended."""
+    what was found. `is_first`: nobody knows how the run before ended. `left`: mirrors that documents have left; what is
+    in it when a run was cut short, the next one drops."""
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Sync:
         progress: Progress,
         scope: Scope = WHOLE,
         is_first: bool = False,
+        left: set[str] | None = None,
         enter: Enter = enter_nothing,
         on_listed: Callable[[Listing], None] = lambda _: None,
     ) -> None:
@@ -92,7 +94,7 @@ class Sync:
         self._is_first = is_first
         self._enter = enter
         self._on_listed = on_listed
-        self._left: set[str] = set()  # mirrors that documents have left
+        self._left = set() if left is None else left
         self._id = 0
         self._is_mounted = False
         self._counts: Counter[str] = Counter()
@@ -164,10 +166,11 @@ class Sync:
                 self._progress("index", done, total, self._collection.name)
         if not remove_first:
             await self._remove(plan, listing)
-        if plan.read or plan.remove or self._is_first:
+        if plan.read or plan.remove or self._left or self._is_first:
             # To look for all there are takes long in a large index.
             left = None if self._scope.is_whole else self._left
             await self._write(lambda connection: documents.drop_orphans(connection, left))
+            self._left.clear()
 
     async def _remove(self, plan: Plan, listing: Listing) -> None:
         def work(connection: Connection) -> int:

@@ -22,6 +22,7 @@ from gnod.ingest.scope import NOTHING, WHOLE, Scope, of_paths
 from gnod.ingest.sync import Progress, Sync, SyncReport
 from gnod.ingest.walk import Listing, enter_nothing
 from gnod.server.configuration import Configuration
+from gnod.store import documents
 from gnod.store.database import Database
 
 UPDATE_COMMAND_TIMEOUT_S = 600.0
@@ -66,6 +67,7 @@ class Syncing:
         self._changed: dict[str, Scope] = {}
         self._links: dict[str, set[str]] = {}
         self._left: dict[str, int] = {}
+        self._mirrors_left: dict[str, set[str]] = {}
         self._unavailable: dict[str, str] = {}
         self._reconciled: dict[str, float] = {}
         self._failures: dict[str, str] = {}  # what the last run of each task's name has said
@@ -191,6 +193,7 @@ class Syncing:
             finally:
                 self._left.pop(name, None)
                 del self._running[name]
+                self._drop_left_behind(name)
                 self._notify()
             self._note_availability(report)
             if report.available and scope.is_whole:
@@ -199,6 +202,12 @@ class Syncing:
                 self.on_change()
             self._notify()
         return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
+
+    def _drop_left_behind(self, name: str) -> None:
+        """Drop what the run of a removed collection has not come to drop."""
+        if name not in {collection.name for collection in self._configuration.current.collections}:
+            left = self._mirrors_left.pop(name, set())
+            self._database.write(lambda connection: documents.drop_orphans(connection, left))
 
     def _take_scope(self, name: str) -> Scope:
         """Return what the run that begins now is to look at. Until it has, that is pending."""
@@ -239,6 +248,7 @@ class Syncing:
             progress=progress,
             # A link changes when the file does that it names.
             scope=scope.joined(of_paths(self._links.get(collection.name, ()))),
+            left=self._mirrors_left.setdefault(collection.name, set()),
             is_first=scope.is_whole and collection.name not in self._reconciled,
             enter=watch.enter if watch else enter_nothing,
             on_listed=listed,

@@ -29,7 +29,12 @@ LIMITS = IngestConfig(max_file_mb=1)
 
 @asynccontextmanager
 async def syncing(
-    index: SmallIndex, root: Path, stages: list[str] | None = None, *, is_first: bool = False
+    index: SmallIndex,
+    root: Path,
+    stages: list[str] | None = None,
+    *,
+    is_first: bool = False,
+    left: set[str] | None = None,
 ) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
     """`stages` takes what the sync tells of its progress."""
     stages = [] if stages is None else stages
@@ -47,6 +52,7 @@ async def syncing(
             ignore_files=ignore_files,
             progress=lambda stage, *_: stages.append(stage),
             is_first=is_first,
+            left=left,
         )
         return await run.run()
 
@@ -188,13 +194,21 @@ async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_
     async with syncing(small_index, root, is_first=True) as sync:
         assert counts(await sync()) == (0, 0, 117, 0, 0)
     assert small_index.rows("SELECT count(*) FROM content_vectors") == [(117,)]
+    # Or with the next, where the daemon lives on and knows what a run that was cut short has left.
+    left = leave_behind(small_index, root / "new/n4.md")
+    async with syncing(small_index, root, left=left) as sync:
+        assert counts(await sync()) == (0, 0, 116, 0, 0)
+    assert small_index.rows("SELECT count(*) FROM content_vectors") == [(116,)]
+    assert left == set()
 
 
-def leave_behind(index: SmallIndex, path: Path) -> None:
-    """Take a document out as a sync does that ends in the middle."""
+def leave_behind(index: SmallIndex, path: Path) -> set[str]:
+    """Take a document out as a sync does that ends in the middle. Returns what it leaves."""
     name = f"{path.parent.name}/{path.name}"
-    index.database.write(lambda c: documents.remove(c, 1, [name], now=1.0, left=set())).result()
+    left: set[str] = set()
+    index.database.write(lambda c: documents.remove(c, 1, [name], now=1.0, left=left)).result()
     path.unlink()
+    return left
 
 
 STAT = FileStat(1, 1, 1)
