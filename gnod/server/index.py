@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from gnod.errors import CollectionNotFound
 from gnod.ingest.pool import WorkerPool
 from gnod.models.inference import Inference
 from gnod.paths import Places
@@ -69,7 +70,11 @@ class Index(NamedTuple):
         """Reconcile the collections (all when empty): what was written before this call is indexed after it, and
         `embedded` as well, unless something speaks against that."""
         names = collections or [c.name for c in self.configuration.current.collections]
-        await asyncio.gather(*(asyncio.shield(self.syncing.request(name)) for name in names))
+        runs = (asyncio.shield(self.syncing.request(name)) for name in names)
+        for end in await asyncio.gather(*runs, return_exceptions=True):
+            was_removed = isinstance(end, CollectionNotFound) and not collections  # nobody has asked for it by name
+            if isinstance(end, BaseException) and not was_removed:
+                raise end
         if embedded:
             await self.backlog.follow()
 
