@@ -131,7 +131,10 @@ class Soak:
                 f"{method:16} {len(took):6} times, p50 {median(took):6.0f} ms, p95 {percentile(took, 0.95):6.0f},"
                 f" max {max(took):6.0f}"
             )
-        lines.append(f"{dict(self._done)}, cancelled {self._clients.cancelled}, hung up {self._clients.hung_up}")
+        lines.append(
+            f"{dict(self._done)}, cancelled {self._clients.cancelled}, hung up {self._clients.hung_up},"
+            f" answers cut short {self._clients.cut_short}"
+        )
         return [*lines, f"in the log: {dict(self._complaints())}"]
 
     def _invite(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gnod.client import Client
-from gnod.errors import DocumentNotFound, GnoError, NotEmbedded
+from gnod.errors import DocumentNotFound, GnoError, InferenceFailed, NotEmbedded
 from gnod.protocol.results import Hit
 
 QUERIES = ["harbour", "storm pilot", '"cargo anchor"', "crane -winter", "letter from the captain", "weath", "tunnel 17"]
@@ -29,6 +29,7 @@ class Clients:
         self.failures: list[str] = []
         self.cancelled = 0
         self.hung_up = 0
+        self.cut_short = 0
         self._socket = socket_path
         self._seed = seed
         self._may_ask = may_ask
@@ -111,6 +112,8 @@ class Clients:
                 try:
                     client.ask(f"What is said of the {chance.choice(QUERIES)}?", max_tokens=24)
                     self.took_ms["ask"].append((time.monotonic() - began) * 1000)
+                except InferenceFailed:
+                    self.cut_short += 1  # its worker was killed in the middle of the answer
                 except GnoError as error:
                     self.failures.append(f"ask: {type(error).__name__}: {error}")
 
