@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from gnod.store import migrations
-from gnod.store.database import APPLICATION_ID
+from gnod.store.faults import APPLICATION_ID
 
 _TABLES = ("collections", "content", "documents", "tags", "chunks", "ingest_errors")
 
