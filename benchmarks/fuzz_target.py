@@ -32,6 +32,7 @@ from gnod.protocol.results import Result
 from gnod.server import services
 from gnod.server.call import Call
 from gnod.server.connection import Connection, Limits
+from gnod.server.control import Control
 from gnod.server.dispatcher import Dispatcher
 from gnod.server.stats import Stats
 from gnod.types import check_collection_name, parse_uri
@@ -141,7 +142,7 @@ class Target:
             socket=self._machine / "s",
         )
         self._stats = Stats()
-        self._services = await services.start(places, self._stats, lambda: None, log_level="warning")
+        self._services = await services.start(places, self._stats, Control(), log_level="warning")
         dispatcher = Dispatcher(self._services.handlers)
         add = encode_call("collection.add", {"path": str(notes), "name": "notes"}, 1)
         sync = encode_call("index.sync", request_id=1)

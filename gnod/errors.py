@@ -300,6 +300,12 @@ class ModelNotConfigured(Unavailable):
     code, kind = 414, "model_not_configured"
 
 
+class Busy(Unavailable):
+    """Others ask for so much that there is no room for this; later there may be."""
+
+    code, kind = 417, "busy"
+
+
 class Corrupt(GnoError):
     code, kind, exit_status = 500, "corrupt", EXIT_RUNTIME
 

@@ -41,6 +41,11 @@ def decode_result(response: Response, result_type: type[R]) -> R:
     return decode(b"" if isinstance(response.result, UnsetType) else response.result, result_type)
 
 
+def refusal(response: Response) -> GnoError | None:
+    """Return the error of an answer that names no request: what could not be read as one, or a connection refused."""
+    return _error(response) if response.error is not None and response.id is None else None
+
+
 def decode(raw: bytes | msgspec.Raw, result_type: type[R]) -> R:
     try:
         return msgspec.json.decode(raw, type=result_type)

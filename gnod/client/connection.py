@@ -5,6 +5,7 @@ It is part of every `gnoctl` command's start-up, so it imports nothing heavy.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import socket
@@ -107,7 +108,8 @@ class Connection:
                 yield decode(message.params, params_type)
 
     def _send(self, payload: bytes) -> None:
-        self._socket.sendall(payload + b"\n")
+        with contextlib.suppress(BrokenPipeError):  # it may have said why before it hung up: that is read next
+            self._socket.sendall(payload + b"\n")
 
     def _await(self, request_id: int, on_progress: OnProgress | None) -> Response:
         while True:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 from msgspec import UnsetType
 
-from gnod.client.answers import Lines, OnProgress, decode_progress, decode_result, gone
+from gnod.client.answers import Lines, OnProgress, decode_progress, decode_result, gone, refusal
 from gnod.client.connection import Connection, connect_or_start
 from gnod.errors import GnoError
 from gnod.paths import Places
@@ -41,6 +41,8 @@ class Wire(asyncio.Protocol):
         self._lines = Lines()
         self._waiting: dict[int, _Waiting] = {}
         self._room = asyncio.Semaphore(MAX_IN_FLIGHT)
+        # What it said before it hung up.
+        self._refusal: GnoError | None = None
 
     async def call(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
         """Return the daemon's answer. Cancelling this cancels the request."""
@@ -88,12 +90,12 @@ class Wire(asyncio.Protocol):
                 return
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(gone(str(error) if error else "it closed the connection"))
+        self._fail(self._refusal or gone(str(error) if error else "it closed the connection"))
         self.lost.set_result(None)
 
     def _send(self, payload: bytes) -> None:
         if self.is_closed:
-            raise gone("it closed the connection")
+            raise self._refusal or gone("it closed the connection")
         self._transport.write(payload + b"\n")
 
     def _take(self, message: Response) -> None:
@@ -106,7 +108,10 @@ class Wire(asyncio.Protocol):
 
     def _settle(self, response: Response) -> None:
         # An error without an id answers what could not be read as a request; it may have been any of them.
-        ids = list(self._waiting) if response.error and response.id is None else [response.id]
+        said = refusal(response)
+        if said and not self._waiting:
+            self._refusal = said
+        ids = list(self._waiting) if said else [response.id]
         for request_id in ids:
             waiting = self._waiting.get(cast(int, request_id))  # none: it was cancelled
             if waiting and not waiting.answer.done():
@@ -131,6 +136,7 @@ async def open_wire(places: Places, *, may_start: bool, on_notification: OnNotif
     """Return a connection; start the daemon when it is not running and that is allowed."""
     sock = await _connected_socket(places, may_start=may_start)
     _, wire = await asyncio.get_running_loop().create_unix_connection(lambda: Wire(on_notification), sock=sock)
+    await asyncio.sleep(0)  # whoever has refused it has said so by now: to write first would lose that
     return wire
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, UnsetType
 
-from gnod.errors import GnoError, InvalidRequest, LimitExceeded, RequestCancelled, ShuttingDown, TimedOut
+from gnod.errors import Busy, GnoError, InvalidRequest, LimitExceeded, RequestCancelled, ShuttingDown, TimedOut
 from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, Framing, encode
 from gnod.protocol.jsonrpc import (
     CANCEL_METHOD,
@@ -222,9 +222,9 @@ class Connection:
         """Return whether the daemon has no room for `size` bytes more. For a little there always is."""
         return size > SMALL_BYTES and self._held_by_all() > self._limits.held_bytes
 
-    def _too_much(self) -> LimitExceeded:
+    def _too_much(self) -> Busy:
         limit = self._limits.held_bytes
-        return LimitExceeded(f"more than {limit} bytes are under way: try again when others are done", {"limit": limit})
+        return Busy(f"more than {limit} bytes are under way: try again when others are done", {"limit": limit})
 
     def _cancel(self, request: Request) -> None:
         raw = request.params if isinstance(request.params, Raw) else b"{}"

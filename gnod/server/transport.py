@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any
 
-from gnod.errors import GnoError, LimitExceeded, Refused, ShuttingDown
+from gnod.errors import Busy, GnoError, Refused, ShuttingDown
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.jsonrpc import encode_error
 from gnod.server.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits
@@ -117,5 +117,5 @@ class Transport:
             return Refused("this socket serves another user", {"uid": uid})
         if len(self._connections) >= self._limits.connections:
             limit = self._limits.connections
-            return LimitExceeded(f"{limit} connections are open already", {"limit": limit})
+            return Busy(f"{limit} connections are open already: close some, or try again", {"limit": limit})
         return None

@@ -26,7 +26,8 @@ from gnod.errors import BackupRejected, DatabaseCorrupt, GnoError, NewerDatabase
 from gnod.paths import Places
 from gnod.store import archive, changes, migrations, staging
 from gnod.store.archive import Manifest, Tell
-from gnod.store.database import APPLICATION_ID, Connection, Database, translated
+from gnod.store.database import Connection, Database
+from gnod.store.faults import APPLICATION_ID, translated
 
 _PLAN = "plan.json"
 _RESTORED = "restored_at"
