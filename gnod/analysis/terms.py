@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
@@ -74,6 +74,8 @@ _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 # Images and keys pasted as text: 200 characters and more that no person would search for.
 _LONG_LINE = 200
+_BLOCK = 1 << 20
+_SPACE = re.compile(r"\s")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
 
 
@@ -121,13 +123,17 @@ class Analyzer:
 
     def stream(self, text: str) -> str:
         """Return the terms of `text` as the space-separated stream that the lexical index stores."""
-        text = visible(text)
-        if any(len(line) > _LONG_LINE for line in text.split("\n")):
-            text = _ENCODED.sub(" ", text)
-        analysed = [self._cache[compound] for compound in compounds(text)]
-        parts = " ".join([parts for parts, _ in analysed])
-        wholes = " ".join([whole for _, whole in analysed if whole])
-        return f"{parts} {wholes}" if wholes else parts
+        parts: list[str] = []
+        wholes: list[str] = []
+        high = _HIGH_LETTER.search(text) is not None
+        for block in _blocks(visible(text)):
+            if any(len(line) > _LONG_LINE for line in block.split("\n")):
+                block = _ENCODED.sub(" ", block)
+            found = (_HIGH_COMPOUND if high else _BASIC_COMPOUND).findall(block)
+            analysed = [self._cache[compound] for compound in found]
+            parts.append(" ".join([parts for parts, _ in analysed]))
+            wholes += [whole for _, whole in analysed if whole]
+        return " ".join([*filter(None, parts), *wholes])
 
     def units(self, text: str) -> list[Unit]:
         """Return what a query asks for, compound by compound."""
@@ -195,6 +201,17 @@ class _Cache(dict[str, T], Generic[T]):
                 self.clear()
             self[key] = value
         return value
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield the text in pieces that end at white space: all words of a large one at once are forty times the text."""
+    start = 0
+    while len(text) - start > _BLOCK:
+        gap = _SPACE.search(text, start + _BLOCK)
+        end = gap.start() if gap else len(text)
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def visible(text: str) -> str:

@@ -10,6 +10,7 @@ nearly all passages keep their vectors.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -66,10 +67,11 @@ class _Boundaries:
 
     def __init__(self, text: str, headings: list[Heading], fences: list[tuple[int, int]]) -> None:
         self._text = text
-        self._headings = [heading.start for heading in headings]
+        self._headings = array("I", (heading.start for heading in headings))
         self._fences = [fence for fence in fences if fence[1] - fence[0] <= MAX_CHARACTERS]
         self._fence_starts = [start for start, _ in self._fences]
-        self._kinds = [self._headings, sorted(edge for fence in fences for edge in fence)]
+        self._kinds = [self._headings, array("I", sorted(edge for fence in fences for edge in fence))]
+        self._orders: dict[int, array[int]] = {}
 
     def lowest(self, low: int, high: int) -> int | None:
         """Return the place of the best kind in [low, high] whose following characters hash lowest, of equals the one
@@ -77,9 +79,14 @@ class _Boundaries:
         middle = (low + high) / 2
         for number in range(2 + len(_PATTERNS)):
             places = self._places(number)
-            found = places[bisect_left(places, low) : bisect_right(places, high)]
-            if found:
-                return min(found, key=lambda at: (self._order(at), abs(at - middle)))
+            first, beyond = bisect_left(places, low), bisect_right(places, high)
+            if first < beyond:
+                orders = self._orders_of(number)[first:beyond]
+                lowest = min(orders)
+                if orders.count(lowest) == 1:
+                    return places[first + orders.index(lowest)]
+                equals = [place for place, order in zip(places[first:beyond], orders, strict=True) if order == lowest]
+                return min(equals, key=lambda at: abs(at - middle))
         return None
 
     def is_heading(self, place: int) -> bool:
@@ -101,15 +108,22 @@ class _Boundaries:
                 return places[at]
         return high
 
-    def _places(self, number: int) -> list[int]:
+    def _places(self, number: int) -> array[int]:
         while len(self._kinds) <= number:
             pattern = _PATTERNS[len(self._kinds) - 2]
             ends = (match.end() for match in pattern.finditer(self._text))
-            self._kinds.append([end for end in ends if not self.fence_around(end)])
+            self._kinds.append(array("I", (end for end in ends if not self.fence_around(end))))
         return self._kinds[number]
 
-    def _order(self, place: int) -> int:
-        return crc32(self._text[place : place + _HASHED].encode("utf-8", "surrogatepass"))
+    def _orders_of(self, number: int) -> array[int]:
+        """Return the hashes of all places of a kind, made once: a large text is looked through in every section."""
+        if number not in self._orders:
+            text = self._text
+            self._orders[number] = array(
+                "I",
+                (crc32(text[at : at + _HASHED].encode("utf-8", "surrogatepass")) for at in self._places(number)),
+            )
+        return self._orders[number]
 
 
 def _spans(text: str, boundaries: _Boundaries) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
+from itertools import accumulate
 from typing import NamedTuple
 
 from ruamel.yaml import YAML
@@ -13,6 +14,8 @@ _BLOCK = re.compile(r"---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re
 _MAX_CHARACTERS = 64 * 1024
 _MAX_DEPTH = 4
 _MAX_VALUES = 1000
+_MAX_BRACKETS = 50
+_BRACKET = re.compile(r"[\[\]{}]")
 
 Metadata = dict[str, object]
 
@@ -34,6 +37,8 @@ def parse(markdown: str) -> Frontmatter:
     # The safe loader builds plain data only, and "&": aliases could blow a small block up to millions of items.
     if re.search(r"(?:^|[\s\[,])[&*]\w", match[1]):
         return Frontmatter({}, 0)
+    if _depth(match[1]) > _MAX_BRACKETS:
+        return Frontmatter({}, 0)  # the loader takes a second for every thousand that are open
     try:
         loaded = YAML(typ="safe", pure=True).load(match[1])
     except (YAMLError, ValueError, RecursionError, OverflowError, TypeError, AttributeError):
@@ -68,6 +73,11 @@ def text(metadata: Metadata, key: str) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     return " ".join(str(value).split()) or None
+
+
+def _depth(block: str) -> int:
+    """Return how many brackets are open at most."""
+    return max(accumulate(1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(block)), default=0)
 
 
 def _plain(value: object, depth: int, budget: list[int]) -> object:

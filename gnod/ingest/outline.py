@@ -7,11 +7,14 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
-_ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*?)[ \t]*#*$", re.MULTILINE)
-_ASCIIDOC = re.compile(r"^(?P<mark>={1,6})[ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
-_ORG = re.compile(r"^(?P<mark>\*{1,6})[ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
+_ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*)$", re.MULTILINE)
+_ASCIIDOC = re.compile(r"^(?P<mark>={1,6})[ \t]+(?P<text>\S.*)$", re.MULTILINE)
+_ORG = re.compile(r"^(?P<mark>\*{1,6})[ \t]+(?P<text>\S.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<text>[^\s=].*)\n(?P<mark>={3,})$", re.MULTILINE)
 _RST_UNDERLINED = re.compile(r"^(?P<text>\S.*)\n(?P<mark>([=\-~^\"'`*+#])\3{2,})$", re.MULTILINE)
+
+# Every passage below has it in what is embedded.
+MAX_CHARACTERS = 1000
 
 _MARKUP_OF_MIME = {"text/x-rst": "rst", "text/x-asciidoc": "asciidoc", "text/x-org": "org"}
 
@@ -62,9 +65,13 @@ def title_heading(headings: list[Heading]) -> str | None:
 
 def _marked(text: str, markup: str, end: int) -> list[Heading]:
     pattern = {"asciidoc": _ASCIIDOC, "org": _ORG}.get(markup, _ATX)
-    found = [Heading(m.start(), len(m["mark"]), m["text"].strip()) for m in pattern.finditer(text, 0, end)]
+    closing = "#" if pattern is _ATX else ""
+    found = [
+        Heading(m.start(), len(m["mark"]), m["text"].rstrip(closing).strip()[:MAX_CHARACTERS])
+        for m in pattern.finditer(text, 0, end)
+    ]
     if markup == "markdown":
-        found += [Heading(m.start(), 1, m["text"].strip()) for m in _UNDERLINED.finditer(text, 0, end)]
+        found += [Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in _UNDERLINED.finditer(text, 0, end)]
         found.sort()
     return found
 
@@ -76,7 +83,7 @@ def _underlined_by_first_use(text: str) -> list[Heading]:
     for match in _RST_UNDERLINED.finditer(text):
         if len(match["mark"]) >= len(match["text"].rstrip()) and not _is_rule(match["text"]):
             level = levels.setdefault(match["mark"][0], len(levels) + 1)
-            headings.append(Heading(match.start(), level, match["text"].strip()))
+            headings.append(Heading(match.start(), level, match["text"].strip()[:MAX_CHARACTERS]))
     return headings
 
 

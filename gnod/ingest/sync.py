@@ -17,7 +17,7 @@ from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.jobs import SKIP_KINDS, Failure, FileJob, Outcome, Prepared, Unchanged
+from gnod.ingest.jobs import SKIP_KINDS, Failure, FileJob, FileStat, Outcome, Prepared, Unchanged
 from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
@@ -158,7 +158,7 @@ class Sync:
         async with asyncio.TaskGroup() as group:
             # Two jobs a worker, so that the next one lies ready.
             for _ in range(min(2 * self._pool.size, total)):
-                group.create_task(self._convert(waiting, known, outcomes))
+                group.create_task(self._convert(waiting, listing, known, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self._write(partial(self._store, batch))
@@ -195,9 +195,14 @@ class Sync:
         self._counts["removed"] += await self._write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
 
-    async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
+    async def _convert(
+        self, paths: Iterator[str], listing: Listing, known: dict[str, documents.KnownFile], outcomes: Outcomes
+    ) -> None:
         for path in paths:
-            await outcomes.put((path, await self._pool.run(self._job(path, known.get(path)))))
+            stat = listing.files[path]
+            # There may be a hundred thousand of them, and nothing in them that a worker could look at.
+            job = self._pool.run(self._job(path, known.get(path))) if stat.size else None
+            await outcomes.put((path, await job if job else _empty(stat)))
 
     def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
         return FileJob(
@@ -266,6 +271,10 @@ async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
         batch.append(item)
         characters += _size(item)
     return batch
+
+
+def _empty(stat: FileStat) -> Failure:
+    return Failure(stage="read", kind="empty", message="The file is empty.", stat=stat)
 
 
 def _size(item: tuple[str, Outcome]) -> int:

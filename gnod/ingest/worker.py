@@ -194,7 +194,7 @@ def _read_once(path: str, max_bytes: int) -> Source | None:
         before = _require_regular(os.fstat(descriptor))
         _let_tick(before)
         if before.size > max_bytes:
-            size = f"The file has {before.size:,} bytes; the limit is {max_bytes:,}."
+            size = f"The file has {before.size / 1e6:,.0f} MB; files up to {max_bytes / 1e6:,.0f} MB are read."
             raise ReadFailed("too_large", size, before)
         parts: list[bytes] = []
         left = before.size + 1  # one more than it should have: it may be growing

@@ -12,8 +12,11 @@ from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
+from gnod.ingest.convert.patience import OutOfPatience, patience
 from gnod.ingest.convert.result import ConversionFailed
 
+# Its callers have a second, plainer way to read a file, and 60 s for both.
+_PATIENCE_S = 15.0
 _PASSWORD_ERRORS = frozenset({"PDFPasswordIncorrect", "PDFEncryptionError", "PasswordError"})
 
 
@@ -34,14 +37,18 @@ def _library() -> ModuleType:
 def through_markitdown(converter: str, data: bytes, *, extension: str, url: str | None = None) -> Conversion:
     """Run one converter class of markitdown by its name; text formats must be UTF-8.
 
-    Raises ConversionFailed; lets MemoryError and RecursionError pass.
+    Raises ConversionFailed (timeout, encrypted, corrupt); lets MemoryError and RecursionError pass.
     """
     library = _library()
     info = library.StreamInfo(extension="." + extension, charset="utf-8", url=url)
     try:
-        result = getattr(library.converters, converter)().convert(io.BytesIO(data), info)
+        with patience(_PATIENCE_S):
+            result = getattr(library.converters, converter)().convert(io.BytesIO(data), info)
     except (MemoryError, RecursionError):
         raise
+    except OutOfPatience:
+        message = f"The .{extension} file is built so that it takes more than {_PATIENCE_S:g} s to read."
+        raise ConversionFailed("timeout", message) from None
     except Exception as error:
         raise _translated(error, extension) from error
     title = " ".join(str(result.title).split()) if result.title else None

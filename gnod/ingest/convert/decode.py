@@ -27,8 +27,8 @@ _LATIN = frozenset({"ascii", "latin-1", "iso8859-1", "iso-8859-1", "us-ascii"})
 
 
 class NotText(ConversionFailed):
-    def __init__(self) -> None:
-        super().__init__("binary", "The content is binary, not text.")
+    def __init__(self, found: str = "") -> None:
+        super().__init__("binary", f"The content is binary, not text{found and ': it is '}{found}.")
 
 
 def decode(data: bytes, declared: str | None = None) -> str:

@@ -10,13 +10,17 @@ from gnod.ingest.convert import formats
 from gnod.ingest.convert.decode import NotText, decode
 from gnod.ingest.convert.formats import TextFormat
 from gnod.ingest.convert.result import ConversionFailed, Converted, Source, too_long
-from gnod.ingest.convert.sniff import PDF_HEADER, sniff
+from gnod.ingest.convert.sniff import PDF_HEADER, WORDS, sniff
 
-_HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S)
-_MAIL = re.compile(rb"\A(?:From .*\r?\n)?(?:[A-Za-z][A-Za-z0-9-]*:.*(?:\r?\n[ \t].*)*\r?\n){3}")
+# Possessive and atomic groups: each beginning is tried in one way only, so that none takes exponential time.
+_HTML = re.compile(
+    rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b",
+    re.I | re.S,
+)
+_MAIL = re.compile(rb"\A(?:From .*+\n)?(?:[A-Za-z][A-Za-z0-9-]*+:.*+(?:\n[ \t].*+)*+\n){3}")
 _MAIL_FIELD = re.compile(rb"^(?:Received|Message-ID|MIME-Version|Return-Path|Delivered-To):", re.I | re.M)
 _XML_ENCODING = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
-_META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
+_META_CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HEAD = 8192
 
@@ -35,10 +39,15 @@ def convert_source(source: Source) -> Converted:
         converted = _reader(source)(source)
     except RecursionError:
         raise ConversionFailed("corrupt", "The file is nested too deeply to be read.") from None
+    except (ConversionFailed, MemoryError):
+        raise
+    except Exception as error:  # a library's, for damage that it does not know
+        message = f"The {source.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
+        raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
     if len(converted.markdown) > source.max_characters:
         raise too_long(source.max_characters)
     if not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
-        raise ConversionFailed("empty", "There is no text in the file.")
+        raise ConversionFailed("empty", "There is no text in the file." if source.data else "The file is empty.")
     return _encodable(converted)
 
 
@@ -64,7 +73,7 @@ def _reader(source: Source) -> Callable[[Source], Converted]:
     if source.extension in formats.UNREADABLE:
         raise _no_converter(source)
     if source.extension in formats.SIGNED and source.data:
-        raise ConversionFailed("corrupt", f"This is not a {source.label}, or it is damaged.")
+        raise ConversionFailed("corrupt", _mislabelled(source))
     return lambda text_source: _read_text(text_source, _text_format(text_source))
 
 
@@ -76,20 +85,34 @@ def _is_utf8(data: bytes) -> bool:
         return False
 
 
-def _no_converter(source: Source) -> ConversionFailed:
-    return ConversionFailed("unsupported", f"There is no converter for a {source.label}.")
+def _no_converter(source: Source, found: str = "") -> ConversionFailed:
+    what = WORDS[found] if found in WORDS and not source.extension else f"a {source.label}"
+    return ConversionFailed("unsupported", f"There is no converter for {what}.")
+
+
+def _mislabelled(source: Source) -> str:
+    """Say what a file is instead that has none of the marks of what its name says."""
+    if not source.data.strip(b"\0"):
+        return f"This is not a {source.label}: all its bytes are zero."
+    try:
+        decode(source.data[:_HEAD])
+    except NotText:
+        return f"This is not a {source.label}, or its beginning is damaged."
+    return f"This is not a {source.label}: it is {'a web page' if _HTML.match(source.data[:_HEAD]) else 'plain text'}."
 
 
 def _binary_reader(source: Source, found: str) -> Callable[[Source], Converted]:
     extension = source.extension
     if extension in formats.TEXT and found != "rtf":
-        raise NotText
+        raise NotText(WORDS[found])
     if found == "encrypted":
         raise ConversionFailed("encrypted", "The file is protected by a password.")
-    if found in ("zip", "zip-damaged") and extension in formats.SIGNED - {"zip"}:
-        raise ConversionFailed("corrupt", f"This is not a {source.label}, or it is damaged.")
-    if found == "zip-damaged" and extension in ("", "zip"):
-        raise ConversionFailed("corrupt", "The archive is damaged.")
+    if found == "zip-damaged" and extension in formats.SIGNED | {""}:
+        from gnod.ingest.convert.archive import without_contents
+
+        raise ConversionFailed("corrupt", without_contents(source))
+    if found == "zip" and extension in formats.SIGNED - {"zip"}:
+        raise ConversionFailed("corrupt", f"The {source.label} is damaged: it has no document inside.")
     if found == "zip" and extension not in ("", "zip"):
         raise _no_converter(source)
     match found:
@@ -109,8 +132,10 @@ def _binary_reader(source: Source, found: str) -> Callable[[Source], Converted]:
             from gnod.ingest.convert.sheets import read_xls as reader
         case "zip":
             from gnod.ingest.convert.archive import read_zip as reader
+        case _ if extension in formats.SIGNED:
+            raise ConversionFailed("corrupt", f"This is not a {source.label}: it is {WORDS[found]}.")
         case _:
-            raise _no_converter(source)
+            raise _no_converter(source, found)
     return reader
 
 

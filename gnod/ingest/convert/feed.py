@@ -7,8 +7,8 @@ import re
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.result import ConversionFailed, Converted
 
-_FEED = re.compile(r"<(?:rss\b|(?:\w+:)?feed\b[^>]*http://www\.w3\.org/2005/Atom)")
-_ENTITY = re.compile(r"<!(?:ENTITY|DOCTYPE[^>]*\[)")
+_FEED = re.compile(r"<(?:rss\b|(?:\w+:)?feed\b[^<>]*http://www\.w3\.org/2005/Atom)")
+_ENTITY = re.compile(r"<!(?:ENTITY|DOCTYPE[^<>]*\[)")
 _HEAD = 16 * 1024
 _DECLARED = re.compile(r"\A\s*<\?xml[^>]*\?>")
 

@@ -14,7 +14,7 @@ from gnod.ingest.convert.decode import NotText, decode
 from gnod.ingest.convert.result import Converted, Source, too_long
 from gnod.ingest.convert.webpage import page_text
 
-_ENVELOPE = re.compile(rb"^From .*\d{4}.*\r?\n", re.M)
+_ENVELOPE = re.compile(rb"^From (?=.*?\d{4}).*+\n", re.M)
 _SHOWN = ("From", "To", "Cc", "Date")
 
 
@@ -50,8 +50,10 @@ def _split(data: bytes) -> list[bytes]:
         for found in _ENVELOPE.finditer(data)
         if found.start() == 0 or data[max(0, found.start() - 4) : found.start()].endswith((b"\n\n", b"\n\r\n"))
     ]
+    if not starts:
+        return [data]
     ends = [found.start() for found in starts[1:]] + [len(data)]
-    return [data[found.end() : end] for found, end in zip(starts, ends, strict=True)] or [data]
+    return [data[found.end() : end] for found, end in zip(starts, ends, strict=True)]
 
 
 def _message(message: Message) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 from gnod.ingest.convert.result import Converted
 
 _MIME = "application/x-ipynb+json"
 _OUTPUT_LIMIT = 2000
+_FENCE = re.compile("```+")
 
 
 def read_notebook(text: str) -> Converted:
@@ -66,9 +68,7 @@ def _fenced(text: str, language: str) -> str:
     """The fence is longer than any inside."""
     if not text.strip():
         return ""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    fence = "`" * max([3, *(len(run) + 1 for run in _FENCE.findall(text))])
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 

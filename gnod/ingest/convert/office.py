@@ -9,7 +9,7 @@ import re
 import zipfile
 from typing import NamedTuple
 
-from gnod.ingest.convert.archive import check_unpacked
+from gnod.ingest.convert.archive import check_unpacked, damage
 from gnod.ingest.convert.bridge import Conversion, through_markitdown
 from gnod.ingest.convert.result import ConversionFailed, Converted, Source
 
@@ -18,8 +18,10 @@ DOCX_MIME = _OPEN_XML + "wordprocessingml.document"
 PPTX_MIME = _OPEN_XML + "presentationml.presentation"
 XLSX_MIME = _OPEN_XML + "spreadsheetml.sheet"
 _PROPERTIES_LIMIT = 64 * 1024
-_PROPERTY = re.compile(r"<(dc:title|dc:creator|dcterms:created)\b[^>]*>([^<]+)<")
-_PIECE = re.compile(r"<(?:[wax]:)?t(?:\s[^>]*)?>([^<]*)<|(</[wa]:p>|</(?:x:)?si>|<[wa]:br\b|<w:tab\b)")
+# markitdown reads 250 KB of XML a second (measured): more than this would end at the time limit.
+_FULL_LIMIT = 4_000_000
+_PROPERTY = re.compile(r"<(dc:title|dc:creator|dcterms:created)\b[^<>]*>([^<]+)<")
+_PIECE = re.compile(r"<(?:[wax]:)?t(?:\s[^<>]*)?>([^<]*)<|(</[wa]:p>|</(?:x:)?si>|<[wa]:br\b|<w:tab\b)")
 _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
 
 
@@ -37,7 +39,7 @@ def read_pptx(source: Source) -> Converted:
 
 
 def read_epub(source: Source) -> Converted:
-    check_unpacked(source.data)
+    check_unpacked(source)
     book = through_markitdown("EpubConverter", source.data, extension="epub")
     return Converted(markdown=book.markdown, mime="application/epub+zip", converter=book.converter, title=book.title)
 
@@ -64,8 +66,9 @@ def properties(data: bytes) -> Properties:
 
 
 def _read_open_xml(source: Source, converter: str, mime: str, members: re.Pattern[str]) -> Converted:
-    check_unpacked(source.data)
-    result = _converted(source, converter, mime, members)
+    parts = [member for member in check_unpacked(source) if members.fullmatch(member.filename)]
+    is_large = sum(part.file_size for part in parts) > _FULL_LIMIT
+    result = _bare(source, members) if is_large else _converted(source, converter, mime, members)
     carried = properties(source.data)
     return Converted(
         markdown=result.markdown,
@@ -86,10 +89,14 @@ def _converted(source: Source, converter: str, mime: str, members: re.Pattern[st
             return result
     except (ConversionFailed, RecursionError) as error:
         failure = error
-    text = bare_text(source.data, members)
-    if failure and not text.strip():
-        raise failure
-    return Conversion(text, None, "openxml-text/1")
+    bare = _bare(source, members)
+    if failure and not bare.markdown.strip():
+        raise damage(source) or failure
+    return bare
+
+
+def _bare(source: Source, members: re.Pattern[str]) -> Conversion:
+    return Conversion(bare_text(source.data, members), None, "openxml-text/1")
 
 
 def bare_text(data: bytes, members: re.Pattern[str]) -> str:

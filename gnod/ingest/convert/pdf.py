@@ -17,6 +17,10 @@ from gnod.ingest.convert.result import ConversionFailed, Converted, Source, too_
 from gnod.ingest.convert.sniff import PDF_HEADER
 
 LONG_PAGES = 60
+# Pages that PDFium cannot load, one after the other: files can claim a million.
+_PATIENCE_PAGES = 200
+_TRAILER = b"%%EOF"
+_TRAILER_REACH = 2048
 _PASSWORD = re.compile(r"password|security", re.I)
 # What word processors leave there: not the document's title but its file's.
 _NO_TITLE = re.compile(
@@ -27,6 +31,7 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 class _Opened(NamedTuple):
     pages: int
+    readable: bool
     title: str | None
     metadata: dict[str, object]
 
@@ -44,7 +49,7 @@ def read_pdf(source: Source) -> Converted:
     if not text.strip() and opened:
         text, converter = _pdfium_text(source)
     if not text.strip():
-        raise failure or ConversionFailed("empty", "There is no text in the PDF; it may be a scan.")
+        raise _nothing_found(source.data, opened, failure)
     return Converted(
         markdown=text,
         mime="application/pdf",
@@ -52,6 +57,23 @@ def read_pdf(source: Source) -> Converted:
         title=opened.title if opened else None,
         metadata=opened.metadata if opened else {},
     )
+
+
+def _nothing_found(data: bytes, opened: _Opened | None, failure: ConversionFailed | None) -> ConversionFailed:
+    """Say why there is no text."""
+    if failure and failure.kind not in ("corrupt", "timeout"):
+        return failure
+    if _TRAILER not in data[-_TRAILER_REACH:] and (failure or not opened):
+        return ConversionFailed("corrupt", "The PDF is cut off: its end is missing.")
+    if failure and failure.kind == "timeout":
+        return failure
+    if not opened:
+        return ConversionFailed("corrupt", "The PDF is damaged: its structure cannot be read.")
+    if not opened.pages:
+        return ConversionFailed("corrupt", "The PDF is damaged: it has no pages.")
+    if not opened.readable:
+        return ConversionFailed("corrupt", f"The PDF is damaged: none of its {opened.pages:,} pages can be read.")
+    return ConversionFailed("empty", "There is no text in the PDF; it may be a scan.")
 
 
 def _from_header(data: bytes) -> bytes:
@@ -73,7 +95,9 @@ def _open(data: bytes) -> _Opened | None:
         return None
     try:
         info = document.get_metadata_dict()
-        return _Opened(len(document), _title(info.get("Title", "")), _metadata(info))
+        pages = len(document)
+        readable = any(_is_readable(document, number) for number in range(min(pages, _PATIENCE_PAGES)))
+        return _Opened(pages, readable, _title(info.get("Title", "")), _metadata(info))
     finally:
         document.close()
 
@@ -98,9 +122,14 @@ def _pdfium_text(source: Source) -> tuple[str, str]:
     document = pypdfium2.PdfDocument(source.data)
     parts: list[str] = []
     left = source.max_characters
+    lost = 0
     try:
         for number in range(len(document)):
-            parts.append(_page_text(document, number))
+            text = _page_text(document, number)
+            lost = lost + 1 if text is None else 0
+            if lost >= _PATIENCE_PAGES:
+                break
+            parts.append(text or "")
             left -= len(parts[-1])
             if left < 0:
                 raise too_long(source.max_characters)
@@ -109,8 +138,18 @@ def _pdfium_text(source: Source) -> tuple[str, str]:
     return "\n\n".join(part for part in parts if part), f"pdfium/{pypdfium2.PYPDFIUM_INFO.version}"
 
 
-def _page_text(document: object, number: int) -> str:
-    """A damaged page is left out; the others are still worth having."""
+def _is_readable(document: object, number: int) -> bool:
+    import pypdfium2
+
+    try:
+        document[number].close()  # type: ignore[index]
+    except pypdfium2.PdfiumError:
+        return False
+    return True
+
+
+def _page_text(document: object, number: int) -> str | None:
+    """A damaged page gives None; the others are still worth having."""
     import pypdfium2
 
     try:
@@ -120,5 +159,5 @@ def _page_text(document: object, number: int) -> str:
         text_page.close()
         page.close()
     except pypdfium2.PdfiumError:
-        return ""
+        return None
     return text.replace("\r\n", "\n").replace("\ufffe", "").strip()

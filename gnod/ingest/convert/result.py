@@ -32,13 +32,26 @@ class ConversionFailed(Exception):
         self.message = message
 
 
+UNPACKED_BYTES = 500_000_000
+UNPACKED_MEMBERS = 2000
+
+
+class Allowance:
+    """What may still be unpacked for the sake of one file, however archives are nested in it."""
+
+    def __init__(self) -> None:
+        self.unpacked_bytes = UNPACKED_BYTES
+        self.members = UNPACKED_MEMBERS
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A file's content on its way to a reader. `depth` counts the archives around it."""
+    """A file's content on its way to a reader. `depth` counts the archives around it, which share the allowance."""
 
     data: bytes
     name: str
     max_characters: int
     depth: int = 0
+    allowance: Allowance = msgspec.field(default_factory=Allowance)
 
     @property
     def extension(self) -> str:

@@ -26,7 +26,7 @@ _Sheet = tuple[str, Iterable[list[str]]]
 
 
 def read_xlsx(source: Source) -> Converted:
-    check_unpacked(source.data)
+    check_unpacked(source)
     carried = properties(source.data)
     try:
         markdown, converter = _markdown(_xlsx_sheets(source.data), source.max_characters), "xlsx/1"

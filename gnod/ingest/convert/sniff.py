@@ -36,6 +36,29 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"\x00asm", "program"),
     (b"SQLite format 3\x00", "database"),
 )
+# What else a file may hold than its name says.
+WORDS = {
+    "pdf": "a PDF document",
+    "rtf": "a rich text document",
+    "doc": "a Word document",
+    "docx": "a Word document",
+    "ppt": "a presentation",
+    "pptx": "a presentation",
+    "xls": "a workbook",
+    "xlsx": "a workbook",
+    "epub": "an EPUB book",
+    "msg": "an Outlook message",
+    "ole": "an Office document of the old kind",
+    "zip": "a zip archive",
+    "zip-damaged": "a damaged zip archive",
+    "encrypted": "an encrypted document",
+    "image": "an image",
+    "audio": "a sound recording",
+    "video": "a video",
+    "archive": "a packed archive",
+    "program": "a program",
+    "database": "a database",
+}
 _OLE_STREAMS = (  # names of streams, as the directory of an OLE file holds them
     ("EncryptedPackage", "encrypted"),
     ("__substg1.0_", "msg"),

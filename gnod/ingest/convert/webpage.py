@@ -7,13 +7,16 @@ import re
 from html.parser import HTMLParser
 
 from gnod.ingest.convert.bridge import Conversion, through_markitdown
+from gnod.ingest.convert.patience import OutOfPatience, patience
 from gnod.ingest.convert.result import ConversionFailed, Converted
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
+_PATIENCE_S = 5.0
 _HEAD = 64 * 1024
-_TITLE = re.compile(r"<title[^>]*>([^<]*)</title", re.I)
-_TAG = re.compile(r"<(?:link|meta)\b[^>]{0,2000}>", re.I)
+_ANY_TAG = re.compile(r"<[^<>]*>?")
+_TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
+_TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
 _NAMES_ADDRESS = re.compile(r"canonical|og:url", re.I)
 _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
@@ -64,11 +67,17 @@ def _plain(text: str) -> Converted:
 
 
 def page_text(text: str) -> str:
-    """Return the visible text of a page, a line for each block. Neither depth nor size makes it slow."""
+    """Return the visible text of a page, a line for each block. Neither depth nor size makes it slow; where unclosed
+    tags do, what is between tags is the text."""
     collector = _TextCollector()
-    collector.feed(text)
-    collector.close()
-    lines = (" ".join(line.split()) for line in "".join(collector.parts).split("\n"))
+    try:
+        with patience(_PATIENCE_S):
+            collector.feed(text)
+            collector.close()
+        found = "".join(collector.parts)
+    except OutOfPatience:
+        found = html.unescape(_ANY_TAG.sub(" ", text))
+    lines = (" ".join(line.split()) for line in found.split("\n"))
     return "\n".join(line for line in lines if line)
 
 

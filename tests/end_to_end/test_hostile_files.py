@@ -1,0 +1,156 @@
+"""The worst files there are, in a watched folder beside healthy notes: a real daemon outlives them, names what is wrong
+with each, finds what can be found, and reads nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import hostile_samples
+from tests.end_to_end.conftest import Machine
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
+CANARY = "tweettweet"
+# Markers in what is no document: cut, encrypted, of no format that is read, or beyond the limits.
+UNREAD = {
+    81: "plain text under the name of a PDF",
+    82: "a web page under the name of a Word document",
+    83: "five letters under the name of an image",
+    88: "in an encrypted archive",
+    90: "its file name is not UTF-8",
+    95: "2 GB",
+}
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def quiet(machine: Machine) -> Any:
+    """Wait until all is taken in, searching healthy notes all the time; return the status."""
+    while True:
+        assert found(machine, "harbour") == {"healthy.md"}
+        status = machine.call("index.status", errors=True)
+        if not (status["syncing"] or status["freshness"]["pending"]):
+            return status
+
+
+def found(machine: Machine, query: str) -> set[str]:
+    return {hit["path"] for hit in machine.call("search.lexical", query=query, limit=100)["hits"]}
+
+
+def why(machine: Machine, path: str) -> str:
+    """Return what is said of one path of the collection, as a person asks for it."""
+    return machine.run("why", str(machine.notes / path)).stdout
+
+
+def start(machine: Machine) -> Any:
+    machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    return quiet(machine)
+
+
+def test_bombs_and_texts_made_to_be_slow(machine: Machine) -> None:
+    hostile_samples.write(machine.notes / "bombs", hostile_samples.bombs())
+    hostile_samples.write(machine.notes / "slow", hostile_samples.slow_texts())
+    status = start(machine)
+    assert status["errors"] == []  # what is too large is left out, which is no fault
+    assert found(machine, "slowmark") == {f"slow/{name}" for name in hostile_samples.slow_texts()}
+    for name in hostile_samples.bombs():
+        said = why(machine, f"bombs/{name}")
+        assert "zip bomb" in said or "more than 500 MB" in said, said
+
+
+def test_nothing_outside_the_folder_is_read(machine: Machine) -> None:
+    outside = machine.folder / "private"
+    outside.mkdir()
+    canary = outside / "canary.md"
+    canary.write_text(f"# Canary\n\n{CANARY}\n")
+    hostile_samples.write(machine.notes / "asking", hostile_samples.asking_for(canary))
+    hostile_samples.odd_kinds(machine.notes / "odd", canary)
+    start(machine)
+    assert found(machine, CANARY) == set()
+    assert {path.partition("/")[0] for path in found(machine, "harmless")} == {"asking"}
+    assert len(found(machine, "harmless")) >= 8
+    for file in machine.database.parent.iterdir():
+        assert file.is_dir() or CANARY.encode() not in file.read_bytes()
+    assert "2,147 MB" in why(machine, "odd/sparse.md")
+    assert "not a regular file" in why(machine, "odd/pipe.md")
+    assert "symbolic link" in why(machine, "odd/outside.md")
+
+
+def test_odd_names_and_ten_thousand_empty_files(machine: Machine) -> None:
+    names = hostile_samples.odd_names(machine.notes / "names")
+    empty = machine.notes / "empty"
+    empty.mkdir()
+    for number in range(10_000):
+        (empty / f"{number}.md").touch()
+    status = start(machine)
+    (notes,) = status["collections"]
+    assert notes["skipped"] == 10_000
+    assert "The file is empty." in why(machine, "empty/7.md")
+    for name, word in names.items():
+        if b"\xff" not in name:
+            assert found(machine, word) == {f"names/{os.fsdecode(name)}"}
+    assert [error["kind"] for error in status["errors"]] == ["bad_name"]
+    assert "not valid UTF-8" in status["errors"][0]["message"]
+    (empty / "7.md").write_text("filled at last\n")
+    machine.call("index.sync")
+    assert found(machine, "filled") == {"empty/7.md"}
+
+
+def test_a_file_that_never_keeps_still(machine: Machine) -> None:
+    """Read in the middle of a write or not: what is indexed in the end is what is there in the end."""
+    restless = machine.notes / "restless.md"
+    restless.write_text("before\n")
+    start(machine)
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            with restless.open("w") as file:
+                for part in range(20):
+                    file.write(f"part{part} of version{number}\n" * 200)
+                    file.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(20):
+        assert found(machine, "harbour") == {"healthy.md"}
+        machine.call("index.sync")
+    stop.set()
+    writer.join()
+    restless.write_text("it rests now\n")
+    machine.call("index.sync")
+    quiet(machine)
+    assert found(machine, "rests") == {"restless.md"}
+    assert found(machine, "version1") == set()
+
+
+@pytest.mark.corpora
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} is not here")
+def test_the_hostile_corpus(machine: Machine) -> None:
+    maker = [sys.executable, str(CORPUS / "make_hostile.py"), str(machine.notes / "made")]
+    subprocess.run(maker, check=True, stdout=subprocess.DEVNULL)
+    (machine.notes / "real").symlink_to(CORPUS / "real")  # a link that leaves the root: not followed
+    machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    machine.ok("collection", "add", str(CORPUS / "real"), "--name", "real")
+    status = quiet(machine)
+    # Root reads what it has no permission for.
+    unread = set(UNREAD) | (set() if os.geteuid() == 0 else {92, 93})
+    assert {number for number in range(41, 96) if not found(machine, f"zqx{number}")} == unread
+    for error in status["errors"]:
+        assert error["kind"] in {"corrupt", "encrypted", "bad_name", "unreadable"}, error
+        assert not any(vague in error["message"] for vague in ("could not be", "broke its converter")), error
+    encrypted = {error["path"].rpartition("/")[2] for error in status["errors"] if error["kind"] == "encrypted"}
+    assert {"testPassword4Spaces.pdf", "testWORD_protected_passtika.docx", "password.xls"} <= encrypted
+    passwd = Path("/etc/passwd").read_text().splitlines()[0]
+    for file in machine.database.parent.iterdir():
+        assert file.is_dir() or passwd.encode() not in file.read_bytes()

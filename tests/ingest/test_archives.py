@@ -1,0 +1,124 @@
+"""What is unpacked is limited: members, bytes, ratio and depth, together for all that is nested in a file."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from gnod.ingest.convert import ConversionFailed, convert
+from gnod.ingest.convert.result import UNPACKED_MEMBERS
+from tests.hostile_samples import asking_for, bombs, slow_texts, zip_of_zeros, zipped
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+def text_of(data: bytes, name: str = "a.zip") -> str:
+    return convert(data, name, max_characters=50_000_000).markdown
+
+
+def failure(data: bytes, name: str = "a.zip") -> ConversionFailed:
+    with pytest.raises(ConversionFailed) as caught:
+        text_of(data, name)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", bombs())
+def test_bombs_are_named_and_not_unpacked(name: str) -> None:
+    found = failure(bombs()[name], name)
+    assert found.kind == "too_large"
+    assert "bomb" in found.message or "more than 500 MB" in found.message
+
+
+def test_a_bomb_beside_notes_does_not_keep_them_from_being_found() -> None:
+    text = text_of(zipped({"note.md": "wanted", "inner.zip": zip_of_zeros(["zeros.txt"], 60)}))
+    assert "wanted" in text
+    assert text.endswith("(Files in this archive that were not read: 1 too large.)")
+
+
+def test_a_bomb_takes_no_memory() -> None:
+    data = bombs()["many.zip"]
+    tracemalloc.start()
+    failure(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50_000_000
+
+
+def test_members_are_counted_over_all_archives_inside() -> None:
+    half = UNPACKED_MEMBERS // 2
+    inner = zipped({f"{number}.md": f"word{number}" for number in range(half)})
+    text = text_of(zipped({"a.zip": inner, "b.zip": inner, "last.md": "beyond"}))
+    assert text.count("## File: ") < UNPACKED_MEMBERS + 3
+    assert "beyond" not in text
+    assert "too large" in text
+
+
+def test_archives_are_read_to_a_depth() -> None:
+    data = zipped({"note.md": "innermost"})
+    for _ in range(2):
+        data = zipped({"inner.zip": data, "beside.md": "beside"})
+    assert "innermost" in text_of(data)
+    for _ in range(2):
+        data = zipped({"inner.zip": data, "beside.md": "beside"})
+    assert "innermost" not in text_of(data)
+    assert "beside" in text_of(data)
+
+
+def test_what_is_wrong_with_an_archive_is_named() -> None:
+    # Stored, so that a changed byte is a wrong checksum.
+    whole = zip_of_zeros([], 1, {"a.md": "first note", "b.md": "second note"})
+    damaged = whole.replace(b"second", b"secon\0")
+    assert failure(whole[:60]).message == "The .zip file is cut off: its end is missing."
+    assert text_of(damaged).endswith("(Files in this archive that were not read: 1 damaged.)")
+    everything = damaged.replace(b"first", b"firs\0")
+    assert failure(everything).message == "The archive is damaged: a.md in it cannot be unpacked."
+    assert failure(zipped({"a.png": b"\x89PNG\r\n\x1a\n\0"})).kind == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "said"),
+    [
+        (b"plain words", "a.pdf", "it is plain text"),
+        (b"<html><body>x</body></html>", "a.docx", "it is a web page"),
+        (b"\0" * 500, "a.xlsx", "all its bytes are zero"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "a.pdf", "it is an image"),
+        (b"%PDF-1.7\n", "a.pdf", "cut off"),
+        (zipped({}), "a.docx", "no document inside"),
+        (zipped({"word/document.xml": "x" * 9000})[:-30], "a.docx", "cut off"),
+        (b"%PDF-1.4\n\0\xff\xfe", "a.md", "it is a PDF document"),
+        (b"\x7fELF\0\0", "program", "no converter for a program"),
+        (b"", "a.pdf", "The file is empty"),
+    ],
+)
+def test_what_a_file_is_instead_is_said(data: bytes, name: str, said: str) -> None:
+    assert said in failure(data, name).message
+
+
+@pytest.mark.parametrize("name", slow_texts())
+def test_texts_that_are_made_to_be_slow(name: str) -> None:
+    """All of these took minutes, some until the end of the universe."""
+    from gnod.ingest.prepare import prepare
+
+    started = time.process_time()
+    converted = convert(slow_texts()[name].encode(), name, max_characters=50_000_000)
+    prepared = prepare(converted, relative_path=name, source_hash="", stat=None)
+    assert "slowmark" in prepared.terms.body
+    assert time.process_time() - started < 30  # the whole limit of a file is 60 s
+
+
+def test_a_page_that_takes_a_parser_for_ever_gives_its_text() -> None:
+    assert "slowmark" in text_of(b"<p>slowmark</p>" + b"<meta " * 30_000, "a.html")
+
+
+@pytest.mark.parametrize("name", asking_for(Path("/")))
+def test_no_document_reads_another_file(name: str, tmp_path: Path) -> None:
+    canary = tmp_path / "canary.txt"
+    canary.write_text("tweettweet")
+    try:
+        converted = convert(asking_for(canary)[name], name, max_characters=50_000_000)
+    except ConversionFailed:
+        return
+    assert "tweet" not in f"{converted.markdown} {converted.title} {converted.metadata}"
