@@ -81,12 +81,15 @@ class _Boundaries:
             places = self._places(number)
             first, beyond = bisect_left(places, low), bisect_right(places, high)
             if first < beyond:
-                orders = self._orders_of(number)[first:beyond]
-                lowest = min(orders)
-                if orders.count(lowest) == 1:
-                    return places[first + orders.index(lowest)]
-                equals = [place for place, order in zip(places[first:beyond], orders, strict=True) if order == lowest]
-                return min(equals, key=lambda at: abs(at - middle))
+                orders = self._orders_of(number)
+                lowest = min(orders[first:beyond])
+                # A text that repeats itself has millions of equals: look for the nearest on either side.
+                split = bisect_left(places, middle, first, beyond)
+                before, behind = orders[first:split], orders[split:beyond]
+                before.reverse()
+                nearest = [places[split - 1 - before.index(lowest)]] if lowest in before else []
+                nearest += [places[split + behind.index(lowest)]] if lowest in behind else []
+                return min(nearest, key=lambda at: abs(at - middle))
         return None
 
     def is_heading(self, place: int) -> bool:
