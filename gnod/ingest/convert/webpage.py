@@ -12,7 +12,7 @@ from gnod.ingest.convert.result import ConversionFailed, Converted
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
-_PATIENCE_S = 5.0
+_PATIENCE_S = 15.0
 _HEAD = 64 * 1024
 _ANY_TAG = re.compile(r"<[^<>]*>?")
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
