@@ -19,6 +19,7 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
 CANARY = "tweettweet"
 # Markers in what is no document: cut, encrypted, of no format that is read, or beyond the limits.
 UNREAD = {
+    48: "4,096 NULs around it: binary",
     81: "plain text under the name of a PDF",
     82: "a web page under the name of a Word document",
     83: "five letters under the name of an image",
