@@ -12,8 +12,9 @@ from collections import Counter
 
 from gnod.ingest.convert.result import UNPACKED_BYTES, ConversionFailed, Converted, Source, too_long
 
-_RATIO_LIMIT = 1000
-_BIG_MEMBER = 50_000_000
+# No text shrinks to a five-hundredth; deflate itself ends at 1:1032.
+_RATIO_LIMIT = 500
+_BIG_MEMBER = 10_000_000
 _LARGEST_MEMBER = 100_000_000
 _DEPTH_LIMIT = 3
 _END_OF_CONTENTS = b"PK\x05\x06"
