@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import signal
 import time
 import tracemalloc
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gnod.ingest.convert import ConversionFailed, convert
+from gnod.ingest.convert.patience import OutOfPatience, patience
 from gnod.ingest.convert.result import UNPACKED_MEMBERS
 from tests.hostile_samples import asking_for, bombs, slow_texts, zip_of_zeros, zipped
 
@@ -109,8 +113,14 @@ def test_texts_that_are_made_to_be_slow(name: str) -> None:
     assert time.process_time() - started < 30  # the whole limit of a file is 60 s
 
 
-def test_a_page_that_takes_a_parser_for_ever_gives_its_text() -> None:
-    assert "slowmark" in text_of(b"<p>slowmark</p>" + b"<meta " * 30_000, "a.html")
+def test_patience_ends_even_what_catches_every_exception() -> None:
+    with pytest.raises(OutOfPatience), patience(0.2):
+        while True:
+            with contextlib.suppress(Exception):
+                re.match(r"(a+)+b", "a" * 40)
+    with patience(0.2):
+        pass
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", asking_for(Path("/")))
