@@ -54,14 +54,21 @@ class EmbeddingRun:
         """Return how many chunks are pending."""
         return await self._read(lambda c: vectors.count_pending(c, self.uri, self.collections))
 
-    async def step(self) -> Step | None:
-        """Embed and store some chunks; None when nothing is pending.
+    async def step(self, *, oldest_first: bool = False) -> Step | None:
+        """Embed and store some chunks, those that came last or those that came first; None when nothing is pending.
 
         Raises what `Embedder.documents` raises, but for RequestFailed: a chunk that the model cannot take, or that
         kills the worker, is found by halving, noted as failed, and left out.
         """
         if not self._waiting:
-            chunks = await self._read(lambda c: vectors.pending(c, self.uri, self.collections, _FETCH_CHUNKS))
+            find = partial(
+                vectors.pending,
+                uri=self.uri,
+                collections=self.collections,
+                limit=_FETCH_CHUNKS,
+                oldest_first=oldest_first,
+            )
+            chunks = await self._read(find)
             if not chunks:
                 return None
             self._waiting = [_request(chunks)]

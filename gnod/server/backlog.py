@@ -20,6 +20,7 @@ from gnod.errors import GnoError, ModelCorrupt, ModelNotPulled, ModelRejected
 from gnod.ingest.embedding import EmbeddingRun, Step
 from gnod.models.inference import Inference
 from gnod.server import manners
+from gnod.server.catching_up import CatchingUp
 from gnod.server.configuration import Configuration
 from gnod.server.embedding import Embedding
 from gnod.store import switches, vectors
@@ -91,6 +92,7 @@ class Backlog:
         self._uri: str | None = None
         self._pending = self._done = self._failed = 0
         self._pace: deque[tuple[float, int]] = deque()
+        self._catching_up = CatchingUp(self._read)
         self._told = self.state()
         self._task = asyncio.create_task(self._run(), name="embedding backlog")
 
@@ -122,6 +124,10 @@ class Backlog:
         finally:
             self.listeners.remove(listener)
         return self.state()
+
+    async def catch_up(self) -> None:
+        """Return when what is pending now is embedded, or something speaks against it."""
+        await self._catching_up.wait(lambda: asyncio.shield(self.request()))
 
     async def pause(self) -> None:
         """Stop after the request under way, until `resume`; a restart does not change that."""
@@ -251,10 +257,12 @@ class Backlog:
             self._check_for_reasons_against_it()
             if self._is_recount_due:
                 await self._count(left)
-            step = await run.step()
+            step = await run.step(oldest_first=self._catching_up.is_awaited)
             if step is None:
                 break
             self._note(step)
+            if self._catching_up.is_awaited:
+                await self._catching_up.look(run)
         self._failed = await self._read(lambda c: len(vectors.failed(c, run.uri)))
         behind = [name for name in run.collections if self._embedding.served().get(name) != run.uri]
         wanted = self._embedding.wanted()

@@ -76,7 +76,7 @@ class Index(NamedTuple):
             if isinstance(end, BaseException) and not was_removed:
                 raise end
         if embedded:
-            await self.backlog.follow()
+            await self.backlog.catch_up()
 
     def freshness(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> Freshness:
         """Return how the index stands to the disk, for the collections asked for (all when empty). `embedded`: what

@@ -71,13 +71,15 @@ _IN_USE = (
 )
 
 
-def pending(connection: Connection, uri: str, collections: Sequence[str], limit: int) -> list[PendingChunk]:
+def pending(
+    connection: Connection, uri: str, collections: Sequence[str], limit: int, *, oldest_first: bool = False
+) -> list[PendingChunk]:
     """Return texts of active documents of these collections that the model has neither embedded nor failed at, each
-    once: those that came last first, since somebody may be about to look for them."""
+    once: those that came last first, since somebody may be about to look for them, or the other way round."""
     source, values = _source(connection, uri)
     rows = connection.execute(
         f"SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading FROM {source} u CROSS JOIN chunks k"
-        f"{_in_use(collections)} ORDER BY u.id DESC",
+        f"{_in_use(collections)} ORDER BY u.id {'ASC' if oldest_first else 'DESC'}",
         (*values, *collections),
     )
     found: dict[str, tuple[str, int, int, str]] = {}
@@ -96,6 +98,22 @@ def pending(connection: Connection, uri: str, collections: Sequence[str], limit:
         PendingChunk(embed_hash, contents[mirror][0], heading, contents[mirror][1][start:end])
         for embed_hash, (mirror, start, end, heading) in found.items()
     ]
+
+
+def last_arrival(connection: Connection) -> int:
+    """Return the number of the text that came last of those that wait for any model; 0 when none does. They ascend."""
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM unembedded").get)
+
+
+def first_arrival(connection: Connection, uri: str, collections: Sequence[str]) -> int | None:
+    """Return the number of the text that has waited longest for this model; None when none does."""
+    source, values = _source(connection, uri)
+    found: int | None = connection.execute(
+        f"SELECT u.id FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})"
+        " ORDER BY u.id LIMIT 1",
+        (*values, *collections),
+    ).get
+    return found
 
 
 def count_pending(connection: Connection, uri: str, collections: Sequence[str]) -> int:

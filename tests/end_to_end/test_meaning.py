@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sqlite3
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -279,3 +280,26 @@ def test_queries_do_not_wait_for_the_backlog(mini: Machine) -> None:
     assert status(mini)["embedding"]["pending"] > 0, "it was over too soon to tell"
     assert sorted(took)[2] < 5
     mini.ok("pause")
+
+
+def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> None:
+    mini.write(first_md="# First\n\nThe lighthouse keeper counts ships.\n")
+    mini.ok("index")
+    is_over = threading.Event()
+
+    def write_more_than_is_embedded() -> None:
+        for number in range(200):
+            if is_over.wait(0.2):
+                return
+            texts = [f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(40)]
+            mini.write(**{f"flood{number}_md": "\n\n".join(texts)})
+
+    writer = threading.Thread(target=write_more_than_is_embedded)
+    writer.start()
+    try:
+        found = mini.call("search.vector", query="who watches the sea?", fresh=True)
+        assert writer.is_alive()
+        assert found["freshness"]["unembedded"] > 0  # of what came after it
+    finally:
+        is_over.set()
+        writer.join()
