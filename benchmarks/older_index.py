@@ -7,8 +7,8 @@ from pathlib import Path
 
 import apsw
 
-from gnod.store import migrations
-from gnod.store.faults import APPLICATION_ID
+from gnod.store import migrations, schema
+from gnod.store.faults import INDEX
 
 _TABLES = ("collections", "content", "documents", "tags", "chunks", "ingest_errors")
 
@@ -17,11 +17,13 @@ def make(path: Path, version: int, source: Path) -> None:
     """Write an index of schema `version` with the documents of `source`."""
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA application_id = {INDEX.application_id}")
     for number in range(1, version + 1):
         with connection:
             migrations.MIGRATIONS[number - 1](connection)
-            migrations._record(connection, number)
+            schema.record(connection, number)
+            if number == 1:
+                migrations.record_tokenizer(connection)
     connection.execute("ATTACH ? AS today", (str(source),))
     with connection:
         for table in _TABLES:

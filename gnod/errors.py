@@ -142,6 +142,12 @@ class SubscriptionNotFound(NotFound):
     code, kind = 106, "subscription_not_found"
 
 
+class MemoryNotFound(NotFound):
+    """No such memory, or no such namespace of them."""
+
+    code, kind = 107, "memory_not_found"
+
+
 class Conflict(GnoError):
     code, kind, exit_status = 200, "conflict", EXIT_VALIDATION
 
@@ -160,6 +166,10 @@ class ContextExists(Conflict):
 
 class BackupExists(Conflict):
     code, kind = 204, "backup_exists"
+
+
+class MemoryExists(Conflict):
+    code, kind = 205, "memory_exists"
 
 
 class Refused(GnoError):
@@ -228,6 +238,12 @@ class BackupRejected(Refused):
     """The file is no backup that can be restored: damaged, another program's, hostile."""
 
     code, kind = 315, "backup_rejected"
+
+
+class WrongPassphrase(Refused):
+    """Also one that is too short, and one that nobody asked for."""
+
+    code, kind = 316, "wrong_passphrase"
 
 
 class Unavailable(GnoError):
@@ -306,6 +322,18 @@ class Busy(Unavailable):
     code, kind = 417, "busy"
 
 
+class MemoryLocked(Unavailable):
+    """The memories are encrypted, and their key is not here."""
+
+    code, kind = 415, "memory_locked"
+
+
+class KeyringFailed(Unavailable):
+    """The system's keyring has no key for the memories, or did not give it."""
+
+    code, kind = 416, "keyring_failed"
+
+
 class Corrupt(GnoError):
     code, kind, exit_status = 500, "corrupt", EXIT_RUNTIME
 
@@ -318,6 +346,12 @@ class ModelCorrupt(Corrupt):
     """A model's file is not what it should be: truncated, not GGUF, another hash."""
 
     code, kind = 502, "model_corrupt"
+
+
+class MemoryDamaged(Corrupt):
+    """What is stored of a memory does not open with its key."""
+
+    code, kind = 503, "memory_damaged"
 
 
 def _tree(base: type[GnoError]) -> list[type[GnoError]]:

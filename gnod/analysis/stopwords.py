@@ -55,6 +55,7 @@ _WORDS = {
 
 _BY_LANGUAGE = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 
+LANGUAGES = tuple(_BY_LANGUAGE)
 ENGLISH_FUNCTION_WORDS = _BY_LANGUAGE["en"]
 
 

@@ -20,7 +20,8 @@ import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.store import knn, migrations
-from gnod.store.faults import APPLICATION_ID, damaged, footing_of, translated
+from gnod.store.faults import damaged, footing_of, translated
+from gnod.store.schema import Schema
 
 T = TypeVar("T")
 Connection = apsw.Connection
@@ -43,7 +44,7 @@ class Read(Protocol):
 
 
 class Database:
-    """The database file of one index, opened and migrated.
+    """A database file of ours, opened and migrated: that of an index, unless `schema` says otherwise.
 
     `knn_missing` says why there are no sqlite-vec tables, when there are none: vectors are stored all the same.
     `ended_badly`: who had it open last did not close it. `failure`: why the last write could not be made; None: it was.
@@ -53,14 +54,17 @@ class Database:
     Raises ForeignDatabase or NewerDatabase, leaving the file as it is, and DatabaseCorrupt or StorageFailed.
     """
 
-    def __init__(self, path: Path, *, readers: int = READERS, use_knn: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, schema: Schema = migrations.SCHEMA, readers: int = READERS, use_knn: bool = True
+    ) -> None:
         self.path = path
+        self._kind = schema.kind
         self.knn_missing: str | None = None if use_knn else "switched off"
         self.failure: StorageFailed | None = None
         self.on_damage: Callable[[], None] = lambda: None
-        with translated(path):
+        with translated(path, self._kind):
             self.ended_badly = _has_bytes(path.with_name(path.name + "-wal"))
-            self._writer_connection = _open_writer(path)
+            self._writer_connection = _open_writer(path, schema)
             if use_knn:
                 self.knn_missing = _attach_knn(self._writer_connection)
             self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # makes the companions
@@ -150,12 +154,12 @@ class Database:
     @contextmanager
     def _watched(self) -> Iterator[None]:
         try:
-            with translated(self.path):
+            with translated(self.path, self._kind):
                 yield
         except (DatabaseCorrupt, ForeignDatabase) as error:
             self.on_damage()
             # It was ours when it was opened.
-            raise error if isinstance(error, DatabaseCorrupt) else damaged(self.path) from error
+            raise error if isinstance(error, DatabaseCorrupt) else damaged(self.path, self._kind) from error
 
     def _read(self, work: Callable[[Connection], T], future: Future[T]) -> None:
         if not future.set_running_or_notify_cancel():
@@ -209,10 +213,10 @@ def _has_bytes(path: Path) -> bool:
         return False
 
 
-def _open_writer(path: Path) -> Connection:
+def _open_writer(path: Path, schema: Schema) -> Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _has_bytes(path):
-        _refuse_foreign(path)
+        _refuse_foreign(path, schema)
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     try:
         if stat.S_IMODE(path.stat().st_mode) != _MODE:
@@ -221,9 +225,9 @@ def _open_writer(path: Path) -> Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 2000")
-        if connection.pragma("application_id") != APPLICATION_ID:
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        migrations.migrate(connection, path)
+        if connection.pragma("application_id") != schema.kind.application_id:
+            connection.execute(f"PRAGMA application_id = {schema.kind.application_id}")
+        schema.migrate(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -247,7 +251,7 @@ def _attach_knn(connection: Connection) -> str | None:
     return None
 
 
-def _refuse_foreign(path: Path) -> None:
+def _refuse_foreign(path: Path, schema: Schema) -> None:
     """Look without touching: a read-only connection leaves a stranger's file as it is."""
     wal = path.with_name(f"{path.name}-wal")
     # Where no write waits in the log, SQLite need not make files of its own beside this one either.
@@ -258,11 +262,11 @@ def _refuse_foreign(path: Path) -> None:
         found = connection.pragma("application_id")
         # One of nobody's, and empty: perhaps a gnod ended here before it could sign.
         is_blank = found == 0 and _is_sqlite(path) and not connection.execute("SELECT count(*) FROM sqlite_schema").get
-        if found != APPLICATION_ID and not is_blank:
+        if found != schema.kind.application_id and not is_blank:
             raise ForeignDatabase(
                 f"{path} is a database of another program; move it away or choose another index with --index"
             )
-        migrations.refuse_newer(connection, path)
+        schema.refuse_newer(connection, path)
     finally:
         connection.close()
 

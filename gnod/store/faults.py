@@ -14,13 +14,34 @@ import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, GnoError, RequestCancelled, StorageFailed
 
-# "gnod" in ASCII: `file` and we tell our databases from others by it.
-APPLICATION_ID = 0x676E6F64
-
 _MAKE_WRITABLE = "make it and its folder writable for you, or set GNO_DATA_DIR to another folder"
 _SIGNED_AT = 68  # where SQLite keeps the application id
 _COMPANIONS = ("", "-wal", "-shm")
 _FULL_BYTES = 128 * 1024
+
+
+class Kind(NamedTuple):
+    """What a database of ours is to its user. `application_id`: `file` and we tell it from others by it. `remedy`: what
+    becomes of a damaged one; `lost`: what to know of one whose beginning is."""
+
+    noun: str
+    application_id: int
+    remedy: str
+    lost: str
+
+
+INDEX = Kind(
+    "index",
+    0x676E6F64,  # "gnod" in ASCII
+    "gnod sets it aside and makes it anew from your folders",
+    "move it away or choose another index with --index. An index is made anew from your folders",
+)
+MEMORIES = Kind(
+    "memory database",
+    0x676E6F6D,  # "gnom"
+    "it is left as it is; `gnoctl restore` brings back a backup",
+    "it is left as it is; `gnoctl restore` brings back a backup",
+)
 
 
 class Footing(NamedTuple):
@@ -34,45 +55,42 @@ class Footing(NamedTuple):
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path, kind: Kind = INDEX) -> Iterator[None]:
     """Turn apsw's exceptions into ours. A message of SQLite's never reaches a user alone."""
     try:
         yield
     except apsw.Error as error:
-        raise _translate(error, path) from error
+        raise _translate(error, path, kind) from error
     except OSError as error:
-        raise StorageFailed(f"the index {path} cannot be opened ({error.strerror}): {_MAKE_WRITABLE}") from error
+        raise StorageFailed(f"the {kind.noun} {path} cannot be opened ({error.strerror}): {_MAKE_WRITABLE}") from error
 
 
-def _translate(error: apsw.Error, path: Path) -> GnoError:
+def _translate(error: apsw.Error, path: Path, kind: Kind) -> GnoError:
     if isinstance(error, apsw.InterruptError):
         return RequestCancelled("cancelled")
-    if isinstance(error, apsw.CorruptError) or (isinstance(error, apsw.NotADBError) and _is_signed(path)):
-        return damaged(path)
+    if isinstance(error, apsw.CorruptError) or (isinstance(error, apsw.NotADBError) and _is_signed(path, kind)):
+        return damaged(path, kind)
     if isinstance(error, apsw.NotADBError):
-        return ForeignDatabase(
-            f"{path} is not a gnod index, or its beginning is damaged; move it away or choose another index with "
-            "--index. An index is made anew from your folders"
-        )
+        return ForeignDatabase(f"{path} is not a {kind.noun} of gnod's, or its beginning is damaged: {kind.lost}")
     if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and _disk_is_full(path)):
         return StorageFailed(f"no space left on the disk that holds {path}; nothing was lost: free some and try again")
     if isinstance(error, apsw.ReadOnlyError):
-        return StorageFailed(f"the index {path} cannot be written: {_MAKE_WRITABLE}")
+        return StorageFailed(f"the {kind.noun} {path} cannot be written: {_MAKE_WRITABLE}")
     if isinstance(error, apsw.CantOpenError):
-        return StorageFailed(f"the index {path} cannot be opened: {_MAKE_WRITABLE}")
+        return StorageFailed(f"the {kind.noun} {path} cannot be opened: {_MAKE_WRITABLE}")
     if isinstance(error, apsw.IOError):
-        return StorageFailed(f"reading or writing the index {path} failed: {error}")
+        return StorageFailed(f"reading or writing the {kind.noun} {path} failed: {error}")
     if isinstance(error, apsw.BusyError):
-        return StorageFailed(f"the index {path} is locked by another program")
-    return StorageFailed(f"the index {path} failed: {error}")
+        return StorageFailed(f"the {kind.noun} {path} is locked by another program")
+    return StorageFailed(f"the {kind.noun} {path} failed: {error}")
 
 
-def _is_signed(path: Path) -> bool:
+def _is_signed(path: Path, kind: Kind) -> bool:
     """Tell whether a file that is no database any more has once been one of ours."""
     try:
         with path.open("rb") as file:
             file.seek(_SIGNED_AT)
-            return file.read(4) == APPLICATION_ID.to_bytes(4, "big")
+            return file.read(4) == kind.application_id.to_bytes(4, "big")
     except OSError:
         return False
 
@@ -85,8 +103,8 @@ def _disk_is_full(path: Path) -> bool:
         return False
 
 
-def damaged(path: Path) -> DatabaseCorrupt:
-    return DatabaseCorrupt(f"the index {path} is damaged: gnod sets it aside and makes it anew from your folders")
+def damaged(path: Path, kind: Kind = INDEX) -> DatabaseCorrupt:
+    return DatabaseCorrupt(f"the {kind.noun} {path} is damaged: {kind.remedy}")
 
 
 def footing_of(path: Path) -> Footing:

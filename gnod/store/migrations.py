@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 
 from gnod.analysis import terms
-from gnod.errors import DatabaseCorrupt, NewerDatabase
+from gnod.store import schema
+from gnod.store.faults import INDEX
 
 TOKENIZER = "gnod-terms"
 
@@ -323,7 +323,7 @@ def m006_mounts(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE collections ADD COLUMN mounted INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: list[Callable[[apsw.Connection], None]] = [
+MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
     m003_llm_cache,
@@ -345,37 +345,14 @@ def migrate(connection: apsw.Connection, path: Path, up_to: int | None = None) -
     if 0 < before < SCHEMA_VERSION:
         rows = int(connection.execute("SELECT count(*) FROM documents").get)
         _tell("index.upgrading", before, {"documents": rows})
-    for number in range(before + 1, (up_to or SCHEMA_VERSION) + 1):
-        with connection:
-            MIGRATIONS[number - 1](connection)
-            _record(connection, number)
+    schema.run(connection, MIGRATIONS[: up_to or SCHEMA_VERSION], before, on_first=record_tokenizer)
     if 0 < before < SCHEMA_VERSION:
         _tell("index.upgraded", before, {"took_ms": round((time.monotonic() - started) * 1000)})
 
 
 def refuse_newer(connection: apsw.Connection, path: Path) -> int:
     """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for one that is none."""
-    version = schema_version(connection, path)
-    if version > SCHEMA_VERSION:
-        raise NewerDatabase(
-            f"the index {path} was written by a newer gnod (schema {version}, this one knows {SCHEMA_VERSION}); "
-            "upgrade gnod, or choose another index with --index"
-        )
-    return version
-
-
-def schema_version(connection: apsw.Connection, path: Path) -> int:
-    """Return 0 for a database without tables. Raises DatabaseCorrupt for a version that is none."""
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
-        return 0
-    found = connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").get
-    try:
-        version = int(found or "")
-    except ValueError:
-        version = 0
-    if version < 1:
-        raise DatabaseCorrupt(f"the index {path} is damaged: it does not say its version; move it away and index again")
-    return version
+    return schema.refuse_newer(connection, path, INDEX, SCHEMA_VERSION)
 
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:
@@ -389,12 +366,8 @@ def record_tokenizer(connection: apsw.Connection) -> None:
         connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (key, value))
 
 
-def _record(connection: apsw.Connection, number: int) -> None:
-    connection.execute("CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES ('schema_version', ?)", (str(number),))
-    if number == 1:
-        record_tokenizer(connection)
-
-
 def _tell(event: str, before: int, fields: dict[str, object]) -> None:
     _log.info(event, extra={"fields": {"from_schema": before, "to_schema": SCHEMA_VERSION, **fields}})
+
+
+SCHEMA = schema.Schema(INDEX, migrate, refuse_newer)

@@ -24,10 +24,10 @@ import msgspec
 from gnod.config import load, storage
 from gnod.errors import BackupRejected, DatabaseCorrupt, GnoError, NewerDatabase, StorageFailed
 from gnod.paths import Places
-from gnod.store import archive, changes, migrations, staging
+from gnod.store import archive, changes, migrations, schema, staging
 from gnod.store.archive import Manifest, Tell
 from gnod.store.database import Connection, Database
-from gnod.store.faults import APPLICATION_ID, translated
+from gnod.store.faults import INDEX, translated
 
 _PLAN = "plan.json"
 _RESTORED = "restored_at"
@@ -171,9 +171,9 @@ def _check_index(index: Path, file: Path, tell: Tell) -> None:
         connection.set_progress_handler(going_on, _PROGRESS_STEPS)
         # What is in the file must not do more than be a table until it has been looked at.
         connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0")
-        if connection.pragma("application_id") != APPLICATION_ID:
+        if connection.pragma("application_id") != INDEX.application_id:
             raise rejected("its index is a database of another program")
-        version = migrations.schema_version(connection, file)
+        version = schema.stored_version(connection, file, INDEX)
         if version > migrations.SCHEMA_VERSION:
             raise NewerDatabase(
                 f"{file} was made by a newer gnod (schema {version}, this one knows {migrations.SCHEMA_VERSION});"

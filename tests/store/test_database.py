@@ -13,14 +13,14 @@ import pytest
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, NewerDatabase, RequestCancelled, StorageFailed
 from gnod.store import migrations
 from gnod.store.database import Connection, Database
-from gnod.store.faults import APPLICATION_ID
+from gnod.store.faults import INDEX
 
 
 def test_a_new_database_is_ours_and_private(tmp_path: Path) -> None:
     Database(tmp_path / "sub" / "i.sqlite").close()
     path = tmp_path / "sub" / "i.sqlite"
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    assert connection.execute("PRAGMA application_id").fetchone() == (INDEX.application_id,)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
     assert path.stat().st_mode & 0o077 == 0
@@ -46,7 +46,7 @@ def test_a_daemon_that_died_before_it_had_made_the_database_is_in_nobodys_way(tm
         connection.execute(f"PRAGMA {pragma}; VACUUM")
     for _ in range(2):
         database = Database(path)
-        assert database.read(lambda c: c.pragma("application_id")).result() == APPLICATION_ID
+        assert database.read(lambda c: c.pragma("application_id")).result() == INDEX.application_id
         database.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gnod.store import llm_cache, migrations
 from gnod.store.database import Connection, Database
-from gnod.store.faults import APPLICATION_ID
+from gnod.store.faults import INDEX
 from tests.small_index import SmallIndex
 
 
@@ -69,7 +69,7 @@ def test_pruning_a_full_cache_uses_the_index(small_index: SmallIndex) -> None:
 def test_an_index_of_the_version_before_gets_the_table(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     old = apsw.Connection(str(path))
-    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute(f"PRAGMA application_id = {INDEX.application_id}")
     for migration in migrations.MIGRATIONS[:2]:
         migration(old)
     old.execute("CREATE TABLE schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")

@@ -14,7 +14,7 @@ import pytest
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import collections, documents, knn, maintenance, migrations, vector_rows, vectors
 from gnod.store.database import Connection, Database
-from gnod.store.faults import APPLICATION_ID
+from gnod.store.faults import INDEX
 from gnod.store.vectors import Piece
 from tests.small_index import SmallIndex, prepared, vector_of
 
@@ -248,7 +248,7 @@ def test_without_sqlite_vec_vectors_are_stored_and_later_caught_up_with(tmp_path
 def test_an_old_database_is_brought_along(tmp_path: Path) -> None:
     path = tmp_path / "i.sqlite"
     old = apsw.Connection(str(path))
-    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute(f"PRAGMA application_id = {INDEX.application_id}")
     with old:
         migrations.m001_first_schema(old)
         old.execute("CREATE TABLE schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")

@@ -1,0 +1,41 @@
+"""What a search shows of a memory: its beginning, or all of it. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PREVIEW_CHARACTERS = 240
+# What is so good is read anyway.
+_WHOLE_ABOVE = 0.80
+_WHOLE_BELOW_CHARACTERS = 2048
+_ELLIPSIS = "…"
+
+
+class Preview(NamedTuple):
+    """`complete`: nothing was left out."""
+
+    text: str
+    complete: bool
+
+
+def preview(text: str, score: float, rank: int, whole: int) -> Preview:
+    """Return what is shown of the memory at `rank` (from 0), of which the first `whole` may come whole.
+
+    >>> preview("one two three " * 30, 0.81, 0, 3).complete, preview("one two three " * 30, 0.80, 0, 3).complete
+    (True, False)
+    """
+    if rank < whole and score > _WHOLE_ABOVE and len(text) < _WHOLE_BELOW_CHARACTERS:
+        return Preview(text, complete=True)
+    if len(text) <= PREVIEW_CHARACTERS:
+        return Preview(text, complete=True)
+    room = PREVIEW_CHARACTERS - len(_ELLIPSIS)
+    head = text[:room]
+    if not text[room].isspace():
+        head = _whole_words(head)
+    return Preview(head.rstrip() + _ELLIPSIS, complete=False)
+
+
+def _whole_words(head: str) -> str:
+    """Drop the word that was cut, unless it is most of what there is."""
+    words = head.rsplit(None, 1)
+    return words[0] if len(words) == 2 and len(words[0]) > len(head) // 2 else head

@@ -1,0 +1,100 @@
+"""A memory in clear, as it is only in this process, and how it is sealed and named. Pure but for randomness."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.errors import LimitExceeded
+from gnod.memory.keywords import MAX_TOPIC_CHARACTERS, folded, topic_words
+from gnod.memory.sealing import Sealer
+
+PERSONAL = "personal"
+
+MAX_TEXT_CHARACTERS = 65_536
+MAX_TOPICS = 32
+_NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing to be taken for something else
+_NAME_CHARACTERS = 10
+_DTYPE = np.dtype("<f4")
+
+Vector = NDArray[np.float32]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sealed of a memory."""
+
+    text: str
+    topics: list[str]
+
+
+class Memory(NamedTuple):
+    """`name`: what users call it, like m4x0q2v7ke. Times are milliseconds since 1970."""
+
+    id: int
+    name: str
+    namespace: str
+    kind: str
+    created_ms: int
+    updated_ms: int
+    text: str
+    topics: list[str]
+
+
+_body = msgspec.msgpack.Decoder(Body)
+
+
+def new_name() -> str:
+    """Return a name that no other memory has: 50 random bits."""
+    return "m" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(_NAME_CHARACTERS))
+
+
+def checked(text: str, topics: Sequence[str]) -> Body:
+    """Return what is to be stored. Raises LimitExceeded."""
+    clean = text.strip()
+    if not clean:
+        raise LimitExceeded("there is nothing to remember: the text is empty")
+    if len(clean) > MAX_TEXT_CHARACTERS:
+        raise LimitExceeded(
+            f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this has {len(clean):,}: longer texts are "
+            "documents, which are better kept in a folder that gnod indexes"
+        )
+    kept = list(dict.fromkeys(name for topic in topics if (name := " ".join(topic.split()))))
+    if len(kept) > MAX_TOPICS:
+        raise LimitExceeded(f"a memory has at most {MAX_TOPICS} topics, and this has {len(kept)}")
+    if long := next((topic for topic in kept if len(topic) > MAX_TOPIC_CHARACTERS), None):
+        raise LimitExceeded(f"a topic is a name of at most {MAX_TOPIC_CHARACTERS} characters: {long[:30]!r}…")
+    return Body(text=clean, topics=kept)
+
+
+def seal_body(sealer: Sealer, name: str, body: Body) -> bytes:
+    return sealer.seal(msgspec.msgpack.encode(body), b"body:" + name.encode())
+
+
+def open_body(sealer: Sealer, name: str, sealed: bytes) -> Body:
+    """Raises MemoryDamaged."""
+    return _body.decode(sealer.open(sealed, b"body:" + name.encode()))
+
+
+def seal_vector(sealer: Sealer, name: str, vector: Vector) -> bytes:
+    return sealer.seal(vector.astype(_DTYPE).tobytes(), b"vector:" + name.encode())
+
+
+def open_vector(sealer: Sealer, name: str, sealed: bytes) -> Vector:
+    """Raises MemoryDamaged."""
+    found: Vector = np.frombuffer(sealer.open(sealed, b"vector:" + name.encode()), _DTYPE)
+    return found
+
+
+def fingerprint(sealer: Sealer, body: Body) -> bytes:
+    """Return the keyed hash of the text: the same for copies, which may differ in spaces and case."""
+    return sealer.lookup("text", folded(body.text))
+
+
+def topic_lookups(sealer: Sealer, body: Body) -> list[bytes]:
+    words = dict.fromkeys(word for topic in body.topics for word in topic_words(topic))
+    return [sealer.lookup("topic", word) for word in words]

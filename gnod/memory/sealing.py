@@ -1,0 +1,58 @@
+"""Encrypt what a memory says, and make the keyed hashes by which it is looked up. Knows no key but the one it is given.
+
+AES-256-GCM with a random nonce for each text (NIST SP 800-38D allows 2^32 with one key). Each use has a key of its own,
+made from the one key by HKDF (RFC 5869), so that what is learned of one tells nothing of another.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from typing import Literal
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from gnod.errors import MemoryDamaged
+
+KEY_BYTES = 32
+_NONCE_BYTES = 12
+_LOOKUP_BYTES = 16
+
+# What a keyed hash is made of: the same word hashes otherwise as another thing.
+Subject = Literal["topic", "text", "namespace"]
+
+
+class Sealer:
+    """Seals and opens with one key of 32 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._aead = AESGCM(_subkey(key, b"gnod memory 1: seal"))
+        self._lookup = _subkey(key, b"gnod memory 1: lookup")
+
+    def seal(self, plain: bytes, context: bytes) -> bytes:
+        """Return the encrypted bytes; they open only with the same `context`, which says what they belong to."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._aead.encrypt(nonce, plain, context)
+
+    def open(self, sealed: bytes, context: bytes) -> bytes:
+        """Return what was sealed. Raises MemoryDamaged when it is not what was sealed with this key and context."""
+        try:
+            return self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
+        except (InvalidTag, ValueError) as error:
+            raise MemoryDamaged(
+                "a memory on the disk is not what was stored there, or was stored with another key; "
+                "`gnoctl restore` brings back a backup"
+            ) from error
+
+    def lookup(self, subject: Subject, text: str) -> bytes:
+        """Return the keyed hash by which `text` is found: equal texts have equal ones, and without the key they say
+        nothing."""
+        message = subject.encode() + b"\0" + text.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._lookup, message, "sha256")[:_LOOKUP_BYTES]
+
+
+def _subkey(key: bytes, purpose: bytes) -> bytes:
+    return HKDFExpand(SHA256(), KEY_BYTES, purpose).derive(key)

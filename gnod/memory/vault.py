@@ -1,0 +1,81 @@
+"""Who holds the key while the daemon runs, and for how long: from the unlocking to `lock`, or the end of the process.
+
+Memory of this process only: the key is in no file, no log and no core dump. What Python has freed it does not erase;
+docs/SECURITY.md says what that means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+
+from gnod.errors import MemoryLocked, WrongPassphrase
+from gnod.memory import keys
+from gnod.memory.keys import KeyRecord
+from gnod.memory.sealing import Sealer
+
+
+class Vault:
+    """`record`: of the key, from the database; None: there is none yet."""
+
+    def __init__(self, record: KeyRecord | None) -> None:
+        self.record = record
+        # Set by hand: what the keyring opens by itself stays closed then.
+        self.is_locked_by_hand = False
+        self._sealer: Sealer | None = None
+
+    @property
+    def is_unlocked(self) -> bool:
+        return self._sealer is not None
+
+    @property
+    def sealer(self) -> Sealer:
+        """Return what seals and opens. Raises MemoryLocked."""
+        if self._sealer is None:
+            raise MemoryLocked("the memories are locked: `gnoctl memory unlock`")
+        return self._sealer
+
+    def lock(self) -> None:
+        """Forget the key."""
+        self.is_locked_by_hand = True
+        self._sealer = None
+
+    def unlock(self, passphrase: str | None) -> KeyRecord:
+        """Take the key from where it is kept, or make one where there is none: in the keyring, or for a `passphrase`.
+        Returns the record that is to be stored. To be called in a thread, by one at a time.
+
+        Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed.
+        """
+        record, key = self._made(passphrase) if self.record is None else (self.record, self._read(passphrase))
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        self._sealer = Sealer(key)
+        self.record = record
+        self.is_locked_by_hand = False
+        return record
+
+    def opens_by_itself(self) -> bool:
+        """Tell whether nobody has to be asked for the key: the keyring has it, or can be given one."""
+        if self.is_locked_by_hand:
+            return False
+        return self.record.source == "keyring" if self.record else keys.keyring_problem() is None
+
+    def _read(self, passphrase: str | None) -> bytes:
+        assert self.record is not None
+        if self.record.source == "keyring":
+            if passphrase is not None:
+                raise WrongPassphrase("the key of these memories is in the system's keyring; they have no passphrase")
+            return keys.read_keyring(self.record)
+        if passphrase is None:
+            raise MemoryLocked("the memories are locked: `gnoctl memory unlock` asks for their passphrase")
+        return keys.read_passphrase(self.record, passphrase)
+
+    def _made(self, passphrase: str | None) -> tuple[KeyRecord, bytes]:
+        if passphrase is not None:
+            return keys.make_from_passphrase(passphrase)
+        if problem := keys.keyring_problem():
+            raise MemoryLocked(
+                f"there is no place for the key of the memories: {problem}. `gnoctl memory unlock` asks for a "
+                "passphrase instead"
+            )
+        return keys.make_in_keyring()

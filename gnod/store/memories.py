@@ -1,0 +1,162 @@
+"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Knows no key, so can read none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.database import Connection
+
+
+class Namespace(NamedTuple):
+    id: int
+    sealed_name: bytes
+
+
+class Row(NamedTuple):
+    """A memory but for its body. `name` is what users call it; times are milliseconds since 1970."""
+
+    id: int
+    name: str
+    namespace_id: int
+    kind: str
+    created_ms: int
+    updated_ms: int
+    fingerprint: bytes
+
+
+class NewRow(NamedTuple):
+    """A memory to be written. `topics`: the keyed hashes by which it is found."""
+
+    name: str
+    namespace_id: int
+    kind: str
+    created_ms: int
+    updated_ms: int
+    fingerprint: bytes
+    body: bytes
+    topics: Sequence[bytes]
+
+
+class SealedVector(NamedTuple):
+    id: int
+    memory_id: int
+    sealed: bytes
+
+
+_COLUMNS = "id, name, namespace_id, kind, created_ms, updated_ms, fingerprint"
+
+
+def key_record(connection: Connection) -> bytes | None:
+    record: bytes | None = connection.execute("SELECT record FROM keys").get
+    return record
+
+
+def put_key_record(connection: Connection, record: bytes) -> None:
+    connection.execute("INSERT OR REPLACE INTO keys VALUES (1, ?)", (record,))
+
+
+def namespaces(connection: Connection) -> list[Namespace]:
+    return [Namespace(*row) for row in connection.execute("SELECT id, sealed_name FROM namespaces ORDER BY id")]
+
+
+def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now_ms: int) -> int:
+    """Return the id of the namespace, which may exist."""
+    connection.execute(
+        "INSERT INTO namespaces (lookup, sealed_name, created_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (lookup, sealed_name, now_ms),
+    )
+    return int(connection.execute("SELECT id FROM namespaces WHERE lookup = ?", (lookup,)).get)
+
+
+def rows(connection: Connection) -> list[Row]:
+    """Return all memories, the oldest first."""
+    return [Row(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
+
+
+def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[Row, bytes] | None:
+    """Return the memory of that namespace that says the same, with its body."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS}, body FROM memories WHERE namespace_id = ? AND fingerprint = ?", (namespace_id, fingerprint)
+    ).fetchone()
+    return (Row(*found[:-1]), found[-1]) if found else None
+
+
+def bodies(connection: Connection, ids: Collection[int]) -> dict[int, bytes]:
+    """Return the sealed bodies of those ids that exist."""
+    wanted = msgspec.json.encode(sorted(ids)).decode()
+    found: Iterator[tuple[int, bytes]] = connection.execute(
+        "SELECT m.id, m.body FROM json_each(?) wanted CROSS JOIN memories m ON m.id = wanted.value", (wanted,)
+    )
+    return dict(found)
+
+
+def topics(connection: Connection) -> Iterator[tuple[bytes, int]]:
+    """Yield (keyed hash, memory id) of all topics."""
+    yield from connection.execute("SELECT lookup, memory_id FROM memory_topics")
+
+
+def insert(connection: Connection, row: NewRow) -> Row:
+    """Store a memory that is not in its namespace yet."""
+    connection.execute(
+        "INSERT INTO memories (name, namespace_id, kind, created_ms, updated_ms, fingerprint, body)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        row[:-1],
+    )
+    id_ = connection.last_insert_rowid()
+    _put_topics(connection, id_, row.topics)
+    return Row(id_, row.name, row.namespace_id, row.kind, row.created_ms, row.updated_ms, row.fingerprint)
+
+
+def replace(connection: Connection, id_: int, row: NewRow) -> Row:
+    """Write a memory anew; its vectors stay until `put_vectors`."""
+    connection.execute(
+        "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ? WHERE id = ?",
+        (row.kind, row.updated_ms, row.fingerprint, row.body, id_),
+    )
+    connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
+    _put_topics(connection, id_, row.topics)
+    return Row(id_, row.name, row.namespace_id, row.kind, row.created_ms, row.updated_ms, row.fingerprint)
+
+
+def delete(connection: Connection, ids: Collection[int]) -> None:
+    """Remove memories, and what belongs to them; the pages that held them are overwritten (see `database`)."""
+    connection.execute(
+        "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(sorted(ids)).decode(),),
+    )
+
+
+def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:
+    """Replace the vectors of a memory, those of other models too, by those of the model with that address. Returns the
+    new ids, which ascend."""
+    connection.execute("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
+    if not sealed:
+        return []
+    connection.execute("INSERT INTO memory_models (uri) VALUES (?) ON CONFLICT DO NOTHING", (uri,))
+    model = int(connection.execute("SELECT id FROM memory_models WHERE uri = ?", (uri,)).get)
+    ids = []
+    for each in sealed:
+        connection.execute(
+            "INSERT INTO memory_vectors (memory_id, model_id, sealed) VALUES (?, ?, ?)", (memory_id, model, each)
+        )
+        ids.append(connection.last_insert_rowid())
+    return ids
+
+
+def vectors(connection: Connection, uri: str) -> Iterator[SealedVector]:
+    """Yield the vectors of a model by id."""
+    for row in connection.execute(
+        "SELECT v.id, v.memory_id, v.sealed FROM memory_vectors v JOIN memory_models m ON m.id = v.model_id"
+        " WHERE m.uri = ? ORDER BY v.id",
+        (uri,),
+    ):
+        yield SealedVector(*row)
+
+
+def _put_topics(connection: Connection, id_: int, lookups: Sequence[bytes]) -> None:
+    connection.executemany(
+        "INSERT INTO memory_topics VALUES (?, ?) ON CONFLICT DO NOTHING", [(lookup, id_) for lookup in lookups]
+    )
