@@ -10,6 +10,7 @@ import base64
 import binascii
 import os
 import secrets
+import unicodedata
 from typing import Literal
 
 import msgspec
@@ -17,7 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
-from gnod.errors import GnoError, KeyringFailed, WrongPassphrase
+from gnod.errors import GnoError, KeyringFailed, MemoryDamaged, WrongPassphrase
 from gnod.memory.sealing import KEY_BYTES
 
 MIN_PASSPHRASE_CHARACTERS = 8
@@ -25,6 +26,7 @@ MIN_PASSPHRASE_CHARACTERS = 8
 _SERVICE = "gnod memory"
 _CHECK_NONCE = bytes(12)
 _CHECK = b"gnod memory key"
+_NO_RECORD = "what the database of memories says of their key is damaged; `gnoctl restore` brings back a backup"
 
 
 class Argon2(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,21 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     check: bytes
     argon2: Argon2 | None = None
     wrapped: bytes | None = None
+
+
+def read_record(stored: bytes) -> KeyRecord:
+    """Raises MemoryDamaged."""
+    try:
+        record = msgspec.msgpack.decode(stored, type=KeyRecord)
+    except msgspec.MsgspecError as error:
+        raise MemoryDamaged(_NO_RECORD) from error
+    if record.source == "passphrase" and (record.argon2 is None or record.wrapped is None):
+        raise MemoryDamaged(_NO_RECORD)
+    return record
+
+
+def write_record(record: KeyRecord) -> bytes:
+    return msgspec.msgpack.encode(record)
 
 
 def keyring_problem() -> str | None:
@@ -127,7 +144,8 @@ def _derive(argon2: Argon2, passphrase: str) -> bytes:
         lanes=argon2.lanes,
         memory_cost=argon2.memory_kib,
     )
-    return derivation.derive(passphrase.encode("utf-8", "surrogatepass"))
+    # An ü is one character on one keyboard and two on another.
+    return derivation.derive(unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass"))
 
 
 def _check(key: bytes) -> bytes:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, Unit, visible
 
 MAX_TOPIC_CHARACTERS = 64
 
-# C is not C++, and not C#.
-_JOINERS = re.compile(r"[^\w+#]+|_+")
+# What joins the parts of an identifier, as in `gnod.analysis.terms`.
+_JOINERS = re.compile(r"[-._:/\\@'’&]+")
 
 
 def keywords(query: str) -> list[str]:
@@ -38,6 +39,16 @@ def topic_words(topic: str) -> list[str]:
     words = [word for unit in Analyzer().units(topic) for word in _words(unit)]
     parts = [part for word in words for part in _JOINERS.split(word) if part]
     return list(dict.fromkeys([folded(topic), *words, *parts]))
+
+
+def lookup_words(words: Sequence[str]) -> list[str]:
+    """Return under what topics are looked up for the keywords of a query: each, and the parts of joined ones, since the
+    topic `blue green` is asked for as blue-green, too.
+
+    >>> lookup_words(["deploy", "blue-green"])
+    ['deploy', 'blue-green', 'blue', 'green']
+    """
+    return list(dict.fromkeys(part for word in words for part in (word, *_JOINERS.split(word)) if part))
 
 
 def _words(unit: Unit) -> list[str]:

@@ -40,8 +40,10 @@ def distinct(
     wanted = limit * _FAN_OUT if has_shared else limit
     while True:
         fetched = fetch(wanted)
-        first = {fingerprint_of(id_): id_ for id_ in reversed(fetched)}
-        kept = [id_ for id_ in fetched if first[fingerprint_of(id_)] == id_]
+        first: dict[bytes, int] = {}
+        for id_ in fetched:
+            first.setdefault(fingerprint_of(id_), id_)
+        kept = list(first.values())
         # Twice the pool is enough for one copy of each; where there are more, they must not displace others.
         if len(kept) >= limit or len(fetched) < wanted:
             return kept[:limit]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gnod.errors import GnoError, QuerySyntaxError
 from gnod.memory import pool, ranking
-from gnod.memory.keywords import keywords
+from gnod.memory.keywords import folded, keywords, lookup_words
 from gnod.memory.pool import Depth
 from gnod.memory.ranking import Ranked
 from gnod.memory.records import Memory, Vector
@@ -30,11 +30,13 @@ Embed = Callable[[str], Awaitable[Vector | str]]
 
 
 class Tools(NamedTuple):
-    """What a search asks. `reranker`: or why there is none. `limit_s`: for the cross-encoder."""
+    """What a search asks. `damage_note`: what is to be said of memories that `open_all` left out. `reranker`: or why
+    there is none. `limit_s`: for the cross-encoder."""
 
     sealer: Sealer
     resident: Resident
     open_all: OpenAll
+    damage_note: Callable[[Collection[int]], str | None]
     embed: Embed
     reranker: Reranker | str
     pace: Pace
@@ -72,16 +74,16 @@ async def recall(
 ) -> Recalled:
     """Return what is remembered of the query, best first, in those namespaces (in all when None).
 
-    Raises QuerySyntaxError when it has too few keywords for that depth, and MemoryDamaged.
+    Raises QuerySyntaxError when it has too few keywords for that depth.
     """
     words = keywords(query)
     if len(words) < depth.keywords:
         raise QuerySyntaxError(
-            f"a deep search needs {depth.keywords} keywords or more, and {query!r} has {len(words)}; name more of what "
-            "you look for, or search without --deep"
+            f"a deep search needs {depth.keywords} keywords or more, and this query has {len(words)}; name more of "
+            "what you look for, or search without --deep"
         )
     vector = await tools.embed(query)
-    lookups = [tools.sealer.lookup("topic", word) for word in words]
+    lookups = [tools.sealer.lookup("topic", word) for word in lookup_words(words)]
     resident = tools.resident
     cosines: dict[int, float] = {}
 
@@ -100,27 +102,36 @@ async def recall(
         asyncio.to_thread(pool.distinct, topical, depth.topics, resident.fingerprint, has_shared=has_shared),
     )
     by_topic = pool.united(by_meaning, by_topic, resident.fingerprint)
-    fused = ranking.fuse(by_meaning, by_topic, resident.kinds([*by_meaning, *by_topic]))
+    kinds = resident.kinds([*by_meaning, *by_topic])
+    by_meaning = [id_ for id_ in by_meaning if id_ in kinds]  # one may be gone in this moment
+    fused = ranking.fuse(by_meaning, [id_ for id_ in by_topic if id_ in kinds], kinds)
     memories = await tools.open_all([id_ for id_, _ in fused[: depth.pool]])
-    chosen = [(id_, score) for id_, score in fused[: depth.pool] if id_ in memories]  # one may be gone in this moment
+    chosen = [(id_, score) for id_, score in fused[: depth.pool] if id_ in memories]
     reading = await _read(tools, query, [memories[id_].text for id_, _ in chosen], depth)
     # The cosine counts for what the vectors' list has, not for what they were asked about beyond it.
-    known = {id_: max(cosines[id_], 0.0) for id_ in by_meaning}
+    known = {id_: min(max(cosines[id_], 0.0), 1.0) for id_ in by_meaning}
     rest = [ranking.synthetic(score, known.get(id_)) for id_, score in chosen[len(reading.scores) :]]
     scores = ranking.reranked(reading.scores, rest)
+    matched = await asyncio.to_thread(_matched, [memories[id_].text for id_, _ in chosen], words)
     finished = ranking.finish(
         [
-            Ranked(id_, score, memories[id_].kind, matched_fraction(memories[id_].text, words))
-            for (id_, _), score in zip(chosen, scores, strict=True)
+            Ranked(id_, score, memories[id_].kind, fraction)
+            for (id_, _), score, fraction in zip(chosen, scores, matched, strict=True)
         ]
     )
+    notes = [vector if isinstance(vector, str) else None, reading.why]
+    notes.append(tools.damage_note([id_ for id_, _ in fused[: depth.pool]]))
     return Recalled(
         hits=[Hit(memories[each.id], each.score, known.get(each.id)) for each in finished[: depth.results]],
         found=len(fused),
         ranked=len(chosen),
         reranked=len(reading.scores),
-        notes=[note for note in (vector if isinstance(vector, str) else None, reading.why) if note],
+        notes=[note for note in notes if note],
     )
+
+
+def _matched(texts: Sequence[str], words: Sequence[str]) -> list[float]:
+    return [matched_fraction(folded(text), words) for text in texts]
 
 
 async def _read(tools: Tools, query: str, texts: Sequence[str], depth: Depth) -> _Reading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import LimitExceeded
+from gnod.errors import InvalidName, LimitExceeded
 from gnod.memory.keywords import MAX_TOPIC_CHARACTERS, folded, topic_words
 from gnod.memory.sealing import Sealer
 
@@ -54,21 +55,33 @@ def new_name() -> str:
 
 
 def checked(text: str, topics: Sequence[str]) -> Body:
-    """Return what is to be stored. Raises LimitExceeded."""
-    clean = text.strip()
-    if not clean:
+    """Return what is to be stored; of topics that differ in case only, the first. Raises LimitExceeded, InvalidName."""
+    clean = check_unicode(text, "the text").strip()
+    if not folded(clean):
         raise LimitExceeded("there is nothing to remember: the text is empty")
     if len(clean) > MAX_TEXT_CHARACTERS:
         raise LimitExceeded(
             f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this has {len(clean):,}: longer texts are "
             "documents, which are better kept in a folder that gnod indexes"
         )
-    kept = list(dict.fromkeys(name for topic in topics if (name := " ".join(topic.split()))))
+    by_folded: dict[str, str] = {}
+    for topic in topics:
+        by_folded.setdefault(folded(check_unicode(topic, "a topic")), " ".join(topic.split()))
+    kept = [topic for name, topic in by_folded.items() if name]
     if len(kept) > MAX_TOPICS:
         raise LimitExceeded(f"a memory has at most {MAX_TOPICS} topics, and this has {len(kept)}")
     if long := next((topic for topic in kept if len(topic) > MAX_TOPIC_CHARACTERS), None):
         raise LimitExceeded(f"a topic is a name of at most {MAX_TOPIC_CHARACTERS} characters: {long[:30]!r}…")
     return Body(text=clean, topics=kept)
+
+
+def check_unicode(text: str, what: str) -> str:
+    """Return the text. Raises InvalidName for half a character (a lone surrogate), which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidName(f"{what} is no valid Unicode: it holds half of a character") from None
+    return text
 
 
 def seal_body(sealer: Sealer, name: str, body: Body) -> bytes:
@@ -91,8 +104,9 @@ def open_vector(sealer: Sealer, name: str, sealed: bytes) -> Vector:
 
 
 def fingerprint(sealer: Sealer, body: Body) -> bytes:
-    """Return the keyed hash of the text: the same for copies, which may differ in spaces and case."""
-    return sealer.lookup("text", folded(body.text))
+    """Return the keyed hash of the text: the same for copies, which may differ in spaces, and not in case: -P is not
+    -p."""
+    return sealer.lookup("text", " ".join(unicodedata.normalize("NFC", body.text).split()))
 
 
 def topic_lookups(sealer: Sealer, body: Body) -> list[bytes]:

@@ -38,6 +38,11 @@ class Resident:
         self._owners: dict[int, int] = {}
         self._matrix: Matrix | None = None
 
+    @property
+    def dimensions(self) -> int | None:
+        """Return the length of the vectors; None: there are none."""
+        return self._matrix.dimensions if self._matrix is not None else None
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -46,7 +51,7 @@ class Resident:
         return None if id_ is None else self._rows[id_]
 
     def rows(self, namespaces: Collection[int] | None = None) -> list[Row]:
-        """Return the memories of those namespaces (of all when None), the oldest first."""
+        """Return the memories of those namespaces (of all when None), in the order in which they were stored."""
         with self._lock:
             return [row for row in self._rows.values() if namespaces is None or row.namespace_id in namespaces]
 
@@ -62,6 +67,11 @@ class Resident:
     def kinds(self, ids: Collection[int]) -> Mapping[int, str]:
         return {id_: row.kind for id_, row in self.of(ids).items()}
 
+    @property
+    def unembedded(self) -> int:
+        """Return how many `without_vectors` has."""
+        return len(self._rows) - len(self._vector_ids)
+
     def without_vectors(self) -> list[int]:
         """Return the ids of memories that were not embedded, the latest first."""
         with self._lock:
@@ -69,22 +79,27 @@ class Resident:
 
     def put(self, row: Row, topics: Sequence[bytes]) -> None:
         with self._lock:
-            self._forget_row(row.id)
-            self._rows[row.id] = row
+            self._forget_topics(row.id)
+            self._rows[row.id] = row  # in its place, where it has one
             self._by_name[row.name] = row.id
             self._topics_of[row.id] = topics
             for topic in topics:
                 self._by_topic.setdefault(topic, set()).add(row.id)
 
     def put_vectors(self, owners: Collection[int], found: Sequence[OwnedVector]) -> None:
-        """Replace the vectors of those memories; the new ones have ids above all before."""
+        """Replace the vectors of those memories; the new ones have ids above all before. Vectors are all of one length,
+        that of the newest: of a model whose file was exchanged, the others are worth nothing."""
         with self._lock:
             for owner in owners:
                 self._forget_vectors(owner)
             if not found:
                 return
-            if self._matrix is None:
-                self._matrix = Matrix(len(found[0].vector))
+            length = len(found[-1].vector)
+            found = [each for each in found if len(each.vector) == length]
+            if self.dimensions != length:
+                self._forget_all_vectors()
+                self._matrix = Matrix(length)
+            assert self._matrix is not None
             self._matrix.add(
                 np.asarray([each.id for each in found], np.int64), np.stack([each.vector for each in found])
             )
@@ -95,9 +110,7 @@ class Resident:
     def replace_vectors(self, found: Sequence[OwnedVector]) -> None:
         """Have these vectors only: of another model, maybe of another length."""
         with self._lock:
-            self._matrix = None
-            self._owners.clear()
-            self._vector_ids.clear()
+            self._forget_all_vectors()
         self.put_vectors([], found)
 
     def remove(self, ids: Collection[int]) -> None:
@@ -110,7 +123,7 @@ class Resident:
         """Return up to `limit` memories by their nearest vector, with its cosine, the nearest first; of equal ones the
         older."""
         with self._lock:
-            if self._matrix is None or limit <= 0:
+            if self.dimensions != len(query) or self._matrix is None or limit <= 0:
                 return {}
             cosines, ids = self._matrix.cosines(query), self._matrix.ids()
             wanted = limit
@@ -152,11 +165,19 @@ class Resident:
     def _forget_row(self, id_: int) -> None:
         if row := self._rows.pop(id_, None):
             del self._by_name[row.name]
+        self._forget_topics(id_)
+
+    def _forget_topics(self, id_: int) -> None:
         for topic in self._topics_of.pop(id_, ()):
             owners = self._by_topic[topic]
             owners.discard(id_)
             if not owners:
                 del self._by_topic[topic]
+
+    def _forget_all_vectors(self) -> None:
+        self._matrix = None
+        self._owners.clear()
+        self._vector_ids.clear()
 
     def _forget_vectors(self, id_: int) -> None:
         vector_ids = self._vector_ids.pop(id_, [])

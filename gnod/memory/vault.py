@@ -40,22 +40,25 @@ class Vault:
         self.is_locked_by_hand = True
         self._sealer = None
 
-    def unlock(self, passphrase: str | None) -> KeyRecord:
-        """Take the key from where it is kept, or make one where there is none: in the keyring, or for a `passphrase`.
-        Returns the record that is to be stored. To be called in a thread, by one at a time.
+    def fetch(self, passphrase: str | None) -> tuple[KeyRecord, bytes]:
+        """Return the key from where it is kept, or a new one where there is none: put into the keyring, or wrapped by
+        the passphrase. Changes nothing here: whoever waits for a keyring may give up. To be called in a thread.
 
         Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed.
         """
-        record, key = self._made(passphrase) if self.record is None else (self.record, self._read(passphrase))
+        return self._made(passphrase) if self.record is None else (self.record, self._read(passphrase))
+
+    def open(self, record: KeyRecord, key: bytes) -> None:
+        """Hold the key, whose record is in the database."""
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._sealer = Sealer(key)
         self.record = record
         self.is_locked_by_hand = False
-        return record
 
     def opens_by_itself(self) -> bool:
-        """Tell whether nobody has to be asked for the key: the keyring has it, or can be given one."""
+        """Tell whether nobody has to be asked for the key: the keyring has it, or can be given one. To be called in a
+        thread."""
         if self.is_locked_by_hand:
             return False
         return self.record.source == "keyring" if self.record else keys.keyring_problem() is None

@@ -66,11 +66,14 @@ class Embedder:
         found = await self._inference.embed(self.spec(), dressed, interactive=True)
         return found.vectors
 
-    async def passages(self, texts: Sequence[str]) -> list[list[NDArray[np.float32]]]:
-        """Return the vectors of the pieces of each text, which has no title; somebody waits for them. Raises what
-        `texts` raises."""
+    async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
+        """Return the vectors of the pieces of each text, which has no title. `waits`: whether somebody waits for them.
+        Raises what `texts` raises."""
         pieces = [[text[start:end] for start, end in cut(text, self.profile.piece)] for text in texts]
-        vectors = iter(await self.texts([], [piece for of_text in pieces for piece in of_text]))
+        dressed = [
+            dress_document(self.profile, EmbeddingText("", "", piece)) for of_text in pieces for piece in of_text
+        ]
+        vectors = iter((await self._inference.embed(self.spec(), dressed, interactive=waits)).vectors)
         return [[next(vectors) for _ in of_text] for of_text in pieces]
 
     async def documents(self, chunks: Sequence[EmbeddingText]) -> Documents:

@@ -2,7 +2,7 @@
 
 A record's message is its event (`request.failed`); what belongs to it is in `extra={"fields": {...}}`. Above
 debug level no record holds text of a document or a query, and since the message of an exception may quote
-one, tracebacks go without it there.
+one, tracebacks go without it there. Of memories, which are encrypted, no level holds any.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ FILES = 3
 LINES = "\n\t"
 # What JSON leaves as it is, and a terminal obeys: DEL, C1, and what turns the direction of text.
 _OBEYED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_PRIVATE = ("gnod.memory", "gnod.server.remembering", "gnod.server.handlers.memory")
 
 
 def configure(log_file: Path, level: str = "info", terminal: TextIO | None = None) -> None:
@@ -97,9 +98,22 @@ def _trace(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return None
-    if logging.getLogger(record.name).isEnabledFor(logging.DEBUG):
+    if logging.getLogger(record.name).isEnabledFor(logging.DEBUG) and not _is_private(error):
         return "".join(traceback.format_exception(error)).rstrip()
     return _frames(error)
+
+
+def _is_private(error: BaseException) -> bool:
+    """Tell whether it went through what holds memories in clear: these are logged at no level."""
+    seen: BaseException | None = error
+    while seen is not None:
+        for frame, _ in traceback.walk_tb(seen.__traceback__):
+            if frame.f_globals.get("__name__", "").startswith(_PRIVATE):
+                return True
+        if isinstance(seen, BaseExceptionGroup) and any(map(_is_private, seen.exceptions)):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def _frames(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from gnod.store.database import Connection
 
 class Namespace(NamedTuple):
     id: int
+    lookup: bytes
     sealed_name: bytes
 
 
@@ -55,11 +56,22 @@ def key_record(connection: Connection) -> bytes | None:
 
 
 def put_key_record(connection: Connection, record: bytes) -> None:
-    connection.execute("INSERT OR REPLACE INTO keys VALUES (1, ?)", (record,))
+    """Store it once: another one in its place would cost all that was sealed before."""
+    connection.execute("INSERT INTO keys VALUES (1, ?)", (record,))
+
+
+def overwrite_deleted(connection: Connection) -> None:
+    """Have what is deleted from now on overwritten with zeros. For the connection that writes."""
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+def empty_log(connection: Connection) -> None:
+    """Take the write-ahead log into the database and empty it: it has pages as they were. Outside a transaction."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def namespaces(connection: Connection) -> list[Namespace]:
-    return [Namespace(*row) for row in connection.execute("SELECT id, sealed_name FROM namespaces ORDER BY id")]
+    return [Namespace(*row) for row in connection.execute("SELECT id, lookup, sealed_name FROM namespaces ORDER BY id")]
 
 
 def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now_ms: int) -> int:
@@ -122,7 +134,7 @@ def replace(connection: Connection, id_: int, row: NewRow) -> Row:
 
 
 def delete(connection: Connection, ids: Collection[int]) -> None:
-    """Remove memories, and what belongs to them; the pages that held them are overwritten (see `database`)."""
+    """Remove memories, and what belongs to them; `overwrite_deleted` says what becomes of their bytes."""
     connection.execute(
         "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(sorted(ids)).decode(),),

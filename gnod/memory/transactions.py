@@ -1,0 +1,164 @@
+"""What each change of the memories writes, in one transaction. Seals on the way; knows nothing of what is resident."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gnod.errors import MemoryDamaged, MemoryExists
+from gnod.memory import records
+from gnod.memory.records import Body, Memory, Vector
+from gnod.memory.resident import OwnedVector
+from gnod.memory.sealing import Sealer
+from gnod.store import memories as table
+from gnod.store.database import Connection
+from gnod.store.memories import NewRow, Row
+
+_NAMESPACE = b"namespace:"
+
+
+class Embedded(NamedTuple):
+    """The vectors of the pieces of each text, and the address of the model that made them."""
+
+    uri: str
+    vectors: Sequence[Sequence[Vector]]
+
+
+class Draft(NamedTuple):
+    """What somebody wants to be remembered. Times as in Memory; 0: now. `namespace`: the personal one when empty.
+
+    With `updated_ms` it is a record of something that was stored before: what says the same and is no older stays as it
+    is.
+    """
+
+    text: str
+    kind: str
+    topics: Sequence[str] = ()
+    namespace: str = ""
+    created_ms: int = 0
+    updated_ms: int = 0
+
+
+class Stored(NamedTuple):
+    """`existed`: the same text was there before; its topics were added, and its type is the new one."""
+
+    memory: Memory
+    existed: bool
+
+
+class Written(NamedTuple):
+    """What a transaction wrote, for what is resident to follow. `vectors`: None: they are as they were."""
+
+    row: Row
+    topics: Sequence[bytes]
+    stored: Stored
+    vectors: list[OwnedVector] | None
+
+
+class Transactions:
+    """Each takes the connection last."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def store(
+        self, ready: Sequence[tuple[Draft, Body]], vectors: Embedded | None, connection: Connection
+    ) -> list[Written]:
+        written = []
+        for at, (draft, body) in enumerate(ready):
+            of_text = Embedded(vectors.uri, [vectors.vectors[at]]) if vectors else None
+            written.append(self._store_one(draft, body, of_text, connection))
+        return written
+
+    def _store_one(self, draft: Draft, body: Body, vectors: Embedded | None, connection: Connection) -> Written:
+        now_ms = time.time_ns() // 1_000_000
+        namespace_id = self._namespace_id(connection, draft.namespace, now_ms)
+        found = table.find(connection, namespace_id, records.fingerprint(self._sealer, body))
+        if found:
+            row, sealed = found
+            before = self._body_or(body, row.name, sealed)
+            if draft.updated_ms and draft.updated_ms <= row.updated_ms:
+                memory = memory_of(row, draft.namespace, before)
+                lookups = records.topic_lookups(self._sealer, before)
+                return Written(row, lookups, Stored(memory, existed=True), None)
+            body = records.checked(body.text, [*before.topics, *body.topics])
+            updated_ms = draft.updated_ms or now_ms
+            new = self._sealed(row.name, namespace_id, draft.kind, row.created_ms, updated_ms, body)
+            row = table.replace(connection, row.id, new)
+        else:
+            created_ms = draft.created_ms or now_ms
+            new = self._sealed(
+                records.new_name(), namespace_id, draft.kind, created_ms, draft.updated_ms or created_ms, body
+            )
+            row = table.insert(connection, new)
+        memory = memory_of(row, draft.namespace, body)
+        owned = self.put_vectors([memory], vectors, connection) if vectors else None
+        return Written(row, new.topics, Stored(memory, existed=found is not None), owned)
+
+    def _body_or(self, body: Body, name: str, sealed: bytes) -> Body:
+        """Return what was sealed; of a damaged memory what mends it: the text that says the same."""
+        try:
+            return records.open_body(self._sealer, name, sealed)
+        except MemoryDamaged:
+            return body
+
+    def update(
+        self, before: Memory, body: Body, kind: str, vectors: Embedded | None, is_changed: bool, connection: Connection
+    ) -> Written:
+        now_ms = time.time_ns() // 1_000_000
+        namespace_id = self._namespace_id(connection, before.namespace, now_ms)
+        new = self._sealed(before.name, namespace_id, kind, before.created_ms, now_ms, body)
+        same = table.find(connection, namespace_id, new.fingerprint)
+        if same and same[0].id != before.id:
+            raise MemoryExists(f"memory {same[0].name} says that already; forget one of them")
+        row = table.replace(connection, before.id, new)
+        memory = memory_of(row, before.namespace, body)
+        owned = None
+        if is_changed:  # those of the text before must not answer for it, whether there are new ones or not
+            owned = self.put_vectors([memory], vectors or Embedded("", [[]]), connection)
+        return Written(row, new.topics, Stored(memory, existed=True), owned)
+
+    def put_vectors(self, memories: Sequence[Memory], vectors: Embedded, connection: Connection) -> list[OwnedVector]:
+        owned = []
+        for memory, of_text in zip(memories, vectors.vectors, strict=True):
+            sealed = [records.seal_vector(self._sealer, memory.name, vector) for vector in of_text]
+            ids = table.put_vectors(connection, memory.id, vectors.uri, sealed)
+            owned += [OwnedVector(id_, memory.id, vector) for id_, vector in zip(ids, of_text, strict=True)]
+        return owned
+
+    def _sealed(self, name: str, namespace_id: int, kind: str, created_ms: int, updated_ms: int, body: Body) -> NewRow:
+        return NewRow(
+            name=name,
+            namespace_id=namespace_id,
+            kind=kind,
+            created_ms=created_ms,
+            updated_ms=updated_ms,
+            fingerprint=records.fingerprint(self._sealer, body),
+            body=records.seal_body(self._sealer, name, body),
+            topics=records.topic_lookups(self._sealer, body),
+        )
+
+    def _namespace_id(self, connection: Connection, name: str, now_ms: int) -> int:
+        lookup = self._sealer.lookup("namespace", name)
+        return table.add_namespace(connection, lookup, self._sealer.seal(name.encode(), _NAMESPACE + lookup), now_ms)
+
+    def name_of(self, namespace: table.Namespace) -> str:
+        """Return the name. What is in a namespace can be read when its name is damaged."""
+        try:
+            return self._sealer.open(namespace.sealed_name, _NAMESPACE + namespace.lookup).decode()
+        except MemoryDamaged:
+            return f"damaged-{namespace.id}"
+
+
+def memory_of(row: Row, namespace: str, body: Body) -> Memory:
+    return Memory(
+        id=row.id,
+        name=row.name,
+        namespace=namespace,
+        kind=row.kind,
+        created_ms=row.created_ms,
+        updated_ms=row.updated_ms,
+        text=body.text,
+        topics=body.topics,
+    )
