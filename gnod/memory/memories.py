@@ -102,7 +102,7 @@ class Memories:
 
     async def store(self, drafts: Sequence[Draft]) -> list[Stored]:
         """Store memories, all or none; each is found from then on. Raises LimitExceeded, InvalidName."""
-        ready = [_checked(draft) for draft in drafts]
+        ready = [checked(draft) for draft in drafts]
         vectors = await self._embed([body.text for _, body in ready], waits=len(ready) <= _EMBEDDED_AT_A_TIME)
         return await self._to_the_end(self._store_all(ready, vectors))
 
@@ -276,7 +276,7 @@ class Memories:
         return memory_of(row, self._namespaces[row.namespace_id], records.open_body(self.sealer, row.name, sealed))
 
 
-def _checked(draft: Draft) -> tuple[Draft, Body]:
+def checked(draft: Draft) -> tuple[Draft, Body]:
     namespace = folded(records.check_unicode(draft.namespace, "the name of a namespace")) or PERSONAL
     if len(namespace) > MAX_NAMESPACE_CHARACTERS:
         raise InvalidName(f"the name of a namespace has at most {MAX_NAMESPACE_CHARACTERS} characters")

@@ -112,7 +112,7 @@ async def recall(
     known = {id_: min(max(cosines[id_], 0.0), 1.0) for id_ in by_meaning}
     rest = [ranking.synthetic(score, known.get(id_)) for id_, score in chosen[len(reading.scores) :]]
     scores = ranking.reranked(reading.scores, rest)
-    matched = await asyncio.to_thread(_matched, [memories[id_].text for id_, _ in chosen], words)
+    matched = await asyncio.to_thread(_matched, [memories[id_] for id_, _ in chosen], words)
     finished = ranking.finish(
         [
             Ranked(id_, score, memories[id_].kind, fraction)
@@ -130,8 +130,9 @@ async def recall(
     )
 
 
-def _matched(texts: Sequence[str], words: Sequence[str]) -> list[float]:
-    return [matched_fraction(folded(text), words) for text in texts]
+def _matched(memories: Sequence[Memory], words: Sequence[str]) -> list[float]:
+    """Topics count, too: what was filed under a name must not be lost for a model that reads the text."""
+    return [matched_fraction(folded("\n".join((each.text, *each.topics))), words) for each in memories]
 
 
 async def _read(tools: Tools, query: str, texts: Sequence[str], depth: Depth) -> _Reading:

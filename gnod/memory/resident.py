@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -126,13 +127,16 @@ class Resident:
             if self.dimensions != len(query) or self._matrix is None or limit <= 0:
                 return {}
             cosines, ids = self._matrix.cosines(query), self._matrix.ids()
+            if namespaces is not None:
+                allowed = self._vectors_in(namespaces)
+                rows = np.searchsorted(ids, allowed)
+                cosines, ids = cosines[rows], allowed
             wanted = limit
             while True:
-                found = self._best_of(cosines, ids, wanted, namespaces)
+                found = self._best_of(cosines, ids, wanted)
                 if len(found) >= limit or wanted >= len(ids):
                     return dict(list(found.items())[:limit])
-                # A long memory has several vectors, and some are of other namespaces.
-                wanted *= 4
+                wanted *= 4  # a long memory has several vectors
 
     def topical(self, topics: Sequence[bytes], limit: int, namespaces: Collection[int] | None) -> list[int]:
         """Return up to `limit` memories that have any of the topics: those with most of them first, of these the
@@ -144,21 +148,19 @@ class Resident:
             ranked = sorted(counts, key=lambda id_: (-counts[id_], -self._rows[id_].updated_ms, -id_))
         return ranked[:limit]
 
-    def _best_of(
-        self,
-        cosines: Vector,
-        ids: Ids,
-        wanted: int,
-        namespaces: Collection[int] | None,
-    ) -> dict[int, float]:
+    def _vectors_in(self, namespaces: Collection[int]) -> Ids:
+        """Return the ids of their vectors, ascending."""
+        rows = self._rows
+        chosen = [ids for owner, ids in self._vector_ids.items() if rows[owner].namespace_id in namespaces]
+        return np.sort(np.fromiter(chain.from_iterable(chosen), np.int64))
+
+    def _best_of(self, cosines: Vector, ids: Ids, wanted: int) -> dict[int, float]:
         best = np.argpartition(-cosines, wanted - 1)[:wanted] if wanted < len(cosines) else np.arange(len(cosines))
         ordered = best[np.lexsort((ids[best], -cosines[best]))]
         found: dict[int, float] = {}
         for row in ordered:
             owner = self._owners.get(int(ids[row]))  # a row that was removed has none
-            if owner is None or owner in found:
-                continue
-            if namespaces is None or self._rows[owner].namespace_id in namespaces:
+            if owner is not None and owner not in found:
                 found[owner] = float(cosines[row])
         return found
 

@@ -56,13 +56,6 @@ class Vault:
         self.record = record
         self.is_locked_by_hand = False
 
-    def opens_by_itself(self) -> bool:
-        """Tell whether nobody has to be asked for the key: the keyring has it, or can be given one. To be called in a
-        thread."""
-        if self.is_locked_by_hand:
-            return False
-        return self.record.source == "keyring" if self.record else keys.keyring_problem() is None
-
     def _read(self, passphrase: str | None) -> bytes:
         assert self.record is not None
         if self.record.source == "keyring":

@@ -136,7 +136,7 @@ class Remembering:
             if self._memories is not None and not by_hand:
                 return self._memories
             vault = await self._opened()
-            if by_hand or (not vault.is_unlocked and await _asked(vault.opens_by_itself)):
+            if by_hand or not (vault.is_unlocked or vault.is_locked_by_hand):
                 await self._unlock(vault, passphrase)
             if self._memories is None:
                 self._memories = await self._load(vault)

@@ -1,0 +1,188 @@
+"""How long 10,000 memories take to be searched, stored and unlocked. Prints figures; asserts nothing.
+
+    .venv/bin/python -m benchmarks.memories MODEL.gguf [--rerank MODEL.gguf] [--memories N]
+
+MODEL.gguf is what the preset `mini` embeds with (`gnoctl models path`). In this process, with the real worker for the
+models: what the socket adds is what `benchmarks.everyday` shows. The texts are made up; their vectors are not the
+model's (that would take minutes) but of the same number and shape: a search does not know.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import psutil
+
+from benchmarks.nearest import like_real
+from benchmarks.throwaway import percentile
+from gnod.memory.keywords import keywords, lookup_words
+from gnod.memory.memories import Memories, checked
+from gnod.memory.pool import DEEP_SEARCH, SEARCH, Depth
+from gnod.memory.transactions import Draft, Embedded, Transactions
+from gnod.models.inference import Inference
+from gnod.server.configuration import Configuration
+from gnod.server.modelling import Models
+from gnod.server.remembering import Remembering
+from gnod.server.running import Running
+from gnod.store.database import Database
+
+BUDGET_S = 2.0
+_PASSPHRASE = "for measuring only"
+_SUBJECTS = ["the daemon", "our database", "the login page", "Ilse", "the release", "a backup", "the index"]
+_VERBS = ["uses", "replaced", "must not touch", "waits for", "was moved to", "prefers", "needs", "broke because of"]
+_OBJECTS = ["PostgreSQL", "tabs", "blue-green rollouts", "the old cache", "OAuth tokens", "E4711", "YAML", "retries"]
+_KINDS = ("fact", "fact", "preference", "summary", "result", "decision", "decision_done")
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--rerank", type=Path)
+    parser.add_argument("--memories", type=int, default=10_000)
+    options = parser.parse_args(words)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.memories:,} memories")
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(
+            _measure(
+                Path(folder), options.model.resolve(), options.rerank and options.rerank.resolve(), options.memories
+            )
+        )
+    return 0
+
+
+async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -> None:
+    config = folder / "index.yml"
+    config.write_text(
+        f'version: "1.0"\nmodels:\n  preset: mini\n  embed: file:{model}\n'
+        + (f"  rerank: file:{rerank}\n" if rerank else "")
+    )
+    index = Database(folder / "index.sqlite")
+    configuration = Configuration(config, index)
+    inference = Inference(idle_unload_s=600)
+    models = Models(configuration, folder / "models")
+    running = Running(configuration, models.files, inference)
+    remembering = Remembering(folder / "memory.sqlite", models, running)
+    await remembering.unlock(_PASSPHRASE)
+    _fill(await remembering.memories(), remembering, count)
+    before = psutil.Process().memory_info().rss
+    await remembering.lock()
+    started = time.perf_counter()
+    await remembering.unlock(_PASSPHRASE)
+    unlocked = time.perf_counter() - started
+    memories = await remembering.memories()
+    more = (psutil.Process().memory_info().rss - before) / 1e6
+    _row("unlock (Argon2id) and load", f"{unlocked:.2f} s, {more:.0f} MB more in memory")
+    queries = _queries(200)
+    await _searches(
+        remembering, queries, "search, no reranker" if not rerank else "search, all", SEARCH, "p95 <= 40 ms"
+    )
+    await _searches(remembering, queries, "  in one namespace", SEARCH, "", "project 3")
+    await _searches(remembering, queries[:60], "deep search", DEEP_SEARCH, "")
+    _paths(memories, queries)
+    await _storing(remembering, memories)
+    await remembering.close()
+    await inference.close()
+    index.close()
+
+
+def _fill(memories: Memories, remembering: Remembering, count: int) -> None:
+    """Write memories with vectors, straight into the database: a fifth of them copies of others."""
+    chance = random.Random(1)
+    drafts = [_draft(n, chance) for n in range(count * 4 // 5)]
+    drafts += [each._replace(namespace="project 3") for each in drafts[: count - len(drafts)]]
+    uri, make = memories.model_uri, like_real(1)
+    assert uri is not None
+    assert remembering._database is not None
+    transactions = Transactions(memories.sealer)
+    for low in range(0, count, 500):
+        part = drafts[low : low + 500]
+        vectors = Embedded(uri, [[np.asarray(row)] for row in make(len(part))])
+        ready = [checked(each) for each in part]
+        remembering._database.write(lambda c, r=ready, v=vectors: transactions.store(r, v, c)).result()  # type: ignore[misc]
+
+
+def _draft(number: int, chance: random.Random) -> Draft:
+    sentences = [
+        f"{chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} {chance.choice(_OBJECTS)}"
+        for _ in range(chance.choice((1, 1, 2, 3, 8)))
+    ]
+    topics = [f"{chance.choice(_OBJECTS).split()[-1]}", f"topic {chance.randrange(3000)}"]
+    namespace = "" if number % 3 else f"project {number % 8}"
+    return Draft(f"{'. '.join(sentences)}. Number {number}.", chance.choice(_KINDS), topics, namespace)
+
+
+def _queries(count: int) -> list[str]:
+    chance = random.Random(2)
+    return [f"what about {chance.choice(_SUBJECTS)} and {chance.choice(_OBJECTS)} {n}" for n in range(count)]
+
+
+async def _searches(
+    remembering: Remembering, queries: Sequence[str], what: str, depth: Depth, target: str, *namespaces: str
+) -> None:
+    for query in queries[:5]:
+        await remembering.recall(query, depth, namespaces, BUDGET_S)  # warm
+    took, read = [], []
+    for query in queries:
+        started = time.perf_counter()
+        found = await remembering.recall(query, depth, namespaces, BUDGET_S)
+        took.append((time.perf_counter() - started) * 1000)
+        read.append(found.reranked)
+    figure = f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}"
+    if max(read):
+        figure += f"; reranked {median(read):.0f} of {found.ranked} within {BUDGET_S:g} s"
+    _row(what, figure, target)
+
+
+def _paths(memories: Memories, queries: Sequence[str]) -> None:
+    vectors = like_real(3)(len(queries))
+    some = memories.namespace_ids(["project 3"])
+    for what, namespaces in (("", None), (", one namespace", some)):
+        took = [_took(lambda v=v, n=namespaces: memories.resident.nearest(v, 128, n)) for v in vectors]  # type: ignore[misc]
+        _row(f"vector path{what}", f"p50 {median(took):.2f} ms, p95 {percentile(took, 0.95):.2f}", "<= 3 ms")
+        lookups = [[memories.sealer.lookup("topic", w) for w in lookup_words(keywords(query))] for query in queries]
+        took = [_took(lambda w=w, n=namespaces: memories.resident.topical(w, 96, n)) for w in lookups]  # type: ignore[misc]
+        _row(f"topic path{what}", f"p50 {median(took):.2f} ms, p95 {percentile(took, 0.95):.2f}", "<= 3 ms")
+
+
+def _took(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1000
+
+
+async def _storing(remembering: Remembering, memories: Memories) -> None:
+    storing, changing, forgetting, found_at_once = [], [], [], 0
+    for n in range(60):
+        text = f"The zirconium flange number {n} is kept in drawer {n * 7}."
+        started = time.perf_counter()
+        (stored,) = await memories.store([Draft(text, "fact", ["drawers"])])
+        storing.append((time.perf_counter() - started) * 1000)
+        found = await remembering.recall(f"where is zirconium flange {n}", SEARCH, [], 0.0)
+        found_at_once += stored.memory.name in [hit.memory.name for hit in found.hits]
+        started = time.perf_counter()
+        await memories.update(stored.memory.name, text=text + " Again.")
+        changing.append((time.perf_counter() - started) * 1000)
+        started = time.perf_counter()
+        await memories.forget([stored.memory.name])
+        forgetting.append((time.perf_counter() - started) * 1000)
+    for what, took, target in (("store", storing, "<= 50 ms"), ("update", changing, ""), ("forget", forgetting, "")):
+        _row(f"{what} one", f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}", target)
+    _row("found at once", f"{found_at_once} of {len(storing)}")
+
+
+def _row(what: str, figure: str, target: str = "") -> None:
+    print(f"{what:34}  {figure:58}  {target}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

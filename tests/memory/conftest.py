@@ -1,0 +1,44 @@
+"""Fixtures of the memories' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import keyring
+import pytest
+from keyrings.alt.file import PlaintextKeyring
+
+from tests.memory.memory_bench import Kept
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    found = Kept(tmp_path / "memory.sqlite")
+    yield found
+    found.database.close()
+
+
+@pytest.fixture
+def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A keyring in a file, for this test alone."""
+    path = tmp_path / "keyring" / "keys.cfg"
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.alt.file.PlaintextKeyring")
+    backend = PlaintextKeyring()
+    backend.file_path = str(path)
+    before = keyring.get_keyring()
+    keyring.set_keyring(backend)
+    yield path
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def no_keyring(keyring_file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine where no keyring runs, as over SSH."""
+    from keyring.backends.fail import Keyring
+
+    monkeypatch.delenv("PYTHON_KEYRING_BACKEND", raising=False)
+    before = keyring.get_keyring()
+    keyring.set_keyring(Keyring())
+    yield
+    keyring.set_keyring(before)

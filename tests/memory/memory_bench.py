@@ -1,0 +1,139 @@
+"""Memories in a database of a test's own: with a model made up of words, or as the daemon serves them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import apsw
+import numpy as np
+
+from gnod.memory.memories import Memories, Storage
+from gnod.memory.records import Vector
+from gnod.memory.sealing import Sealer
+from gnod.memory.transactions import Embedded
+from gnod.models.inference import Inference
+from gnod.server import awaited
+from gnod.server.configuration import Configuration
+from gnod.server.modelling import Models
+from gnod.server.remembering import Remembering
+from gnod.server.running import Running
+from gnod.store import memories as table
+from gnod.store import memory_schema
+from gnod.store.database import Connection, Database
+
+T = TypeVar("T")
+
+KEY = bytes(range(32))
+URI = "file:/models/words.gguf"
+ENOUGH_S = 60.0
+
+
+def vector_of(text: str, dimensions: int = 48) -> Vector:
+    """Texts that share words are near each other."""
+    found = np.full(dimensions, 1e-3, np.float32)
+    for word in text.lower().split():
+        found[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big") % dimensions] += 1
+    return np.asarray(found / np.linalg.norm(found), np.float32)
+
+
+class Words:
+    """A model of words. `is_here`: whether it can be asked. `gate`: when it is set, who asks waits for it."""
+
+    def __init__(self) -> None:
+        self.is_here = True
+        self.dimensions = 48
+        self.gate: asyncio.Event | None = None
+        self.asked: list[str] = []
+
+    async def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Embedded | None:  # noqa: ARG002
+        self.asked += texts
+        if self.gate is not None:
+            await self.gate.wait()
+        if not self.is_here:
+            return None
+        # A line is a piece.
+        pieces = [[vector_of(line, self.dimensions) for line in text.splitlines()] for text in texts]
+        return Embedded(uri, pieces)
+
+
+class Kept:
+    """A database of memories; `opened` unlocks them, any number of times."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.words = Words()
+        self.database = Database(path, schema=memory_schema.SCHEMA, readers=2, use_knn=False)
+        self.database.maintain(table.overwrite_deleted).result()
+
+    async def opened(self, uri: str | None = URI, key: bytes = KEY) -> Memories:
+        memories = Memories(Sealer(key), Storage(self.read, self.write, self.maintain), self.words)
+        await memories.load(uri)
+        return memories
+
+    async def read(self, work: Callable[[Connection], T], /) -> T:
+        return await awaited.read(self.database, work)
+
+    async def write(self, work: Callable[[Connection], T], /) -> T:
+        return await awaited.write(self.database, work)
+
+    async def maintain(self, work: Callable[[Connection], T], /) -> T:
+        return await asyncio.wrap_future(self.database.maintain(work))
+
+    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        return self.database.read(lambda c: c.execute(query, values).fetchall()).result()  # type: ignore[arg-type]
+
+    def change(self, query: str) -> None:
+        self.database.write(lambda c: c.execute(query).fetchall()).result()
+
+
+def snapshot(memories: Memories) -> object:
+    """Return all that is resident."""
+    held = memories.resident
+    vectors = {}
+    if held._matrix is not None:
+        rows = held._matrix.rows_of(np.asarray(sorted(held._owners), np.int64))
+        values = held._matrix.vectors(rows)
+        for id_, vector in zip(sorted(held._owners), values, strict=True):
+            vectors[id_] = (held._owners[id_], vector.tobytes())
+    topics = {topic: sorted(owners) for topic, owners in held._by_topic.items()}
+    return held.rows(), held._by_name, topics, vectors, held._vector_ids, memories.namespaces()
+
+
+class Served(NamedTuple):
+    remembering: Remembering
+    models: Models
+    configuration: Configuration
+    inference: Inference
+
+
+@asynccontextmanager
+async def serving(folder: Path, *, embed: Path | None = None, rerank: Path | None = None) -> AsyncIterator[Served]:
+    """What the daemon has of memories. Without models, the preset's are not here."""
+    lines = [f"  {role}: file:{path}\n" for role, path in (("embed", embed), ("rerank", rerank)) if path]
+    config = folder / "index.yml"
+    config.write_text('version: "1.0"\nmodels:\n  preset: mini\n' + "".join(lines))
+    database = Database(folder / "index.sqlite")
+    configuration = Configuration(config, database)
+    inference = Inference(idle_unload_s=60)
+    models = Models(configuration, folder / "models")
+    running = Running(configuration, models.files, inference)
+    remembering = Remembering(folder / "memory.sqlite", models, running)
+    try:
+        yield Served(remembering, models, configuration, inference)
+    finally:
+        await remembering.close()
+        await inference.close()
+        await asyncio.to_thread(database.close)
+
+
+def harm(path: Path, query: str) -> None:
+    """Change the file behind the daemon's back."""
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(5000)
+    connection.execute(query)
+    connection.close()

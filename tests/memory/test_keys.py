@@ -1,0 +1,116 @@
+"""Where the key is kept: in a keyring, which is a file here, or under a passphrase."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import keyring
+import msgspec
+import pytest
+
+from gnod.errors import KeyringFailed, MemoryDamaged, WrongPassphrase
+from gnod.memory import keys
+from gnod.memory.keys import KeyRecord
+
+PASSPHRASE = "correct horse, bätteries"
+
+
+@pytest.mark.usefixtures("keyring_file")
+class TestKeyring:
+    def test_it_is_had_back(self, keyring_file: Path) -> None:
+        assert keys.keyring_problem() is None
+        record, key = keys.make_in_keyring()
+        assert len(key) == 32
+        assert keys.read_keyring(keys.read_record(keys.write_record(record))) == key
+        assert keyring_file.exists()
+
+    def test_each_index_has_its_own(self) -> None:
+        (one, one_key), (other, other_key) = keys.make_in_keyring(), keys.make_in_keyring()
+        assert one_key != other_key
+        assert keys.read_keyring(one) == one_key
+        assert keys.read_keyring(other) == other_key
+
+    def test_one_that_is_gone(self, keyring_file: Path) -> None:
+        record, _ = keys.make_in_keyring()
+        keyring_file.unlink()
+        with pytest.raises(KeyringFailed, match="was removed, or this is another machine"):
+            keys.read_keyring(record)
+
+    @pytest.mark.parametrize("stored", ["", "no base64!", base64.b64encode(bytes(32)).decode(), "AAAA"])
+    def test_one_that_is_another(self, stored: str) -> None:
+        record, _ = keys.make_in_keyring()
+        keyring.set_password("gnod memory", record.id, stored)
+        with pytest.raises(KeyringFailed, match="is not the key"):
+            keys.read_keyring(record)
+
+    def test_one_that_cannot_be_written(self, keyring_file: Path) -> None:
+        keyring_file.parent.mkdir()
+        keyring_file.mkdir()
+        with pytest.raises(KeyringFailed, match="Is it unlocked"):
+            keys.make_in_keyring()
+
+    @pytest.mark.usefixtures("no_keyring")
+    def test_none(self) -> None:
+        assert keys.keyring_problem() == "no keyring is running here"
+        with pytest.raises(KeyringFailed):
+            keys.make_in_keyring()
+
+    def test_one_that_protects_nothing_is_not_taken_unasked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("PYTHON_KEYRING_BACKEND")
+        assert "protects nothing" in (keys.keyring_problem() or "")
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[KeyRecord, bytes]:
+    """Each takes a quarter of a second and 64 MiB: that is what it is for."""
+    return keys.make_from_passphrase(PASSPHRASE)
+
+
+class TestPassphrase:
+    @pytest.mark.parametrize("typed", [PASSPHRASE, PASSPHRASE.replace("ä", "a\u0308")])
+    def test_it_opens_whatever_the_keyboard(self, made: tuple[KeyRecord, bytes], typed: str) -> None:
+        record, key = made
+        assert keys.read_passphrase(keys.read_record(keys.write_record(record)), typed) == key
+
+    @pytest.mark.parametrize("other", [PASSPHRASE + " ", PASSPHRASE.upper(), "\ud800"])
+    def test_another_does_not(self, made: tuple[KeyRecord, bytes], other: str) -> None:
+        record, _ = made
+        with pytest.raises(WrongPassphrase, match="not the passphrase") as raised:
+            keys.read_passphrase(record, other)
+        assert PASSPHRASE not in str(raised.value)
+
+    def test_a_short_one(self) -> None:
+        with pytest.raises(WrongPassphrase, match="8 characters"):
+            keys.make_from_passphrase("1234567")
+
+    def test_it_costs_what_the_rfc_recommends(self, made: tuple[KeyRecord, bytes]) -> None:
+        argon2 = made[0].argon2
+        assert argon2 is not None
+        assert (argon2.iterations, argon2.lanes, argon2.memory_kib, len(argon2.salt)) == (3, 4, 65_536, 16)
+
+
+@pytest.mark.usefixtures("keyring_file")
+class TestRecord:
+    def test_it_holds_nothing_of_use(self, made: tuple[KeyRecord, bytes]) -> None:
+        for record, key in (keys.make_in_keyring(), made):
+            stored = keys.write_record(record)
+            assert key not in stored
+            assert base64.b64encode(key) not in stored
+            assert PASSPHRASE.encode() not in stored
+
+    def test_a_damaged_one_is_told(self, made: tuple[KeyRecord, bytes]) -> None:
+        stored = keys.write_record(made[0])
+        for harmed in (b"", stored[:-9], b"\xc1" + stored, msgspec.msgpack.encode({"source": "passphrase"})):
+            with pytest.raises(MemoryDamaged, match="gnoctl restore"):
+                keys.read_record(harmed)
+        fields = msgspec.msgpack.decode(stored) | {"wrapped": None}
+        with pytest.raises(MemoryDamaged):
+            keys.read_record(msgspec.msgpack.encode(fields))
+
+    def test_one_whose_wrapped_key_was_changed_does_not_open(self, made: tuple[KeyRecord, bytes]) -> None:
+        record, _ = made
+        assert record.wrapped is not None
+        harmed = msgspec.structs.replace(record, wrapped=record.wrapped[:-1] + bytes([record.wrapped[-1] ^ 1]))
+        with pytest.raises(WrongPassphrase):
+            keys.read_passphrase(harmed, PASSPHRASE)

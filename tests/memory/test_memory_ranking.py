@@ -1,0 +1,206 @@
+"""Every rule by which memories are ordered, with numbers worked out by hand."""
+
+from __future__ import annotations
+
+from math import exp
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnod.memory import ranking
+from gnod.memory.ranking import Ranked, finish, fuse, reranked, synthetic
+from gnod.pipeline.literal import matched_fraction
+
+few = settings(max_examples=60, deadline=None)
+
+FACTS = dict.fromkeys(range(400), "fact")
+
+
+def scores(*found: Ranked) -> dict[int, float]:
+    return {each.id: each.score for each in finish(found)}
+
+
+def score_of(kind: str, score: float, matched: float = 0.0) -> float:
+    return scores(Ranked(1, score, kind, matched))[1]
+
+
+class TestFusion:
+    def test_a_list_gives_one_over_rank_and_61(self) -> None:
+        assert fuse([5, 6, 7], [], FACTS) == [
+            (5, pytest.approx(0.0163934426)),  # 1 / (0 + 60 + 1)
+            (6, pytest.approx(0.0161290323)),  # 1 / 62
+            (7, pytest.approx(0.0158730159)),  # 1 / 63
+        ]
+
+    def test_both_lists_are_summed(self) -> None:
+        # 8 is second by meaning and first by topic: 1/62 + 1/61; 7 is first by meaning: 1/61; 9 second by topic: 1/62.
+        assert fuse([7, 8], [8, 9], FACTS) == [
+            (8, pytest.approx(0.0325224749)),
+            (7, pytest.approx(0.0163934426)),
+            (9, pytest.approx(0.0161290323)),
+        ]
+
+    @pytest.mark.parametrize(
+        ("kind", "score"),
+        [
+            ("fact", 0.0163934426),
+            ("preference", 0.0213114754),  # 1.3 / 61
+            ("summary", 0.0229508197),  # 1.4 / 61
+            ("summary_done", 0.0229508197),
+            ("result", 0.0163934426),
+        ],
+    )
+    def test_preferences_and_summaries_weigh_more(self, kind: str, score: float) -> None:
+        assert fuse([1], [], {1: kind}) == [(1, pytest.approx(score))]
+
+    def test_the_boost_lifts_over_ranks(self) -> None:
+        # A preference at rank r has 1.3 / (r + 61): more than 1/61 up to r = 18 (1.3 * 61 = 79.3).
+        kinds = FACTS | {18: "preference"}
+        assert [id_ for id_, _ in fuse(range(19), [], kinds)][:2] == [18, 0]
+        kinds = FACTS | {19: "preference"}
+        assert [id_ for id_, _ in fuse(range(20), [], kinds)][:2] == [0, 19]
+
+    def test_of_equal_ones_the_nearer_in_meaning_is_first(self) -> None:
+        assert [id_ for id_, _ in fuse([9], [3], FACTS)] == [9, 3]
+
+    @few
+    @given(st.lists(st.integers(0, 50), unique=True), st.lists(st.integers(0, 50), unique=True))
+    def test_all_are_there_once_best_first(self, nearest: list[int], topical: list[int]) -> None:
+        found = fuse(nearest, topical, FACTS)
+        assert sorted(id_ for id_, _ in found) == sorted({*nearest, *topical})
+        values = [score for _, score in found]
+        assert values == sorted(values, reverse=True)
+        assert all(0 < value <= 2 / 61 for value in values)
+
+
+class TestSynthetic:
+    @pytest.mark.parametrize(
+        ("fused", "cosine", "score"),
+        [
+            # The best possible is 2/61. Share 0.4 is the middle of the sigmoid: 0.40 + 0.30 / 2.
+            (0.8 / 61, None, 0.55),
+            # Share 1: 1 / (1 + e^-6) = 0.997527; 0.40 + 0.30 * 0.997527.
+            (2 / 61, None, 0.6992582),
+            # Share 0.5, the first of one list: 1 / (1 + e^-1) = 0.731059.
+            (1 / 61, None, 0.6193176),
+            # Share 0.246, the last of a pool of 64 in one list: (1/124) / (2/61); 1 / (1 + e^1.540323) = 0.176488.
+            (1 / 124, None, 0.4529465),
+            # A boosted share is 1 at most.
+            (2.8 / 61, None, 0.6992582),
+            # By the cosine: twice it. 0.55 * 2 * 0.25, 0.55 * 2 * 0.5.
+            (0.8 / 61, 0.25, 0.275),
+            (0.8 / 61, 0.5, 0.55),
+            # 0.55 * 2 * 0.6 = 0.66, and at 0.9 it would be 0.99: 0.70 is the most.
+            (0.8 / 61, 0.6, 0.66),
+            (0.8 / 61, 0.9, 0.70),
+            (2 / 61, 1.0, 0.70),
+            # Opposite in meaning is no worse than nothing to do with it.
+            (2 / 61, -0.3, 0.0),
+        ],
+    )
+    def test_by_hand(self, fused: float, cosine: float | None, score: float) -> None:
+        assert synthetic(fused, cosine) == pytest.approx(score, abs=1e-6)
+
+    def test_the_sigmoid_of_the_table(self) -> None:
+        assert 1 / (1 + exp(-6)) == pytest.approx(0.997527, abs=1e-6)
+        assert pytest.approx(0.245968, abs=1e-6) == (1 / 124) / (2 / 61)
+
+    @few
+    @given(st.floats(0, 3 / 61), st.floats(0, 3 / 61))
+    def test_without_a_cosine_it_keeps_the_order_within_its_bounds(self, one: float, other: float) -> None:
+        low, high = sorted((one, other))
+        assert 0.40 <= synthetic(low, None) <= synthetic(high, None) <= 0.70
+
+
+class TestAfterTheCrossEncoder:
+    @pytest.mark.parametrize(
+        ("kind", "score", "final"),
+        [
+            ("fact", 0.5, 0.5),
+            ("decision", 0.5, 0.5),
+            ("preference", 0.5, 0.625),  # * 1.25
+            ("preference", 0.9, 1.0),  # 1.125
+            ("summary", 0.5, 0.65),  # * 1.3
+            ("summary", 0.8, 1.0),  # 1.04
+            ("result", 0.5, 0.3),  # * 0.6
+            ("task_done", 0.5, 0.35),  # * 0.7
+            ("result_done", 0.5, 0.21),  # * 0.6 * 0.7
+            ("preference_done", 0.5, 0.4375),  # * 1.25 * 0.7
+            ("preference_done", 0.9, 0.7),  # 1.0 * 0.7: capped before
+            ("summary_done", 0.5, 0.455),  # * 1.3 * 0.7
+        ],
+    )
+    def test_types(self, kind: str, score: float, final: float) -> None:
+        assert score_of(kind, score) == pytest.approx(final)
+
+    @pytest.mark.parametrize(
+        ("score", "matched", "final"),
+        [
+            (0.05, 1.0, 0.30),
+            (0.05, 0.5, 0.15),
+            (0.05, 1 / 3, 0.10),
+            (0.05, 0.1, 0.05),  # 0.03 would lower it
+            (0.9, 1.0, 0.9),
+        ],
+    )
+    def test_the_keyword_floor_only_raises(self, score: float, matched: float, final: float) -> None:
+        assert score_of("fact", score, matched) == pytest.approx(final)
+
+    def test_the_floor_comes_after_the_penalties(self) -> None:
+        assert score_of("result_done", 0.5, 1.0) == pytest.approx(0.30)  # 0.21 without
+
+    def test_nothing_below_the_score_floor(self) -> None:
+        found = finish([Ranked(1, 0.03, "fact", 0), Ranked(2, 0.0299, "fact", 0), Ranked(3, 0.0299, "preference", 0)])
+        assert [(each.id, round(each.score, 6)) for each in found] == [(3, 0.037375), (1, 0.03)]
+        assert finish([Ranked(1, 0.049, "result", 0)]) == []  # 0.0294
+        assert finish([Ranked(1, 0.0, "fact", 0.2)])[0].score == pytest.approx(0.06)
+
+    def test_sorted_again_after_each_group(self) -> None:
+        # Two summaries are both capped at 1, in the order they had; the penalty of one then tells them apart.
+        found = [Ranked(1, 0.80, "fact", 0), Ranked(2, 0.85, "summary_done", 0), Ranked(3, 0.79, "summary", 0)]
+        assert [(each.id, round(each.score, 6)) for each in finish(found)] == [(3, 1.0), (1, 0.8), (2, 0.7)]
+        # Equal in the end: who was ahead after the group before stays ahead. 0.30 * 1.0 for both; 2 had more before.
+        found = [Ranked(1, 0.10, "fact", 1.0), Ranked(2, 0.10, "preference", 1.0)]
+        assert [each.id for each in finish(found)] == [2, 1]
+
+    @few
+    @given(
+        st.lists(
+            st.tuples(
+                st.floats(0, 1), st.sampled_from(["fact", "preference", "summary_done", "result"]), st.floats(0, 1)
+            )
+        )
+    )
+    def test_in_range_and_best_first(self, found: list[tuple[float, str, float]]) -> None:
+        done = finish([Ranked(n, *each) for n, each in enumerate(found)])
+        values = [each.score for each in done]
+        assert values == sorted(values, reverse=True)
+        assert all(0.03 <= value <= 1 for value in values)
+
+
+class TestLiteralTerms:
+    @pytest.mark.parametrize(
+        ("text", "words", "fraction"),
+        [
+            ("we show the logs", ["how"], 0.0),
+            ("how to log in", ["how"], 1.0),
+            ("Node.js and nothing", ["node.js", "deno"], 0.5),
+            ("uses C++ here", ["c"], 0.0),
+            ("authentication", ["auth"], 0.0),
+            ("AUTH: by token", ["auth", "token", "cookie", "session"], 0.5),
+        ],
+    )
+    def test_whole_words(self, text: str, words: list[str], fraction: float) -> None:
+        assert matched_fraction(text, words) == fraction
+
+
+class TestCutShort:
+    def test_what_was_not_read_is_not_above_what_was(self) -> None:
+        assert reranked([0.9, 0.2], [0.6, 0.1]) == [0.9, 0.2, 0.2, 0.1]
+        assert reranked([], [0.6, 0.1]) == [0.6, 0.1]
+        assert reranked([0.5], []) == [0.5]
+
+
+def test_constants_are_those_of_the_issue() -> None:
+    assert (ranking._SCORE_FLOOR, ranking._KEYWORD_FLOOR) == (0.03, 0.30)

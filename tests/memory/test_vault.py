@@ -1,0 +1,74 @@
+"""Who holds the key, and for how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gnod.errors import MemoryLocked, WrongPassphrase
+from gnod.memory.vault import Vault
+
+PASSPHRASE = "correct horse"
+
+
+def unlock(vault: Vault, passphrase: str | None = None) -> None:
+    vault.open(*vault.fetch(passphrase))
+
+
+def test_locked_there_is_nothing(keyring_file: Path) -> None:
+    vault = Vault(None)
+    assert not vault.is_unlocked
+    with pytest.raises(MemoryLocked, match="gnoctl memory unlock"):
+        _ = vault.sealer
+
+
+def test_the_keyring_opens_it_until_it_is_locked_by_hand(keyring_file: Path) -> None:
+    vault = Vault(None)
+    unlock(vault)
+    sealed = vault.sealer.seal(b"x", b"")
+    vault.lock()
+    assert not vault.is_unlocked
+    assert vault.is_locked_by_hand
+    unlock(vault)
+    assert not vault.is_locked_by_hand
+    assert vault.sealer.open(sealed, b"") == b"x"
+    again = Vault(vault.record)
+    unlock(again)
+    assert again.sealer.open(sealed, b"") == b"x"
+
+
+def test_to_fetch_a_key_changes_nothing(keyring_file: Path) -> None:
+    vault = Vault(None)
+    vault.fetch(None)
+    assert vault.record is None
+    assert not vault.is_unlocked
+
+
+def test_a_passphrase(keyring_file: Path) -> None:
+    vault = Vault(None)
+    unlock(vault, PASSPHRASE)
+    sealed = vault.sealer.seal(b"x", b"")
+    vault.lock()
+    with pytest.raises(MemoryLocked, match="asks for their passphrase"):
+        vault.fetch(None)
+    with pytest.raises(WrongPassphrase):
+        vault.fetch("wrong horse")
+    assert not vault.is_unlocked
+    unlock(vault, PASSPHRASE)
+    assert vault.sealer.open(sealed, b"") == b"x"
+
+
+def test_a_passphrase_where_the_keyring_has_the_key(keyring_file: Path) -> None:
+    vault = Vault(None)
+    unlock(vault)
+    with pytest.raises(WrongPassphrase, match="they have no passphrase"):
+        vault.fetch(PASSPHRASE)
+
+
+def test_without_a_keyring_somebody_is_asked(no_keyring: None) -> None:
+    vault = Vault(None)
+    with pytest.raises(MemoryLocked, match="asks for a passphrase instead"):
+        vault.fetch(None)
+    unlock(vault, PASSPHRASE)
+    assert vault.is_unlocked
