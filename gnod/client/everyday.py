@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
+from gnod.protocol import memory as m
 from gnod.protocol import params as p
 from gnod.protocol import results as r
 
@@ -55,6 +56,8 @@ class Everyday:
     multi_get = ShortForm("document.multi_get", p.DocumentMultiGetParams, r.DocumentMultiGetResult)
     list = ShortForm("document.list", p.DocumentListParams, r.DocumentListResult)
     ask = ShortForm("ask.answer", p.AskParams, r.AskResult)
+    remember = ShortForm("memory.store", m.MemoryStoreParams, m.MemoryStoreResult)
+    recall = ShortForm("memory.search", m.MemorySearchParams, m.MemorySearchResult)
     status = ShortForm("index.status", p.IndexStatusParams, r.IndexStatusResult)
     sync = ShortForm("index.sync", p.IndexSyncParams, r.IndexSyncResult)
     why = ShortForm("index.why", p.IndexWhyParams, r.IndexWhyResult)

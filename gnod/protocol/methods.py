@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gnod.protocol import memory as m
 from gnod.protocol import params as p
 from gnod.protocol import results as r
 
@@ -58,6 +59,18 @@ _ALL = [
     Method("models.pull", p.ModelsPullParams, r.ModelsPullResult, "Fetch models."),
     Method("models.clear", p.ModelsClearParams, r.ModelsClearResult, "Remove models from the disk."),
     Method("models.path", p.ModelsPathParams, r.ModelsPathResult, "Say where a model's file is."),
+    Method("memory.store", m.MemoryStoreParams, m.MemoryStoreResult, "Remember a text."),
+    Method("memory.search", m.MemorySearchParams, m.MemorySearchResult, "Find memories by meaning and by topic."),
+    Method("memory.deep_search", m.MemoryDeepSearchParams, m.MemorySearchResult, "Find memories among more of them."),
+    Method("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, "Return memories whole."),
+    Method("memory.update", m.MemoryUpdateParams, m.MemoryRecord, "Change a memory."),
+    Method("memory.forget", m.MemoryIdsParams, m.MemoryForgetResult, "Remove memories for good."),
+    Method("memory.list", m.MemoryListParams, m.MemoryListResult, "List memories, or export them."),
+    Method("memory.publish", m.MemoryPublishParams, m.MemoryManyResult, "Copy memories into a shared namespace."),
+    Method("memory.import", m.MemoryImportParams, m.MemoryManyResult, "Take in memories that were exported."),
+    Method("memory.lock", p.NoParams, m.MemoryStatusResult, "Forget the memories' key until it is unlocked."),
+    Method("memory.unlock", m.MemoryUnlockParams, m.MemoryStatusResult, "Take the memories' key, or make one."),
+    Method("memory.status", p.NoParams, m.MemoryStatusResult, "Say how the memories stand; unlocks nothing."),
     Method("daemon.status", p.NoParams, r.DaemonStatusResult, "Describe the running process."),
     Method("daemon.shutdown", p.NoParams, r.DaemonShutdownResult, "Stop the daemon after answering."),
     Method("doctor.run", p.NoParams, r.DoctorResult, "Check everything that gnod depends on."),

@@ -19,6 +19,7 @@ from gnod.server.control import Control
 from gnod.server.embedding import Embedding
 from gnod.server.modelling import Models
 from gnod.server.querying import Querying
+from gnod.server.remembering import Remembering
 from gnod.server.running import Running
 from gnod.server.stats import Stats
 from gnod.server.storage import Storage
@@ -47,6 +48,7 @@ class Index(NamedTuple):
     nearest: Nearest
     querying: Querying
     subscribing: Subscribing
+    remembering: Remembering
     control: Control
     storage: Storage
 
@@ -64,7 +66,13 @@ class Index(NamedTuple):
         self.syncing.request_all(changed)
         self.inference.idle_unload_s = self.configuration.current.models.idle_unload_s
         self.backlog.config_changed()
+        self.remembering.models_changed()
         self.subscribing.wake()
+
+    def model_installed(self, uri: str) -> None:
+        """Let what has waited for that model go on."""
+        self.backlog.model_installed(uri)
+        self.remembering.models_changed()
 
     async def make_fresh(self, collections: list[str], *, embedded: bool = False) -> None:
         """Reconcile the collections (all when empty): what was written before this call is indexed after it, and

@@ -23,6 +23,7 @@ from gnod.server.handlers import all_handlers
 from gnod.server.index import Index
 from gnod.server.modelling import Models
 from gnod.server.querying import Querying
+from gnod.server.remembering import Remembering
 from gnod.server.running import Running
 from gnod.server.stats import Stats
 from gnod.server.storage import Storage
@@ -59,6 +60,7 @@ class Services:
         await self.index.watching.close()
         await self.index.syncing.close()
         await self.index.backlog.close()
+        await self.index.remembering.close()
         await self.index.inference.close()
         await self.index.pool.close()
         await asyncio.to_thread(self.index.database.close)
@@ -137,6 +139,7 @@ async def _start(places: Places, stats: Stats, control: Control, *, log_level: s
             nearest=nearest,
             querying=Querying(database, models, running, embedding, nearest),
             subscribing=subscribing,
+            remembering=Remembering(places.memory_database, models, running),
             control=control,
             storage=Storage(database, control),
         )
@@ -146,7 +149,7 @@ async def _start(places: Places, stats: Stats, control: Control, *, log_level: s
         watching.listeners.append(subscribing.wake)
         watching.on_look = index.storage.look
         backlog.listeners.append(lambda _: subscribing.wake())
-        models.on_installed = backlog.model_installed
+        models.on_installed = index.model_installed
         services = Services(index)
         undo.pop_all()
     return services

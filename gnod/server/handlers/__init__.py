@@ -16,6 +16,7 @@ from gnod.server.handlers import (
     embedding,
     hybrid,
     index,
+    memory,
     models,
     search,
     semantic,
@@ -28,6 +29,6 @@ def all_handlers(served: Index) -> Mapping[str, Handler]:
     """Return the handlers of every method but `rpc.discover`, which the dispatcher answers."""
     modules = (
         *(answers, backup, collection, context, daemon, doctor, document),
-        *(embedding, hybrid, index, models, search, semantic, subscribe),
+        *(embedding, hybrid, index, memory, models, search, semantic, subscribe),
     )
     return {name: handler for module in modules for name, handler in module.handlers(served).items()}

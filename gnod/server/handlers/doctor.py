@@ -27,6 +27,8 @@ from gnod.store import damage
 
 MIN_FREE_BYTES = 500 * 1024 * 1024
 
+_UNLOCK = "gnoctl memory unlock"
+
 # Package, what it is for, and whether gnod can do without it.
 _PACKAGES = [
     ("markitdown", "PDF, Word, PowerPoint, Excel, EPUB and HTML files", True),
@@ -36,6 +38,8 @@ _PACKAGES = [
     ("tokenizers", "search by meaning, with models like BERT", True),
     ("numkong", "search by meaning, in many vectors", False),
     ("huggingface-hub", "models of the Hugging Face hub", True),
+    ("cryptography", "memories", False),
+    ("keyring", "keeping the key of the memories", False),
     ("gguf", "checking and converting the models that are fetched", True),
 ]
 
@@ -53,6 +57,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             _sandbox(served),
             *await doctor_models.checks(served),
             _inference(served),
+            await _memories(served),
             _vector_tables(served),
             *(_package(*package) for package in _PACKAGES),
             _pip(),
@@ -183,6 +188,28 @@ def _inference(served: Index) -> Check:
     memory = f", {found.resident_bytes / 1e6:,.0f} MB" if found.pid else ""
     sandbox = f", {'; '.join(found.protections)}" if found.protections else ""
     return Check(name="inference worker", status="ok", message=f"{found.state}{memory}{sandbox}")
+
+
+async def _memories(served: Index) -> Check:
+    """What the key of the memories needs."""
+    name = "memories"
+    try:
+        state = await served.remembering.state()
+    except GnoError as error:
+        return Check(name=name, status="error", message=error.message)
+    problem = await served.remembering.keyring_problem()
+    if state.key == "passphrase":
+        message = "unlocked by their passphrase" if state.is_unlocked else "locked by a passphrase"
+        return Check(name=name, status="ok", message=message, remedy=None if state.is_unlocked else _UNLOCK)
+    if state.key == "keyring" and problem and not state.is_unlocked:
+        message = f"their key is in the system's keyring, and {problem}"
+        return Check(name=name, status="warning", message=message, remedy="start or unlock the keyring")
+    if state.key == "keyring":
+        return Check(name=name, status="ok", message="their key is in the system's keyring")
+    if problem:
+        message = f"none yet, and {problem}: they need a passphrase"
+        return Check(name=name, status="ok", message=message, remedy=_UNLOCK)
+    return Check(name=name, status="ok", message="none yet; the system's keyring will keep their key")
 
 
 def _vector_tables(served: Index) -> Check:
