@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from msgspec import field
@@ -11,6 +10,7 @@ from gnoctl import text
 from gnoctl.failures import note
 from gnoctl.json_output import print_json
 from gnoctl.options import Command, JsonOptions, argument, option
+from gnoctl.standard_input import confirmed
 from gnoctl.wording import size
 from gnod.errors import UsageError
 from gnod.protocol.params import ModelsClearParams
@@ -47,7 +47,8 @@ class ClearOptions(JsonOptions, frozen=True, kw_only=True):
 def clear(options: ClearOptions) -> int:
     if bool(options.models) == options.everything:
         raise UsageError("say which models (a role or an address), or --all; `gnoctl models list` shows them")
-    if not options.yes and not _confirmed(options):
+    what = "all models" if options.everything else ", ".join(options.models)
+    if not options.yes and not confirmed(f"Remove {what} from this machine?"):
         note("Nothing was removed")
         return 1
     params = ModelsClearParams(models=options.models, everything=options.everything)
@@ -62,15 +63,6 @@ def clear(options: ClearOptions) -> int:
         note(text.line(f"kept {uri}: the file is yours"), quiet=options.quiet)
     print(f"freed {size(result.freed_bytes)}")
     return 0
-
-
-def _confirmed(options: ClearOptions) -> bool:
-    """Ask on a terminal. Raises UsageError where nobody could answer."""
-    if not sys.stdin.isatty():
-        raise UsageError("add --yes to remove models without being asked")
-    what = "all models" if options.everything else ", ".join(options.models)
-    print(text.line(f"Remove {what} from this machine? [y/N] "), end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 COMMAND = Command(ClearOptions, clear, HELP)

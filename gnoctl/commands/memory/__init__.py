@@ -1,0 +1,1 @@
+"""`gnoctl memory …`: what was remembered, one by one and as a whole."""
