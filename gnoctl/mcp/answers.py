@@ -10,7 +10,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from gnoctl import freshness
+from gnoctl import freshness, text
+from gnod.protocol import memory as m
 from gnod.protocol import results as r
 from gnod.types import canonical_line
 
@@ -97,6 +98,49 @@ class AskAnswer(Answer, frozen=True, kw_only=True):
     note: Note = None
 
 
+class StoredMemory(Answer, frozen=True, kw_only=True):
+    id: str
+    existed: Annotated[bool, Meta(description="It was there: its topics were added, its type set.")] = False
+
+
+class FoundMemory(Answer, frozen=True, kw_only=True):
+    id: Annotated[str, Meta(description="Read all of it with `memory_retrieve`, unless it is complete.")]
+    text: str
+    rerank: Annotated[float, Meta(description="The score: from 0.30 excellent, from 0.20 good, below weak.")]
+    vector: Annotated[float | None, Meta(description="How near in meaning; absent: found by topic only.")] = None
+    type: str
+    time: str
+    topics: list[str] = []
+    complete: Annotated[bool, Meta(description="The text is all of it.")] = False
+    namespace: str | None = None
+
+
+class MemorySearchAnswer(Answer, frozen=True, kw_only=True):
+    results: list[FoundMemory]
+    counts: str
+    topics: Annotated[dict[str, int], Meta(description="How often each stands in the results.")] = {}
+    note: Note = None
+
+
+class Memory(Answer, frozen=True, kw_only=True):
+    id: str
+    text: str
+    type: str
+    topics: list[str] = []
+    namespace: str
+    created: str
+    updated: str
+
+
+class MemoriesAnswer(Answer, frozen=True, kw_only=True):
+    memories: list[Memory]
+    note: Note = None
+
+
+class ForgottenAnswer(Answer, frozen=True, kw_only=True):
+    forgotten: int
+
+
 def found(result: r.SearchResult) -> SearchAnswer:
     """Return a search's answer."""
     notes = (freshness.describe(result.freshness, nothing_found=not result.hits), result.by_words_only)
@@ -125,8 +169,8 @@ def document(result: r.DocumentText) -> DocumentAnswer:
         if kept and size + len(line) > MAX_TEXT_CHARS:
             break
         kept, size = kept + 1, size + len(line)
-    text = "".join(lines[:kept])
-    cut = len(text) > MAX_TEXT_CHARS  # a single line: there is no smaller page
+    shown = "".join(lines[:kept])
+    cut = len(shown) > MAX_TEXT_CHARS  # a single line: there is no smaller page
     end = result.end_line
     if kept < len(lines):
         # Line numbers are the file's, and canonical text may have lost some of its lines.
@@ -142,7 +186,7 @@ def document(result: r.DocumentText) -> DocumentAnswer:
         start_line=result.start_line,
         end_line=end,
         total_lines=result.total_lines,
-        text=text[:MAX_TEXT_CHARS],
+        text=shown[:MAX_TEXT_CHARS],
         modified=result.modified,
         next_line=end + 1 if end < result.total_lines else None,
         tags=result.tags,
@@ -198,6 +242,56 @@ def answered(result: r.AskResult) -> AskAnswer:
             if each.cited or not result.answered
         ],
         note=_join((freshness.describe(result.freshness, nothing_found=not result.sources), _unfinished(result))),
+    )
+
+
+def stored(result: m.MemoryStoreResult) -> StoredMemory:
+    return StoredMemory(id=result.id, existed=result.existed)
+
+
+def recalled(result: m.MemorySearchResult) -> MemorySearchAnswer:
+    """Return what a search of the memories found."""
+    results = [
+        FoundMemory(
+            id=each.id,
+            text=each.text,
+            rerank=each.rerank,
+            vector=each.vector,
+            type=each.type,
+            time=each.time,
+            topics=each.topics,
+            complete=each.complete,
+            namespace=each.namespace if isinstance(each.namespace, str) else None,
+        )
+        for each in result.results
+    ]
+    return MemorySearchAnswer(
+        results=results, counts=result.counts, topics=result.topics, note=_join(map(text.line, result.notes))
+    )
+
+
+def memories(result: m.MemoryRecordsResult) -> MemoriesAnswer:
+    """Return as many memories as an agent should read at once, the first in any case."""
+    kept: list[Memory] = []
+    size = 0
+    for each in result.memories:
+        size += len(each.text)
+        if kept and size > MAX_TEXT_CHARS:
+            break
+        kept.append(
+            Memory(
+                id=each.id,
+                text=each.text,
+                type=each.type,
+                topics=each.topics,
+                namespace=each.namespace,
+                created=each.created,
+                updated=each.updated,
+            )
+        )
+    left = [each.id for each in result.memories[len(kept) :]]
+    return MemoriesAnswer(
+        memories=kept, note=f"too long together; retrieve these next: {', '.join(left)}" if left else None
     )
 
 

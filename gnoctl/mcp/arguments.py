@@ -82,6 +82,35 @@ class StatusArguments(Arguments, frozen=True, kw_only=True):
     errors: Annotated[bool, Meta(description="Also list the files that could not be read.")] = False
 
 
+class MemoryStoreArguments(Arguments, frozen=True, kw_only=True):
+    text: Annotated[
+        str,
+        Meta(max_length=65_536, description="One fact, preference, decision, …, so that it is understood by itself."),
+    ]
+    type: Annotated[
+        str, Meta(description="fact, preference, summary, result, decision, task; with _done when it is finished.")
+    ] = "fact"
+    topics: Annotated[list[str], Meta(description="A few names to find it by: project, tool, person, subject.")] = []
+    namespace: Annotated[str, Meta(description="Leave it out, unless the user wants it shared under a name.")] = (
+        "personal"
+    )
+
+
+class MemorySearchArguments(Arguments, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=4096, description="A question, or keywords.")]
+    namespaces: Annotated[list[str], Meta(description="Only these; all when empty.")] = []
+    limit: Annotated[int, Meta(ge=1, le=32, description="How many to return.")] = 10
+
+
+class MemoryDeepSearchArguments(MemorySearchArguments, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=4096, description="Two keywords or more.")]
+    limit: Annotated[int, Meta(ge=1, le=100, description="How many to return.")] = 32
+
+
+class MemoryIdsArguments(Arguments, frozen=True, kw_only=True):
+    ids: Annotated[list[str], Meta(min_length=1, max_length=32, description="Ids, as a search returned them.")]
+
+
 def read(tool: str, given: Mapping[str, Any], arguments: type[A]) -> A:
     """Return `given` as the struct. Raises InvalidParams in words that help to call it right."""
     known = arguments.__struct_fields__

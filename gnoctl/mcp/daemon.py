@@ -25,7 +25,8 @@ class Daemon:
         self._client = AsyncClient(places, start=start)
 
     async def call(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None = None) -> R:
-        """Return the daemon's answer. Only for methods that read: a call that a restart interrupts is repeated."""
+        """Return the daemon's answer. A call that a restart interrupts is repeated: only for methods to which once
+        more does no harm."""
         for pause_s in PAUSES_S:
             try:
                 return await self._client.call(method, params, result_type, on_progress=on_progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -14,6 +14,10 @@ from gnoctl.mcp.arguments import (
     Arguments,
     AskArguments,
     GetArguments,
+    MemoryDeepSearchArguments,
+    MemoryIdsArguments,
+    MemorySearchArguments,
+    MemoryStoreArguments,
     NarrowedArguments,
     SearchArguments,
     SimilarArguments,
@@ -21,6 +25,7 @@ from gnoctl.mcp.arguments import (
 )
 from gnoctl.mcp.daemon import Daemon
 from gnod.client.answers import OnProgress
+from gnod.protocol import memory as m
 from gnod.protocol import params as p
 from gnod.protocol import results as r
 
@@ -28,7 +33,7 @@ Run = Callable[[Daemon, Any, OnProgress | None], Awaitable[a.Answer]]
 
 
 class Tool(NamedTuple):
-    """One tool. All of them only read, and only what is on this machine."""
+    """One tool. `effect` on what is on this machine; none goes beyond, and the same again changes nothing more."""
 
     name: str
     title: str
@@ -36,7 +41,11 @@ class Tool(NamedTuple):
     arguments: type[Arguments]
     answer: type[a.Answer]
     run: Run
+    effect: Literal["reads", "adds", "removes"] = "reads"
 
+
+# An agent has tried the normal search before, and waits.
+_DEEP_BUDGET_S = 5.0
 
 _SEARCHES: dict[str, tuple[str, type[p.SearchParams]]] = {
     "hybrid": ("search.query", p.SearchQueryParams),
@@ -74,6 +83,35 @@ async def _status(daemon: Daemon, given: StatusArguments, on_progress: OnProgres
         daemon.call("context.list", p.NoParams(), r.ContextListResult),
     )
     return a.status(result, contexts)
+
+
+async def _memory_store(daemon: Daemon, given: MemoryStoreArguments, on_progress: OnProgress | None) -> a.Answer:
+    params = m.MemoryStoreParams(text=given.text, type=given.type, topics=given.topics, namespace=given.namespace)
+    return a.stored(await daemon.call("memory.store", params, m.MemoryStoreResult, on_progress))
+
+
+async def _memory_search(daemon: Daemon, given: MemorySearchArguments, on_progress: OnProgress | None) -> a.Answer:
+    params = m.MemorySearchParams(query=given.query, namespaces=given.namespaces, limit=given.limit)
+    return a.recalled(await daemon.call("memory.search", params, m.MemorySearchResult, on_progress))
+
+
+async def _memory_deep_search(
+    daemon: Daemon, given: MemoryDeepSearchArguments, on_progress: OnProgress | None
+) -> a.Answer:
+    params = m.MemoryDeepSearchParams(
+        query=given.query, namespaces=given.namespaces, limit=given.limit, budget_s=_DEEP_BUDGET_S
+    )
+    return a.recalled(await daemon.call("memory.deep_search", params, m.MemorySearchResult, on_progress))
+
+
+async def _memory_retrieve(daemon: Daemon, given: MemoryIdsArguments, on_progress: OnProgress | None) -> a.Answer:
+    params = m.MemoryIdsParams(ids=given.ids)
+    return a.memories(await daemon.call("memory.retrieve", params, m.MemoryRecordsResult, on_progress))
+
+
+async def _memory_forget(daemon: Daemon, given: MemoryIdsArguments, on_progress: OnProgress | None) -> a.Answer:
+    result = await daemon.call("memory.forget", m.MemoryIdsParams(ids=given.ids), m.MemoryForgetResult, on_progress)
+    return a.ForgottenAnswer(forgotten=result.forgotten)
 
 
 def _filters(given: NarrowedArguments) -> dict[str, Any]:
@@ -127,6 +165,55 @@ TOOLS = {
             AskArguments,
             a.AskAnswer,
             _ask,
+        ),
+        Tool(
+            "memory_search",
+            "Recall what was remembered",
+            "Find what was remembered in earlier conversations: facts, preferences, decisions, results. Look here "
+            "first, before you ask the user or work something out again. Texts may be shortened; scores from 0.30 are "
+            "excellent, from 0.20 good, below weak. No results: nothing of the kind is stored.",
+            MemorySearchArguments,
+            a.MemorySearchAnswer,
+            _memory_search,
+        ),
+        Tool(
+            "memory_deep_search",
+            "Recall more",
+            "As `memory_search`, among four times as many memories, and slower. Only when `memory_search` found "
+            "nothing but weak results, and with two keywords or more.",
+            MemoryDeepSearchArguments,
+            a.MemorySearchAnswer,
+            _memory_deep_search,
+        ),
+        Tool(
+            "memory_retrieve",
+            "Read memories",
+            "Return memories whole, several at once, by the ids that a search returned. Not needed for those that "
+            "came complete.",
+            MemoryIdsArguments,
+            a.MemoriesAnswer,
+            _memory_retrieve,
+        ),
+        Tool(
+            "memory_store",
+            "Remember",
+            "Remember something for later conversations: one fact, preference or decision at a time, in a sentence "
+            "that is understood by itself, with its type and a few topics. What is finished or superseded: store the "
+            "same text again with _done at the end of its type (task_done), and what holds now as another. Never "
+            "passwords or other secrets, unless the user asks for it.",
+            MemoryStoreArguments,
+            a.StoredMemory,
+            _memory_store,
+            "adds",
+        ),
+        Tool(
+            "memory_forget",
+            "Forget",
+            "Remove memories for good. Only when the user asks for it, or when something stored was wrong.",
+            MemoryIdsArguments,
+            a.ForgottenAnswer,
+            _memory_forget,
+            "removes",
         ),
     )
 }

@@ -8,7 +8,21 @@ from __future__ import annotations
 from functools import singledispatch
 
 from gnoctl import text
-from gnoctl.mcp.answers import Answer, AskAnswer, DocumentAnswer, Found, SearchAnswer, StatusAnswer
+from gnoctl.mcp.answers import (
+    Answer,
+    AskAnswer,
+    DocumentAnswer,
+    ForgottenAnswer,
+    Found,
+    FoundMemory,
+    MemoriesAnswer,
+    Memory,
+    MemorySearchAnswer,
+    SearchAnswer,
+    StatusAnswer,
+    StoredMemory,
+)
+from gnoctl.memories import memories
 from gnoctl.wording import count
 
 
@@ -65,9 +79,52 @@ def _(answer: AskAnswer) -> str:
     return _paragraphs(*filter(None, (text.block(answer.answer), sources)), note=answer.note)
 
 
+@say.register
+def _(answer: StoredMemory) -> str:
+    return f"{answer.id} was there already; its topics were added" if answer.existed else f"remembered as {answer.id}"
+
+
+@say.register
+def _(answer: MemorySearchAnswer) -> str:
+    head = text.line(answer.counts) if answer.results else "nothing of the kind is remembered"
+    topics = ", ".join(f"{text.line(name)} {number}" for name, number in answer.topics.items())
+    parts = [head, *map(_found_memory, answer.results), *([f"topics: {topics}"] if topics else [])]
+    return _paragraphs(*parts, note=answer.note)
+
+
+@say.register
+def _(answer: MemoriesAnswer) -> str:
+    return _paragraphs(*map(_memory, answer.memories), note=answer.note)
+
+
+@say.register
+def _(answer: ForgottenAnswer) -> str:
+    return f"forgot {memories(answer.forgotten)}"
+
+
+def _found_memory(found: FoundMemory) -> str:
+    head = f"{found.id}  {_about(found.type, found.time, found.topics, found.namespace)}, score {found.rerank}"
+    return head + ("\n" if found.complete else " (shortened)\n") + _quoted(found.text)
+
+
+def _memory(memory: Memory) -> str:
+    return (
+        f"{memory.id}  {_about(memory.type, memory.updated, memory.topics, memory.namespace)}\n{_quoted(memory.text)}"
+    )
+
+
+def _about(kind: str, time: str, topics: list[str], namespace: str | None) -> str:
+    parts = [kind, time[:10], *(["topics " + ", ".join(topics)] if topics else [])]
+    return text.line(", ".join(parts + ([f"namespace {namespace}"] if namespace else [])))
+
+
 def _hit(rank: int, hit: Found) -> str:
-    snippet = "\n".join(f"   | {line}" for line in text.block(hit.snippet).splitlines() if line.strip())
-    return f"{rank}. {text.line(hit.title)}\n   {hit.uri} lines {hit.line}-{hit.end_line}, score {hit.score}\n{snippet}"
+    head = f"{rank}. {text.line(hit.title)}\n   {hit.uri} lines {hit.line}-{hit.end_line}, score {hit.score}"
+    return f"{head}\n{_quoted(hit.snippet)}"
+
+
+def _quoted(quoted: str) -> str:
+    return "\n".join(f"   | {line}" for line in text.block(quoted).splitlines() if line.strip())
 
 
 def _paragraphs(*parts: str, note: str | None = None) -> str:
