@@ -48,6 +48,8 @@ def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
         yield INDENT + (text.clip(first, max(1, terminal.width - len(INDENT))) if terminal.width else first)
     shown = f"{len(result.memories):,} of " if result.cursor or len(result.memories) < result.total else ""
     yield terminal.paint(f"{shown}{memories(result.total)}", DIM)
+    for note in result.notes:
+        yield terminal.paint(text.line(note), YELLOW)
 
 
 def render_whole(record: MemoryRecord, terminal: Terminal) -> Iterator[str]:

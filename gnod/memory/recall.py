@@ -80,7 +80,7 @@ async def recall(
     if len(words) < depth.keywords:
         raise QuerySyntaxError(
             f"a deep search needs {depth.keywords} keywords or more, and this query has {len(words)}; name more of "
-            "what you look for, or search without --deep"
+            "what you look for, or use the normal search"
         )
     vector = await tools.embed(query)
     lookups = [tools.sealer.lookup("topic", word) for word in lookup_words(words)]

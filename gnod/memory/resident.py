@@ -68,6 +68,12 @@ class Resident:
     def kinds(self, ids: Collection[int]) -> Mapping[int, str]:
         return {id_: row.kind for id_, row in self.of(ids).items()}
 
+    def having(self, topics: Sequence[bytes]) -> Collection[int] | None:
+        """Return the ids of memories that have all of those topics; None, all memories, when there are none."""
+        with self._lock:
+            owners = [self._by_topic.get(topic, set()) for topic in topics]
+            return set.intersection(*owners) if owners else None
+
     @property
     def unembedded(self) -> int:
         """Return how many `without_vectors` has."""

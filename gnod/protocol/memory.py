@@ -164,11 +164,13 @@ class MemoryRecordsResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryListResult(Result, frozen=True, kw_only=True):
-    """`total`: how many there are on all pages. `cursor`: for the next page; null: this is the last."""
+    """`total`: how many there are on all pages. `cursor`: for the next page; null: this is the last. `notes`: what is
+    damaged on the disk, and so not here."""
 
     memories: list[MemoryRecord]
     total: int
     cursor: str | None = None
+    notes: list[str] = []
 
 
 class MemoryForgetResult(Result, frozen=True, kw_only=True):

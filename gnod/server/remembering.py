@@ -43,14 +43,15 @@ T = TypeVar("T")
 
 
 class State(NamedTuple):
-    """`key`: where it is kept, "keyring" or "passphrase"; None: nothing was ever stored. The rest is known only while
-    unlocked."""
+    """`key`: where it is kept, "keyring" or "passphrase"; None: nothing was ever stored. `is_locked_by_hand`: until
+    `unlock`, whatever the key needs. The rest is known only while unlocked."""
 
     is_unlocked: bool
     key: str | None
     memories: int
     unembedded: int
     namespaces: list[str]
+    is_locked_by_hand: bool = False
 
 
 class Remembering:
@@ -95,7 +96,15 @@ class Remembering:
             memories=len(found.resident) if found else 0,
             unembedded=found.resident.unembedded if found else 0,
             namespaces=found.namespaces() if found else [],
+            is_locked_by_hand=self._vault is not None and self._vault.is_locked_by_hand,
         )
+
+    async def keyring_problem(self) -> str | None:
+        """Return why there is no keyring to be used, in words; None: there is one."""
+        try:
+            return await _asked(keys.keyring_problem)
+        except KeyringFailed as error:
+            return error.message
 
     async def recall(self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float) -> Recalled:
         """Search. `limit_s`: for the cross-encoder. Raises what `memories` and `recall.recall` raise, and

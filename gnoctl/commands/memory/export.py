@@ -50,6 +50,8 @@ def _lines(daemon: Connection) -> Iterator[str]:
         page = daemon.call("memory.list", params, MemoryListResult)
         for each in page.memories:
             yield json_text(each) + "\n"
+        for said in page.notes:
+            note(said)
         if page.cursor is None:
             return
         params = MemoryListParams(whole=True, limit=_PAGE, cursor=page.cursor)

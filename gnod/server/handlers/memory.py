@@ -10,11 +10,11 @@ from msgspec import UNSET
 
 from gnod.errors import InvalidParams
 from gnod.memory import listing, pool
-from gnod.memory.memories import Draft, Stored
 from gnod.memory.pool import Depth
 from gnod.memory.previews import Preview, preview
 from gnod.memory.recall import Hit, Recalled
 from gnod.memory.records import PERSONAL, Memory
+from gnod.memory.transactions import Draft, Stored
 from gnod.protocol import memory as m
 from gnod.protocol.params import NoParams
 from gnod.server.dispatcher import Call, Handler
@@ -60,7 +60,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         wanted = listing.Wanted(params.namespaces, params.types, params.topics)
         found = await listing.page(memories, wanted, params.limit, params.cursor)
         records = [_record(each, None if params.whole else preview(each.text, 0.0, 0, 0)) for each in found.memories]
-        return m.MemoryListResult(memories=records, total=found.total, cursor=found.cursor)
+        return m.MemoryListResult(memories=records, total=found.total, cursor=found.cursor, notes=found.notes)
 
     async def publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
         memories = await remembering.memories()
