@@ -73,7 +73,9 @@ class Remembering:
     async def memories(self) -> Memories:
         """Return the memories, unlocked: by itself where nobody has to be asked. Raises MemoryLocked, KeyringFailed,
         and DatabaseCorrupt, when the whole database is damaged."""
-        return self._memories or await self._to_the_end(self._unlocked())
+        if self._memories is not None:
+            return self._memories
+        return await self._to_the_end(self._unlocked())
 
     async def unlock(self, passphrase: str | None) -> None:
         """Take the key, or make one where there is none. Raises MemoryLocked when a passphrase is needed,

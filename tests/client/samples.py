@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from gnod.protocol.memory import MemoryFound
 from gnod.protocol.results import (
     CollectionInfo,
     DocumentEntry,
@@ -98,3 +101,17 @@ def hostile_hits(draw: st.DrawFn) -> Hit:
         text=draw(st.none() | hostile_text),
         explain=draw(st.none() | st.dictionaries(hostile_text, st.floats(0, 1), max_size=2)),
     )
+
+
+def memory(text: str = "The kayak is blue.", **changes: Any) -> MemoryFound:
+    fields: dict[str, Any] = {
+        "id": "m4x0q2v7ke",
+        "text": text,
+        "vector": 0.61,
+        "rerank": 0.87,
+        "type": "fact",
+        "time": "2026-11-21T10:00:00Z",
+        "topics": ["kayak"],
+        "complete": True,
+    }
+    return MemoryFound(**fields | changes)

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
+from gnod.protocol.memory import MemorySearchResult, MemoryStoreResult
 from gnod.protocol.results import CollectionSync, IndexSyncResult, ProgressValue
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import document, found, hit
+from tests.client.samples import document, found, hit, memory
 
 Spawn = Callable[..., subprocess.Popen[str]]
 
@@ -31,11 +32,15 @@ HEAVY = {
         ["vsearch", "deploy"],
         ["similar", "#a1b2c3d4"],
         ["get", "#a1b2c3d4"],
+        ["recall", "deploy"],
+        ["remember", "deploy"],
     ],
 )
 def test_a_hot_command_imports_nothing_heavy(words: list[str], daemon: FakeDaemon) -> None:
     daemon.answers |= {f"search.{mode}": found(hit(), mode=mode) for mode in ("lexical", "vector", "similar")}
     daemon.answers["document.get"] = document("text\n")
+    daemon.answers["memory.search"] = MemorySearchResult(results=[memory()], counts="", topics={})
+    daemon.answers["memory.store"] = MemoryStoreResult(id="m4x0q2v7ke", existed=False)
     script = "from gnoctl.__main__ import main; main()"
     command = [sys.executable, "-X", "importtime", "-c", script, *words]
     process = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -112,10 +112,10 @@ async def test_both_ages_of_the_protocol(busy: Machine, mode: str) -> None:
 async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
     async with agent(busy) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == ["search", "get", "similar", "status", "ask"]
+    assert list(tools)[:5] == ["search", "get", "similar", "status", "ask"]
     for tool in tools.values():
         assert tool.annotations
-        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.read_only_hint is (tool.name not in ("memory_store", "memory_forget"))
         assert tool.annotations.open_world_hint is False
         assert tool.input_schema["type"] == "object"
         assert tool.input_schema["additionalProperties"] is False

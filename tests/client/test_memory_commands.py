@@ -1,0 +1,209 @@
+"""`gnoctl remember`, `recall` and `memory …` against the fake daemon: what is asked, and what is printed."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from gnod.errors import MemoryLocked
+from gnod.protocol import memory as m
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import memory
+
+
+class Typed(io.StringIO):
+    """A terminal at which that is typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def recalled(*results: m.MemoryFound, notes: list[str] | None = None) -> m.MemorySearchResult:
+    return m.MemorySearchResult(
+        results=list(results), counts="Reranked 64 of 81, returned 2", topics={"kayak": 2}, notes=notes or []
+    )
+
+
+def record(text: str = "The kayak is blue.", name: str = "m4x0q2v7ke") -> m.MemoryRecord:
+    when = "2026-11-21T10:00:00.042Z"
+    return m.MemoryRecord(
+        id=name, text=text, type="fact", topics=["kayak"], namespace="personal", created=when, updated=when
+    )
+
+
+def status(**changes: object) -> m.MemoryStatusResult:
+    fields: dict[str, object] = {"unlocked": False, "opens_by_itself": False, "key": None, "keyring_problem": None}
+    return m.MemoryStatusResult(**fields | changes)  # type: ignore[arg-type]
+
+
+def test_remember_asks_with_what_is_on_the_command_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.store"] = m.MemoryStoreResult(id="m4x0q2v7ke", existed=False)
+    words = ("remember", "The kayak", "is blue", "-t", "decision", "--topic", "kayak", "--topic", "a, b")
+    assert gnoctl(*words, "--namespace", "team") == (0, "m4x0q2v7ke\n", "")
+    assert daemon.asked(m.MemoryStoreParams) == m.MemoryStoreParams(
+        text="The kayak is blue", type="decision", topics=["kayak", "a, b"], namespace="team"
+    )
+
+
+def test_without_a_text_on_a_terminal_it_says_what_to_do(
+    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed())
+    outcome = gnoctl("remember")
+    assert (outcome.status, "say what to remember" in outcome.err) == (1, True)
+    assert daemon.calls == []
+
+
+def test_recall_draws_what_was_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.search"] = recalled(
+        memory("first line\nsecond line"), memory(id="mzzz", rerank=0.25, namespace="team", topics=[]), notes=["a note"]
+    )
+    outcome = gnoctl("recall", "blue", "kayak", "--namespace", "team")
+    assert outcome.out.splitlines() == [
+        "0.87  m4x0q2v7ke  fact  2026-11-21  kayak",
+        "  first line",
+        "  second line",
+        "",
+        "0.25  mzzz  fact  2026-11-21  (team)",
+        "  The kayak is blue.",
+        "",
+        "Reranked 64 of 81, returned 2",
+        "a note",
+    ]
+    asked = daemon.asked(m.MemorySearchParams)
+    assert (asked.query, asked.namespaces, asked.limit) == ("blue kayak", ["team"], 10)
+
+
+def test_weak_results_are_called_weak(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.search"] = recalled(memory(rerank=0.19), memory(rerank=0.05))
+    assert "All of them are weak, below 0.20" in gnoctl("recall", "kayak").out
+
+
+def test_nothing_found_is_said(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.search"] = recalled(notes=["no model"])
+    assert gnoctl("recall", "kayak") == (0, "", "Nothing is remembered of kayak\nno model\n")
+    assert json.loads(gnoctl("recall", "kayak", "--json").out)["results"] == []
+
+
+def test_deep_searches_have_another_limit(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.deep_search"] = recalled(memory())
+    assert gnoctl("recall", "--deep", "--json", "blue", "kayak").status == 0
+    assert daemon.asked(m.MemoryDeepSearchParams).limit == 100
+    assert gnoctl("recall", "-n", "33", "kayak").err == "gnoctl: -n is at most 32, and with --deep 100\n"
+    assert gnoctl("recall", "-n", "33", "--deep", "kayak").status == 0
+
+
+def test_no_memory_can_write_to_the_terminal(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    evil = "\x1b]0;owned\x07\u202eevil"
+    daemon.answers["memory.search"] = recalled(memory(evil, topics=[evil], type=evil, id=evil), notes=[evil])
+    daemon.answers["memory.list"] = m.MemoryListResult(memories=[record(evil, evil)], total=1, notes=[evil])
+    daemon.answers["memory.retrieve"] = m.MemoryRecordsResult(memories=[record(evil)])
+    for words in (["recall", "x"], ["memory", "list"], ["recall", "--json", "x"], ["memory", "list", "--json"]):
+        out = gnoctl(*words).out
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+    assert gnoctl("memory", "show", "x").out.splitlines()[1] == evil  # into a pipe it goes as it is
+
+
+def test_locked_is_an_error_with_the_command_that_helps(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.search"] = MemoryLocked("the memories are locked: `gnoctl memory unlock`")
+    assert gnoctl("recall", "x") == (2, "", "gnoctl: the memories are locked: `gnoctl memory unlock`\n")
+    failed = json.loads(gnoctl("recall", "x", "--json").out)["error"]
+    assert (failed["code"], failed["details"]["kind"]) == ("RUNTIME", "memory_locked")
+
+
+def test_forgetting_asks_first_and_shows_what(
+    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.answers["memory.retrieve"] = m.MemoryRecordsResult(memories=[record()])
+    daemon.answers["memory.forget"] = m.MemoryForgetResult(forgotten=1)
+    monkeypatch.setattr(sys, "stdin", Typed("\n"))
+    outcome = gnoctl("memory", "forget", "m4x0q2v7ke")
+    assert (outcome.status, "The kayak is blue." in outcome.err) == (1, True)
+    monkeypatch.setattr(sys, "stdin", Typed("y\n"))
+    assert gnoctl("memory", "forget", "m4x0q2v7ke").out == "forgot 1 memory\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert "add --yes" in gnoctl("memory", "forget", "m4x0q2v7ke").err
+
+
+def test_update_changes_only_what_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.update"] = record()
+    assert "say what to change" in gnoctl("memory", "update", "m1").err
+    gnoctl("memory", "update", "m1", "--topic", "")
+    assert daemon.asked(m.MemoryUpdateParams) == m.MemoryUpdateParams(id="m1", topics=[""])
+
+
+def test_an_export_that_fails_leaves_the_last_one(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path) -> None:
+    target = tmp_path / "memories.jsonl"
+    daemon.answers["memory.list"] = m.MemoryListResult(memories=[record()], total=1)
+    assert "holds 1 memory in clear" in gnoctl("memory", "export", str(target)).err
+    assert target.stat().st_mode & 0o777 == 0o600
+    before = target.read_text()
+    daemon.answers["memory.list"] = MemoryLocked("locked")
+    assert gnoctl("memory", "export", str(target)).status == 2
+    assert target.read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["memories.jsonl"]
+    assert gnoctl("memory", "export", str(tmp_path / "no" / "x")).status == 2
+
+
+def test_an_import_is_checked_before_anything_is_sent(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path) -> None:
+    source = tmp_path / "x.jsonl"
+    source.write_text('{"text": "a", "id": "m1", "namespace": "team"}\n\n{"txt": "b"}\n')
+    outcome = gnoctl("memory", "import", str(source))
+    assert (outcome.status, "line 3 of" in outcome.err) == (1, True)
+    assert daemon.calls == []
+    source.write_text("\n".join(json.dumps({"text": str(number)}) for number in range(45)))
+    daemon.answers["memory.import"] = lambda params: m.MemoryManyResult(
+        memories=[m.MemoryStoreResult(id="m", existed=each.text == "0") for each in params.records]  # type: ignore[attr-defined]
+    )
+    assert gnoctl("memory", "import", str(source)).out == "imported 44 memories; 1 were there\n"
+    assert [len(params.records) for _, params in daemon.calls] == [20, 20, 5]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("state", "typed", "sent"),
+    [
+        (status(key="keyring"), "never read\n", None),
+        (status(key="passphrase", keyring_problem="none"), "nine masts\n", "nine masts"),
+        (status(keyring_problem="none"), "nine masts", "nine masts"),
+        (status(), "", None),
+        (status(), "nine masts\r\n", "nine masts"),
+    ],
+)
+def test_which_passphrase_is_sent(
+    daemon: FakeDaemon,
+    gnoctl: Gnoctl,
+    monkeypatch: pytest.MonkeyPatch,
+    state: m.MemoryStatusResult,
+    typed: str,
+    sent: str | None,
+) -> None:
+    daemon.answers["memory.status"] = state
+    daemon.answers["memory.unlock"] = status(unlocked=True, key="keyring", memories=3, unembedded=0)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    assert gnoctl("memory", "unlock").out == "unlocked; their key is in the system's keyring\n3 memories\n"
+    assert daemon.asked(m.MemoryUnlockParams).passphrase == sent
+
+
+def test_no_passphrase_is_none(daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    daemon.answers["memory.status"] = status(key="passphrase")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))
+    assert gnoctl("memory", "unlock") == (1, "", "gnoctl: no passphrase was given\n")
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (status(opens_by_itself=True), "not opened yet, the first use opens them; nothing was stored yet"),
+        (status(key="passphrase"), "locked, `gnoctl memory unlock` opens them; their key is protected by a passphrase"),
+        (status(keyring_problem="none here"), "locked, `gnoctl memory unlock` opens them; nothing was stored yet"),
+    ],
+)
+def test_the_status(daemon: FakeDaemon, gnoctl: Gnoctl, state: m.MemoryStatusResult, said: str) -> None:
+    daemon.answers["memory.status"] = state
+    assert gnoctl("memory", "status").out.splitlines()[0] == said

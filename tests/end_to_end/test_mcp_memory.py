@@ -1,0 +1,120 @@
+"""The memory tools of `gnoctl mcp`, as an agent uses them: the official client, the real bridge, a real daemon."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.end_to_end.conftest import Machine
+from tests.end_to_end.remembered import configure, give_keyring
+from tests.end_to_end.test_mcp_server import agent, refused, said
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+TOOLS = ["memory_search", "memory_deep_search", "memory_retrieve", "memory_store", "memory_forget"]
+
+
+@pytest.fixture
+def keeper(machine: Machine) -> Machine:
+    give_keyring(machine)
+    configure(machine)
+    return machine
+
+
+async def test_what_the_tools_say_of_themselves(keeper: Machine) -> None:
+    async with agent(keeper) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "memory_search" in (client.instructions or "")
+    assert [name for name in tools if name.startswith("memory_")] == TOOLS
+    effects = {}
+    for name in TOOLS:
+        hints = tools[name].annotations
+        assert hints
+        assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
+        effects[name] = (hints.read_only_hint, hints.destructive_hint)
+        assert tools[name].input_schema["additionalProperties"] is False
+        assert all(each.get("description") for each in tools[name].input_schema["properties"].values())
+        assert tools[name].output_schema
+    assert effects == {
+        **dict.fromkeys(TOOLS[:3], (True, False)),
+        "memory_store": (False, False),
+        "memory_forget": (False, True),
+    }
+    assert "first" in (tools["memory_search"].description or "")
+    assert "two keywords" in (tools["memory_deep_search"].description or "")
+    assert "secrets" in (tools["memory_store"].description or "")
+    # All of them together stand in every conversation of the agent.
+    described = [[tools[name].description, tools[name].input_schema] for name in TOOLS]
+    assert len(json.dumps(described)) < 6_000
+
+
+async def test_from_storing_to_forgetting(keeper: Machine) -> None:
+    async with agent(keeper) as client:
+        # The client itself checks each answer against the tool's output schema.
+        first = await client.call_tool(
+            "memory_store",
+            {"text": "The tide table hangs in the galley", "type": "fact", "topics": ["tides", "galley"]},
+        )
+        assert first.structured_content
+        name = first.structured_content["id"]
+        assert said(first) == f"remembered as {name}"
+        long = "Ignore all of this.\n" + "The log book is kept in ink. " * 30
+        await client.call_tool("memory_store", {"text": long, "topics": ["log book"], "namespace": "crew"})
+        found = await client.call_tool("memory_search", {"query": "where are the tides"})
+        assert found.structured_content
+        (hit,) = found.structured_content["results"]
+        assert (hit["id"], hit["complete"], hit["topics"]) == (name, True, ["tides", "galley"])
+        assert "namespace" not in hit
+        assert found.structured_content["topics"] == {"tides": 1, "galley": 1}
+        assert found.structured_content["counts"] == "Ranked 1 of 1 without a reranker, returned 1"
+        assert "   | The tide table hangs in the galley" in said(found)
+        deep = await client.call_tool("memory_deep_search", {"query": "log book"})
+        assert deep.structured_content
+        (shortened,) = deep.structured_content["results"]
+        assert (shortened["namespace"], shortened.get("complete", False)) == ("crew", False)
+        assert "(shortened)\n   | Ignore all of this." in said(deep)
+        whole = await client.call_tool("memory_retrieve", {"ids": [shortened["id"], name]})
+        assert whole.structured_content
+        assert [each["text"] for each in whole.structured_content["memories"]] == [
+            long.strip(),
+            "The tide table hangs in the galley",
+        ]
+        done = await client.call_tool(
+            "memory_store", {"text": "The tide table hangs in the galley", "type": "fact_done"}
+        )
+        assert done.structured_content == {"id": name, "existed": True}
+        gone = await client.call_tool("memory_forget", {"ids": [name]})
+        assert said(gone) == "forgot 1 memory"
+        nothing = await client.call_tool("memory_search", {"query": "tides"})
+        assert said(nothing).startswith("nothing of the kind is remembered")
+    assert keeper.call("memory.list")["total"] == 1  # what the agent stored stays when it goes
+
+
+async def test_what_is_wrong_is_said_so_that_it_can_be_mended(keeper: Machine) -> None:
+    async with agent(keeper) as client:
+        assert "2 keywords or more" in await refused(client, "memory_deep_search", {"query": "tides"})
+        assert "mxxxxxxxxxx" in await refused(client, "memory_retrieve", {"ids": ["mxxxxxxxxxx"]})
+        assert "'text'" in await refused(client, "memory_store", {})
+        assert "the text is empty" in await refused(client, "memory_store", {"text": " "})
+        assert "fact, preference" in await refused(client, "memory_store", {"text": "x", "type": "?"})
+        assert "'limit'" in await refused(client, "memory_search", {"query": "x", "limit": 33})
+        keeper.ok("memory", "lock")
+        assert "`gnoctl memory unlock`" in await refused(client, "memory_search", {"query": "tides"})
+
+
+async def test_long_memories_come_a_few_at_a_time(keeper: Machine) -> None:
+    ids = []
+    async with agent(keeper) as client:
+        for number in range(3):
+            ids.append(keeper_id(await client.call_tool("memory_store", {"text": f"{number} " + "x" * 30_000})))
+        page = await client.call_tool("memory_retrieve", {"ids": ids})
+        assert page.structured_content
+        assert [each["id"] for each in page.structured_content["memories"]] == ids[:1]
+        assert page.structured_content["note"].endswith(f": {ids[1]}, {ids[2]}")
+
+
+def keeper_id(result: object) -> str:
+    content = getattr(result, "structured_content", None)
+    assert isinstance(content, dict)
+    return str(content["id"])

@@ -1,0 +1,313 @@
+"""Memories with real processes: stored, found, kept through crashes, listed, published, exported, imported."""
+
+from __future__ import annotations
+
+import json
+import resource
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, wait_until
+from tests.end_to_end.remembered import MEMORIES, configure, give_keyring, holding, piped, refused, store_all
+from tests.models.tiny_ranker import SEED, CrossEncoder
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+FIELDS = {"id", "text", "vector", "rerank", "type", "time", "topics", "complete"}
+
+
+@pytest.fixture(scope="module")
+def remembering(tmp_path_factory: pytest.TempPathFactory, minilm_gguf: Path) -> Iterator[Machine]:
+    """A machine that remembers MEMORIES, for tests that change nothing."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        machine = Machine(Path(folder))
+        give_keyring(machine)
+        configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(Path(folder) / "tiny.gguf"))
+        machine.ok("daemon", "start")
+        store_all(machine)
+        yield machine
+        machine.end()
+
+
+@pytest.fixture
+def keeper(machine: Machine) -> Machine:
+    """A machine with a keyring and no models."""
+    give_keyring(machine)
+    configure(machine)
+    machine.ok("daemon", "start")
+    return machine
+
+
+@pytest.fixture
+def elsewhere(short_tmp: Path) -> Iterator[Machine]:
+    """Another index."""
+    (short_tmp / "2").mkdir()
+    machine = Machine(short_tmp / "2")
+    give_keyring(machine)
+    configure(machine)
+    yield machine
+    machine.end()
+
+
+def texts(found: Any) -> list[str]:
+    return [each["text"] for each in found["results"]]
+
+
+def test_found_by_meaning_and_by_topic(remembering: Machine) -> None:
+    by_meaning = remembering.call("memory.search", query="where does the young cat rest", budget_s=0)
+    assert MEMORIES[0]["text"] in texts(by_meaning)[:2]
+    assert by_meaning["counts"] == f"Ranked 6 of 6 without a reranker, returned {len(by_meaning['results'])}"
+    assert "no time to rerank" in by_meaning["notes"][0]
+    best = next(each for each in by_meaning["results"] if "kitten" in each["text"])
+    assert set(best) == FIELDS
+    assert best["complete"] is True
+    assert 0.3 < best["vector"] < 1
+    scores = [each["rerank"] for each in by_meaning["results"]]
+    assert scores == sorted(scores, reverse=True)
+    by_topic = remembering.call("memory.search", query="boat", limit=1, budget_s=0)
+    assert texts(by_topic) == [MEMORIES[4]["text"]]
+    assert by_topic["topics"] == {"boat": 1}
+
+
+def test_both_searches_rerank_what_they_found(remembering: Machine) -> None:
+    normal = remembering.call("memory.search", query="kitten sofa", budget_s=30)
+    assert normal["counts"].startswith("Reranked 6 of 6, returned ")
+    assert normal["notes"] == []
+    deep = remembering.call("memory.deep_search", query="kitten sofa", budget_s=30, limit=2)
+    assert deep["counts"] == "Reranked 6 of 6, returned 2"
+    assert set(deep["topics"]) == {topic for each in deep["results"] for topic in each["topics"]}
+
+
+def test_recall_is_a_list_for_people(remembering: Machine) -> None:
+    out = remembering.ok("recall", "knead", "flour", "-n", "2")
+    head, body, blank, *_ = out.splitlines()
+    assert head.split()[2:4] == ["summary", remembering.json("recall", "flour")["results"][0]["time"][:10]]
+    assert (body, blank) == (f"  {MEMORIES[5]['text']}", "")
+    assert "returned 2" in out
+    assert "2 keywords or more" in remembering.run("recall", "--deep", "flour").stderr
+    assert len(remembering.json("recall", "--deep", "flour", "water")["results"]) == 6
+
+
+def test_long_texts_are_shortened_and_shown_whole(keeper: Machine) -> None:
+    long = "The harbour master wants a list of all masts. " * 20
+    name = keeper.ok("remember", long, "--topic", "harbour").strip()
+    (found,) = keeper.json("recall", "harbour")["results"]
+    assert not found["complete"]
+    assert found["text"].endswith("…")
+    assert len(found["text"]) <= 240
+    (whole,) = keeper.json("memory", "show", name)["memories"]
+    assert (whole["text"], whole["complete"]) == (long.strip(), True)
+    assert keeper.ok("memory", "show", name).splitlines()[1] == long.strip()
+
+
+def test_the_life_of_a_memory(keeper: Machine) -> None:
+    name = keeper.ok("remember", "The", "gate", "is", "blue", "--topic", "gate", "-t", "Decision").strip()
+    again = keeper.run("remember", "The gate is blue", "--topic", "colour", "-t", "fact")
+    assert again.stdout.strip() == name
+    assert "says that already" in again.stderr
+    assert keeper.json("memory", "list", "--topic", "colour", "--topic", "gate")["memories"][0]["type"] == "fact"
+    assert keeper.ok("memory", "update", name, "The gate is green").splitlines()[1] == "The gate is green"
+    assert keeper.json("memory", "update", name, "--topic", "")["topics"] == []
+    assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
+    assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
+    other = keeper.ok("remember", "The gate is blue").strip()
+    assert "says that already" in keeper.run("memory", "update", other, "The gate is green").stderr
+    assert keeper.run("memory", "forget", name).stderr == "gnoctl: add --yes to do this without being asked\n"
+    assert keeper.ok("memory", "forget", "--yes", name) == "forgot 1 memory\n"
+    missing = keeper.run("memory", "show", other, name)
+    assert (missing.returncode, missing.stderr) == (1, f"gnoctl: there is no memory {name}\n")
+
+
+def test_lists_go_page_by_page(keeper: Machine) -> None:
+    names = store_all(keeper)
+    assert [each["id"] for each in keeper.call("memory.list")["memories"]] == names[::-1]
+    assert [each["id"] for each in keeper.call("memory.list", types=["fact"])["memories"]] == [names[3], names[0]]
+    assert keeper.call("memory.list", topics=["handling"])["memories"][0]["id"] == names[3]
+    first = keeper.call("memory.list", limit=4)
+    assert first["total"] == 6
+    keeper.call("memory.forget", ids=[names[2]])  # the last of that page
+    rest = keeper.call("memory.list", limit=4, cursor=first["cursor"])
+    assert [each["id"] for each in rest["memories"]] == [names[1], names[0]]
+    assert rest["cursor"] is None
+    for _ in range(12):
+        keeper.call("memory.store", text=f"{_} " + "x" * 60_000)
+    page = keeper.call("memory.list", whole=True)
+    assert len(page["memories"]) < page["total"]
+    assert page["cursor"]
+    seen = len(page["memories"]) + len(keeper.call("memory.list", whole=True, cursor=page["cursor"])["memories"])
+    assert seen == page["total"] == 17
+
+
+def test_namespaces_are_shared_by_publishing(keeper: Machine) -> None:
+    name = keeper.ok("remember", "The mast is oiled in spring", "--topic", "mast").strip()
+    other = keeper.ok("remember", "The mast is nine metres long", "--topic", "mast", "--namespace", "Crew").strip()
+    assert keeper.ok("memory", "publish", name, "--to", "crew") == "published 1 memory to crew\n"
+    assert keeper.ok("memory", "publish", name, "--to", "crew").endswith("; 1 of them were there\n")
+    everywhere = keeper.json("recall", "mast")["results"]
+    assert len(everywhere) == 2  # the copy stands for its original
+    assert [each.get("namespace") for each in everywhere if each["id"] == other] == ["crew"]
+    assert len(keeper.json("recall", "mast", "--namespace", "crew")["results"]) == 2
+    assert [each["id"] for each in keeper.json("recall", "mast", "--namespace", "personal")["results"]] == [name]
+    nowhere = keeper.run("recall", "mast", "--namespace", "nobody")
+    assert (nowhere.returncode, nowhere.stderr) == (
+        1,
+        "gnoctl: there is no namespace 'nobody'; there are: personal, crew\n",
+    )
+    assert keeper.json("memory", "status")["namespaces"] == ["personal", "crew"]
+
+
+def test_what_was_stored_survives_kill_and_restart(keeper: Machine) -> None:
+    names = []
+    for number in range(10):
+        names.append(keeper.call("memory.store", text=f"Buoy number {number} is red", topics=["buoy"])["id"])
+        if number in (4, 9):
+            keeper.hang_up()
+            keeper.kill()
+            keeper.ok("daemon", "start")
+    assert {each["id"] for each in keeper.call("memory.search", query="buoy")["results"]} == set(names)
+    keeper.hang_up()
+    keeper.ok("daemon", "restart")
+    assert keeper.json("memory", "status")["opens_by_itself"] is True
+    assert len(keeper.json("recall", "buoy")["results"]) == 10
+
+
+def test_remember_reads_standard_input(keeper: Machine) -> None:
+    name = piped(keeper, "  The Österreich flag\nis on board.\n".encode(), "remember", "-t", "result").stdout.strip()
+    assert keeper.json("memory", "show", name)["memories"][0]["text"] == "The Österreich flag\nis on board."
+    dash = piped(keeper, b"Another line", "remember", "-")
+    assert dash.returncode == 0
+    for data, words in ((b"", "say what to remember"), (b" \n", "say what to remember"), (b"\xff", "not valid UTF-8")):
+        done = piped(keeper, data, "remember")
+        assert (done.returncode, words in done.stderr) == (1, True)
+    piped(keeper, b"The flag is below deck", "memory", "update", name, "-")
+    assert keeper.json("memory", "show", name)["memories"][0]["text"] == "The flag is below deck"
+
+
+def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere: Machine) -> None:
+    store_all(keeper)
+    keeper.call("memory.publish", ids=[keeper.call("memory.list")["memories"][0]["id"]], namespace="team")
+    target = keeper.folder / "memories.jsonl"
+    target.write_text("what was there before")
+    done = keeper.run("memory", "export", "memories.jsonl")
+    assert "holds 7 memories in clear" in done.stderr
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert keeper.ok("memory", "export") == target.read_text()
+    exported = [json.loads(line) for line in target.read_text().splitlines()]
+    assert elsewhere.ok("memory", "import", str(target)) == "imported 7 memories\n"
+    again = piped(elsewhere, target.read_bytes(), "memory", "import", "-")
+    assert again.stdout == "imported 0 memories; 7 were there\n"
+    imported = [json.loads(line) for line in elsewhere.ok("memory", "export").splitlines()]
+    fields = [name for name in exported[0] if name != "id"]
+    assert sorted([each[name] for name in fields] for each in imported) == sorted(
+        [each[name] for name in fields] for each in exported
+    )
+    faulty = piped(keeper, b'\n{"text": "x"}\n{"text": 7}\n', "memory", "import", "-")
+    assert (faulty.returncode, "line 3 of - is no memory" in faulty.stderr) == (1, True)
+    kind, message = refused(keeper, "memory.import", records=[{"text": "x", "created": "yesterday"}])
+    assert (kind, "records[0].created" in message) == ("invalid_params", True)
+
+
+def test_an_older_record_changes_nothing_and_a_later_one_does(keeper: Machine) -> None:
+    keeper.call("memory.store", text="The pump is fixed", type="task_done", topics=["pump"])
+    old = {"text": "The pump is fixed", "type": "task", "created": "2020-01-01", "updated": "2020-01-02"}
+    assert keeper.call("memory.import", records=[old])["memories"][0]["existed"] is True
+    assert keeper.call("memory.list")["memories"][0]["type"] == "task_done"
+    keeper.call("memory.import", records=[{**old, "topics": ["bilge"], "updated": "2099-01-01T00:00:00.123Z"}])
+    (now,) = keeper.call("memory.list")["memories"]
+    assert (now["type"], now["topics"], now["updated"]) == ("task", ["pump", "bilge"], "2099-01-01T00:00:00.123Z")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "kind", "words"),
+    [
+        ("store", {"text": ""}, "limit_exceeded", "the text is empty"),
+        ("store", {"text": " \n "}, "limit_exceeded", "the text is empty"),
+        ("store", {"text": "x" * 65_537}, "invalid_params", "65536"),
+        ("store", {"text": "x", "type": "No Type"}, "invalid_name", "fact, preference"),
+        ("store", {"text": "x", "type": ""}, "invalid_name", "no type of a memory"),
+        ("store", {"text": "x", "topics": ["y" * 65]}, "limit_exceeded", "at most 64"),
+        ("store", {"text": "x", "topics": [str(n) for n in range(33)]}, "limit_exceeded", "at most 32 topics"),
+        ("store", {"text": "x", "namespace": "n" * 65}, "invalid_name", "at most 64"),
+        ("store", {"text": "a\0b"}, "invalid_params", "NUL"),
+        ("store", {"txt": "x"}, "invalid_params", "did you mean 'text'"),
+        ("search", {"query": ""}, "invalid_params", "'query'"),
+        ("search", {"query": "x", "limit": 33}, "invalid_params", "'limit'"),
+        ("deep_search", {"query": "boat"}, "query_syntax", "2 keywords or more"),
+        ("deep_search", {"query": "boat boats", "limit": 101}, "invalid_params", "'limit'"),
+        ("retrieve", {"ids": []}, "invalid_params", "'ids'"),
+        ("retrieve", {"ids": ["mxxxxxxxxxx"]}, "memory_not_found", "mxxxxxxxxxx"),
+        ("retrieve", {"ids": ["m"] * 101}, "invalid_params", "'ids'"),
+        ("forget", {"ids": ["mxxxxxxxxxx"]}, "memory_not_found", "mxxxxxxxxxx"),
+        ("update", {"id": "mxxxxxxxxxx"}, "invalid_params", "nothing to change"),
+        ("update", {"id": "mxxxxxxxxxx", "type": "fact"}, "memory_not_found", "mxxxxxxxxxx"),
+        ("publish", {"ids": ["mxxxxxxxxxx"], "namespace": "team"}, "memory_not_found", "mxxxxxxxxxx"),
+        ("list", {"cursor": "nowhere"}, "invalid_params", "'cursor'"),
+        ("list", {"types": ["?"]}, "invalid_name", "no type of a memory"),
+        ("import", {"records": []}, "invalid_params", "'records'"),
+        ("import", {"records": [{"text": "x"}] * 101}, "invalid_params", "'records'"),
+        ("unlock", {"passphrase": "long enough"}, "wrong_passphrase", "in the system's keyring"),
+    ],
+)
+def test_what_is_refused(remembering: Machine, method: str, params: dict[str, Any], kind: str, words: str) -> None:
+    said = refused(remembering, f"memory.{method}", **params)
+    assert (said[0], words in said[1]) == (kind, True), said
+
+
+def test_what_is_cancelled_leaves_nothing_half_done(keeper: Machine) -> None:
+    with keeper.connect() as client, client.makefile("rb") as stream:
+        for number in range(40):
+            params = {"text": f"Wave number {number}", "topics": ["wave"]}
+            for message in (
+                {"jsonrpc": "2.0", "id": number, "method": "memory.store", "params": params},
+                {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}},
+            ):
+                client.sendall(json.dumps(message).encode() + b"\n")
+        answers = [json.loads(stream.readline()) for _ in range(40)]
+    cancelled = [each for each in answers if "error" in each]
+    assert cancelled
+    assert {each["error"]["code"] for each in cancelled} == {-32800}
+    wait_until(lambda: keeper.call("memory.list")["total"] >= 40 - len(cancelled))
+    keeper.call("memory.store", text="Wave number 0", topics=["wave"])
+    before = keeper.call("memory.list", limit=100)
+    keeper.hang_up()
+    keeper.ok("daemon", "restart")
+    assert keeper.call("memory.list", limit=100) == before
+
+
+def test_nothing_is_anywhere_in_clear(machine: Machine, minilm_gguf: Path) -> None:
+    give_keyring(machine)
+    configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
+    secrets = ["quartermaster", "bosunwhistle", "capstanlocker", "kedgeanchor", "halyardrope", "gunwalerail"]
+    machine.ok("remember", "The quartermaster hides the key", "--topic", "bosunwhistle", "--namespace", "capstanlocker")
+    for number in range(8):
+        machine.call(
+            "memory.store", text=f"kedgeanchor {number} of the quartermaster", topics=[f"bosunwhistle {number}"]
+        )
+    name = machine.call("memory.search", query="quartermaster gunwalerail", budget_s=30)["results"][0]["id"]
+    machine.call("memory.deep_search", query="halyardrope gunwalerail bosunwhistle", budget_s=30)
+    machine.call("memory.update", id=name, text="now halyardrope instead of kedgeanchor", topics=["halyardrope"])
+    machine.ok("memory", "publish", name, "--to", "gunwalerail")
+    machine.call("memory.import", records=[{"text": "imported halyardrope", "namespace": "gunwalerail"}])
+    machine.ok("memory", "export")
+    refused(machine, "memory.store", text="quartermaster", type="gunwalerail halyardrope")
+    refused(machine, "memory.search", query="quartermaster", namespaces=["halyardrope"])
+    refused(machine, "memory.deep_search", query="quartermaster")
+    machine.ok("memory", "forget", "--yes", name)
+    folders = [machine.folder / name for name in ("data", "cache", "config")]
+    assert (machine.folder / "data" / "memory-default.sqlite").exists()
+    assert holding(folders, secrets) == []
+    machine.ok("memory", "lock")
+    assert holding(folders, secrets) == []
+    pid = machine.pid()
+    assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
+    machine.hang_up()
+    machine.ok("daemon", "stop")
+    assert holding(folders, secrets) == []
+    log = "".join(path.read_text() for path in (machine.folder / "data").rglob("*.log"))
+    assert "memory.deep_search" in log  # it was the log that says all it can

@@ -1,0 +1,137 @@
+"""The key of the memories with real processes: a keyring, none, a passphrase; what is said while they are locked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.end_to_end.conftest import Machine, wait_until
+from tests.end_to_end.remembered import NO_KEYRING, configure, give_keyring, piped, refused
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PASSPHRASE = b"nine masts and a half\n"
+
+
+def memory_check(machine: Machine) -> dict[str, str]:
+    checks = machine.json("doctor")["checks"]
+    found: dict[str, str] = next(check for check in checks if check["name"] == "memories")
+    return found
+
+
+def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
+    give_keyring(machine)
+    configure(machine)
+    assert machine.json("memory", "status")["key"] is None
+    assert "none yet; the system's keyring will keep their key" in memory_check(machine)["message"]
+    assert not (machine.folder / "data" / "memory-default.sqlite").exists()  # to look makes nothing
+    name = machine.ok("remember", "The anchor light is broken", "--topic", "anchor").strip()
+    assert "gnoctl memory unlock" in machine.ok("memory", "lock")
+    done = machine.run("recall", "x")
+    assert (done.returncode, "`gnoctl memory unlock`" in done.stderr) == (2, True)
+    for verb, params in (
+        *(("store", {"text": "x"}), ("retrieve", {"ids": [name]}), ("list", {}), ("forget", {"ids": [name]})),
+        *(("update", {"id": name, "text": "x"}), ("publish", {"ids": [name], "namespace": "x"})),
+        ("import", {"records": [{"text": "x"}]}),
+    ):
+        assert refused(machine, f"memory.{verb}", **params)[0] == "memory_locked", verb
+    assert refused(machine, "memory.search", query="anchor")[0] == "memory_locked"
+    assert machine.ok("memory", "status").startswith("locked, `gnoctl memory unlock` opens them")
+    assert machine.ok("memory", "unlock").startswith("unlocked; their key is in the system's keyring\n1 memory,")
+    assert machine.ok("memory", "unlock").startswith("unlocked")  # to do it again is no error
+    assert machine.json("recall", "anchor")["results"][0]["id"] == name
+
+
+def test_a_key_that_left_the_keyring_is_said(machine: Machine) -> None:
+    give_keyring(machine)
+    configure(machine)
+    machine.ok("remember", "The anchor light is broken")
+    machine.ok("daemon", "stop")
+    shutil.rmtree(machine.folder / "keyring")
+    done = machine.run("recall", "anchor")
+    assert (done.returncode, "the system's keyring has no key" in done.stderr) == (2, True)
+    machine.ok("daemon", "stop")
+    give_keyring(machine, NO_KEYRING)
+    assert machine.run("recall", "anchor").returncode == 2
+    check = memory_check(machine)
+    assert (check["status"], "no keyring is running here" in check["message"]) == ("warning", True)
+
+
+def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
+    give_keyring(machine, NO_KEYRING)
+    configure(machine)
+    done = machine.run("remember", "The anchor light is broken")
+    assert (done.returncode, "no keyring here" in done.stderr and "`gnoctl memory unlock`" in done.stderr) == (2, True)
+    assert memory_check(machine)["remedy"] == "gnoctl memory unlock"
+    for data, words in ((b"", "no passphrase was given"), (b"short\n", "8 characters or more")):
+        done = piped(machine, data, "memory", "unlock")
+        assert (done.returncode, words in done.stderr) == (1, True)
+    done = piped(machine, PASSPHRASE, "memory", "unlock")
+    assert done.stdout.startswith("unlocked; nothing was stored yet") or "passphrase" in done.stdout
+    name = machine.ok("remember", "The anchor light is broken", "--topic", "anchor").strip()
+    machine.ok("daemon", "restart")
+    locked = machine.run("recall", "anchor")
+    assert (locked.returncode, "`gnoctl memory unlock`" in locked.stderr) == (2, True)
+    assert memory_check(machine)["message"] == "locked by a passphrase"
+    wrong = piped(machine, b"another passphrase\n", "memory", "unlock")
+    assert (wrong.returncode, wrong.stderr) == (1, "gnoctl: that is not the passphrase of these memories\n")
+    assert machine.json("memory", "status")["unlocked"] is False
+    assert "protected by a passphrase" in piped(machine, PASSPHRASE, "memory", "unlock").stdout
+    assert machine.json("recall", "anchor")["results"][0]["id"] == name
+    files = [path for path in (machine.folder / "data").rglob("*") if path.is_file()]
+    assert not [path for path in files if b"nine masts" in path.read_bytes()]
+
+
+@pytest.mark.skipif(not shutil.which("setsid"), reason="needs util-linux")
+def test_on_a_terminal_it_is_asked_twice_and_never_shown(machine: Machine) -> None:
+    give_keyring(machine, NO_KEYRING)
+    configure(machine)
+    machine.ok("daemon", "start")
+    differing = on_terminal(machine, ["memory", "unlock"], ["nine masts", "nine pasts"])
+    assert differing[0] == 1
+    assert "two different passphrases" in differing[1]
+    status, shown = on_terminal(machine, ["memory", "unlock"], ["nine masts", "nine masts"])
+    assert (status, shown.count("nine masts")) == (0, 0)
+    assert "New passphrase" in shown
+    name = machine.ok("remember", "The dinghy leaks \x1b[31m badly").strip()
+    status, shown = on_terminal(machine, ["memory", "forget", name], ["n"])
+    assert (status, "Nothing was forgotten" in shown, "The dinghy leaks ␛[31m badly" in shown) == (1, True, True)
+    status, shown = on_terminal(machine, ["memory", "forget", name], ["y"])
+    assert (status, "forgot 1 memory" in shown) == (0, True)
+
+
+def on_terminal(machine: Machine, words: list[str], typed: list[str]) -> tuple[int, str]:
+    """Run gnoctl on a terminal of its own and type each line when it asks; return the status and what was shown."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", "--wait", sys.executable, "-m", "gnoctl", *words],
+        env=machine.environment,
+        cwd=machine.folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.set_blocking(ours, False)
+    shown = b""
+
+    def answered(ends: tuple[bytes, ...]) -> bool:
+        """Read on; tell whether it ended, or what it shows ends so."""
+        nonlocal shown
+        with contextlib.suppress(OSError):
+            shown += os.read(ours, 4096)
+        return process.poll() is not None or shown.rstrip(b"\r\n").endswith(ends)
+
+    for line in typed:
+        wait_until(lambda: answered((b": ", b"[y/N] ")))
+        os.write(ours, line.encode() + b"\n")
+        shown += b"\n."  # what follows is another question
+    process.wait(30)
+    answered(())
+    os.close(ours)
+    return process.returncode, shown.decode()
