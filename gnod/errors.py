@@ -16,12 +16,14 @@ The module knows no other module of the project: everything else may import it.
     │   ├── FolderNotFound           103
     │   ├── ContextNotFound          104
     │   ├── ModelNotFound            105
-    │   └── SubscriptionNotFound     106
+    │   ├── SubscriptionNotFound     106
+    │   └── MemoryNotFound           107
     ├── Conflict                     2xx
     │   ├── CollectionExists         201
     │   ├── AmbiguousReference       202
     │   ├── ContextExists            203
-    │   └── BackupExists             204
+    │   ├── BackupExists             204
+    │   └── MemoryExists             205
     ├── Refused                      3xx
     │   ├── QuerySyntaxError         301
     │   ├── PathOutsideRoot          302
@@ -37,7 +39,8 @@ The module knows no other module of the project: everything else may import it.
     │   ├── InvalidDataset           312
     │   ├── InvalidModelUri          313
     │   ├── ModelRejected            314
-    │   └── BackupRejected           315
+    │   ├── BackupRejected           315
+    │   └── WrongPassphrase          316
     ├── Unavailable                  4xx, worth another try
     │   ├── DaemonNotRunning         401
     │   ├── ShuttingDown             402
@@ -52,10 +55,14 @@ The module knows no other module of the project: everything else may import it.
     │   ├── Offline                  411
     │   ├── InferenceFailed          412
     │   ├── NotEmbedded              413
-    │   └── ModelNotConfigured       414
+    │   ├── ModelNotConfigured       414
+    │   ├── MemoryLocked             415
+    │   ├── KeyringFailed            416
+    │   └── Busy                     417
     └── Corrupt                      5xx
         ├── DatabaseCorrupt          501
-        └── ModelCorrupt             502
+        ├── ModelCorrupt             502
+        └── MemoryDamaged            503
 
 `kind` is the stable word that programs compare; messages may change.
 """
