@@ -43,15 +43,14 @@ T = TypeVar("T")
 
 
 class State(NamedTuple):
-    """`key`: where it is kept, "keyring" or "passphrase"; None: nothing was ever stored. `is_locked_by_hand`: until
-    `unlock`, whatever the key needs. The rest is known only while unlocked."""
+    """`key`: where it is kept, "keyring" or "passphrase"; None: nothing was ever stored. The rest is known only while
+    unlocked."""
 
     is_unlocked: bool
     key: str | None
     memories: int
     unembedded: int
     namespaces: list[str]
-    is_locked_by_hand: bool = False
 
 
 class Remembering:
@@ -98,8 +97,12 @@ class Remembering:
             memories=len(found.resident) if found else 0,
             unembedded=found.resident.unembedded if found else 0,
             namespaces=found.namespaces() if found else [],
-            is_locked_by_hand=self._vault is not None and self._vault.is_locked_by_hand,
         )
+
+    @property
+    def is_locked_by_hand(self) -> bool:
+        """Whether only `unlock` opens them, wherever their key is."""
+        return self._vault is not None and self._vault.is_locked_by_hand
 
     async def keyring_problem(self) -> str | None:
         """Return why there is no keyring to be used, in words; None: there is one."""

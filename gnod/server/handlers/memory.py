@@ -87,7 +87,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         state = await remembering.state()
         return m.MemoryStatusResult(
             unlocked=state.is_unlocked,
-            opens_by_itself=not state.is_locked_by_hand
+            opens_by_itself=not remembering.is_locked_by_hand
             and (state.key == "keyring" or (state.key is None and problem is None)),
             key=state.key,
             keyring_problem=problem,
