@@ -31,11 +31,6 @@ class Vault:
     @property
     def sealer(self) -> Sealer:
         """Return what seals and opens. Raises MemoryLocked."""
-        if self._sealer is None and self.record is None and not self.is_locked_by_hand:
-            raise MemoryLocked(
-                "there is no keyring here to keep the key of the memories: `gnoctl memory unlock` asks for a "
-                "passphrase instead"
-            )
         if self._sealer is None:
             raise MemoryLocked("the memories are locked: `gnoctl memory unlock`")
         return self._sealer
