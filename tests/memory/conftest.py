@@ -39,6 +39,6 @@ def no_keyring(keyring_file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
     monkeypatch.delenv("PYTHON_KEYRING_BACKEND", raising=False)
     before = keyring.get_keyring()
-    keyring.set_keyring(Keyring())
+    keyring.set_keyring(Keyring())  # type: ignore[no-untyped-call]
     yield
     keyring.set_keyring(before)

@@ -85,7 +85,7 @@ class Kept:
         return await asyncio.wrap_future(self.database.maintain(work))
 
     def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        return self.database.read(lambda c: c.execute(query, values).fetchall()).result()  # type: ignore[arg-type]
+        return self.database.read(lambda c: c.execute(query, values).fetchall()).result()
 
     def change(self, query: str) -> None:
         self.database.write(lambda c: c.execute(query).fetchall()).result()

@@ -34,7 +34,7 @@ DRAFT = Draft("The zanzibar code is quuxolotl.", "fact", ["Xylophone topic"], "W
 CHANGED = "The zanzibar code is vorpalblade now."
 
 
-class Slow(PlaintextKeyring):
+class Slow(PlaintextKeyring):  # type: ignore[misc]
     """A keyring that asks its owner first."""
 
     def __init__(self) -> None:

@@ -28,10 +28,9 @@ def test_the_keyring_opens_it_until_it_is_locked_by_hand(keyring_file: Path) -> 
     unlock(vault)
     sealed = vault.sealer.seal(b"x", b"")
     vault.lock()
-    assert not vault.is_unlocked
-    assert vault.is_locked_by_hand
+    assert (vault.is_unlocked, vault.is_locked_by_hand) == (False, True)
     unlock(vault)
-    assert not vault.is_locked_by_hand
+    assert (vault.is_unlocked, vault.is_locked_by_hand) == (True, False)
     assert vault.sealer.open(sealed, b"") == b"x"
     again = Vault(vault.record)
     unlock(again)
