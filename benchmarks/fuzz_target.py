@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import shutil
 import socket
 import tempfile
@@ -41,7 +42,7 @@ SLOW_S = 2.0
 # These would leave the folder, use the network, or take seconds: of them the parameters alone are tried.
 ONLY_PARAMS = """
     collection.add collection.remove collection.rename context.add models.use models.pull doctor.run index.cleanup
-    index.init index.embed
+    index.init index.embed index.backup
 """
 DOCUMENTS = {
     "deploy.md": "---\ntags: [ops, café]\nauthor: Ada\ndate: 2026-01-02\n---\n# Deployment\n\nRun node.js v1.2.3.\n",
@@ -141,6 +142,7 @@ class Target:
             cache_dir=self._machine / "cache",
             socket=self._machine / "s",
         )
+        os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # not that of whoever runs this
         self._stats = Stats()
         self._services = await services.start(places, self._stats, Control(), log_level="warning")
         dispatcher = Dispatcher(self._services.handlers)
