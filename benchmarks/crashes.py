@@ -154,8 +154,8 @@ class Crashes:
 
     def _while_upgrading(self) -> None:
         """Another index of the same files, empty or from an older version."""
-        for path in self._newborn.database.parent.glob("*"):
-            path.unlink()
+        shutil.rmtree(self._newborn.database.parent, ignore_errors=True)
+        self._newborn.database.parent.mkdir(mode=0o700)
         if version := self._chance.randrange(migrations.SCHEMA_VERSION):
             older_index.make(self._newborn.database, version, self._snapshot)
         log = self._newborn.database.with_name(self._newborn.database.name + "-wal")
