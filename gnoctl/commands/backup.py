@@ -1,4 +1,4 @@
-"""`gnoctl backup`: the whole index as one file."""
+"""`gnoctl backup`: the whole index and the memories as one file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from gnoctl.wording import count, duration, size
 from gnod.protocol.params import IndexBackupParams
 from gnod.protocol.results import IndexBackupResult
 
-HELP = """Write the index and the config file to one file.
+HELP = """Write the index, the memories and the config file to one file.
 
 The daemon goes on indexing and searching meanwhile; the file holds everything as it was at one moment: texts, vectors,
-what could not be read. Models are not in it, and neither are your own files. It is readable by you alone, as the index
-is. `gnoctl restore FILE` brings it back, here or on another machine.
+what could not be read. Memories are in it encrypted, as they are on the disk, without their key. Models are not in it,
+and neither are your own files. It is readable by you alone, as the index is. `gnoctl restore FILE` brings it back, here
+or on another machine.
 
 Examples:
 
@@ -39,7 +40,8 @@ def backup(options: BackupOptions) -> None:
     if options.json:
         print_json(result)
         return
-    what = f"{count(result.documents, 'document')}, {size(result.bytes)}"
+    memories = f", memories ({size(result.memory_bytes)}, encrypted)" if result.memory_bytes else ""
+    what = f"{count(result.documents, 'document')}{memories}, {size(result.bytes)}"
     print(f"wrote {text.line(result.path)}: {what}, in {duration(result.took_ms / 1000)}")
 
 

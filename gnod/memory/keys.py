@@ -11,12 +11,13 @@ import binascii
 import os
 import secrets
 import unicodedata
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
+from msgspec import Meta
 
 from gnod.errors import GnoError, KeyringFailed, MemoryDamaged, WrongPassphrase
 from gnod.memory.sealing import KEY_BYTES
@@ -26,16 +27,19 @@ MIN_PASSPHRASE_CHARACTERS = 8
 _SERVICE = "gnod memory"
 _CHECK_NONCE = bytes(12)
 _CHECK = b"gnod memory key"
-_NO_RECORD = "what the database of memories says of their key is damaged; `gnoctl restore` brings back a backup"
+_NO_RECORD = (
+    "what the database of memories says of their key is damaged; `gnoctl restore --memories` brings back a backup"
+)
 
 
 class Argon2(msgspec.Struct, frozen=True, kw_only=True):
-    """The second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes; a quarter of a second."""
+    """The second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes; a quarter of a second. The
+    limits are for a record that came with a stranger's backup."""
 
-    salt: bytes
-    iterations: int = 3
-    lanes: int = 4
-    memory_kib: int = 64 * 1024
+    salt: Annotated[bytes, Meta(min_length=8, max_length=64)]
+    iterations: Annotated[int, Meta(ge=1, le=16)] = 3
+    lanes: Annotated[int, Meta(ge=1, le=16)] = 4
+    memory_kib: Annotated[int, Meta(ge=1024, le=1024 * 1024)] = 64 * 1024
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):

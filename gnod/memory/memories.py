@@ -293,4 +293,4 @@ def _readable_at_once(memories: Sequence[Memory]) -> list[Memory]:
 def _damage(names: Sequence[str]) -> str:
     more = "…" if len(names) > 5 else ""
     what = f"memory {names[0]} is" if len(names) == 1 else f"{len(names)} memories ({', '.join(names[:5])}{more}) are"
-    return f"{what} damaged on the disk and cannot be read; `gnoctl restore` brings back a backup"
+    return f"{what} damaged on the disk and cannot be read; `gnoctl restore --memories` brings back a backup"

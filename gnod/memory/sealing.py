@@ -44,7 +44,7 @@ class Sealer:
         except (InvalidTag, ValueError) as error:
             raise MemoryDamaged(
                 "a memory on the disk is not what was stored there, or was stored with another key; "
-                "`gnoctl restore` brings back a backup"
+                "`gnoctl restore --memories` brings back a backup"
             ) from error
 
     def lookup(self, subject: Subject, text: str) -> bytes:

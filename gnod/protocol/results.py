@@ -394,16 +394,19 @@ class IndexCleanupResult(Result, frozen=True, kw_only=True):
 
 
 class IndexBackupResult(Result, frozen=True, kw_only=True):
+    """`memory_bytes`: how much of it are memories, encrypted; 0: there are none."""
+
     path: str
     bytes: int
     documents: int
+    memory_bytes: int = 0
     took_ms: float
 
 
 class IndexRestoreResult(Result, frozen=True, kw_only=True):
     """`made`, `version`, `index`: when, by which gnod and from which index the backup was made. `config`: "restored",
-    "kept" (another one is there), "same" (this one is), or "none" (the backup has none). `kept`: where the old index
-    and config are now."""
+    "kept" (another one is there), "same" (this one is), or "none" (the backup has none). `memories`: "restored", "kept"
+    (others are there) or "none". `kept`: where the old index, config and memories are now."""
 
     restored_at: str
     documents: int
@@ -411,6 +414,7 @@ class IndexRestoreResult(Result, frozen=True, kw_only=True):
     version: str
     index: str
     config: str
+    memories: str = "none"
     kept: list[str]
     took_ms: float
 

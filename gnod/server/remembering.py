@@ -141,7 +141,8 @@ class Remembering:
 
     async def close(self) -> None:
         if self._vault is not None or self._tasks:
-            await self.lock()
+            with contextlib.suppress(GnoError):  # damaged: nothing was opened, and others wait to be closed
+                await self.lock()
         if self._database is not None:
             await asyncio.to_thread(self._database.close)
 
@@ -273,7 +274,7 @@ class Remembering:
         except (DatabaseCorrupt, ForeignDatabase) as error:
             raise DatabaseCorrupt(
                 f"the memories in {self._path} are damaged, or the file is another program's: it is left as it is. "
-                "`gnoctl restore` brings back a backup"
+                "`gnoctl restore --memories` brings back a backup"
             ) from error
 
 

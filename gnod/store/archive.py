@@ -24,6 +24,7 @@ FORMAT = 1
 
 INDEX = "index.sqlite"
 CONFIG = "index.yml"
+MEMORIES = "memory.sqlite"
 MANIFEST = "manifest.json"
 
 _BLOCK = tarfile.BLOCKSIZE
@@ -42,7 +43,11 @@ class Part(NamedTuple):
     max_bytes: int | None = None
 
 
-PARTS = (Part(INDEX, is_required=True), Part(CONFIG, is_required=False, max_bytes=_SMALL))
+PARTS = (
+    Part(INDEX, is_required=True),
+    Part(CONFIG, is_required=False, max_bytes=_SMALL),
+    Part(MEMORIES, is_required=False),
+)
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):

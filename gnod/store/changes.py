@@ -118,12 +118,13 @@ def read(connection: Connection, position: Position, collections: Collection[str
     return Page(Position(clock, begin.floor), begin != position, changes[:limit], more)
 
 
-def begin_anew(connection: Connection, clock: int) -> None:
-    """Raise clock and floor to `clock` at least: who has read up to some clock of another database begins anew."""
-    connection.execute(
-        "UPDATE sqlite_sequence SET seq = max(?, (SELECT coalesce(max(clock), 0) FROM changes)) WHERE name = 'changes'",
-        (clock,),
-    )
+def begin_anew(connection: Connection) -> None:
+    """Have everybody begin anew who knows the clock of the database in whose place this one comes.
+
+    A leap alone would miss whoever was reading page after page: what he has read up to a low clock was true in that
+    database, where a path may have stood at a higher clock than it stands at here.
+    """
+    leap(connection)
     connection.execute("UPDATE changes_floor SET clock = (SELECT seq FROM sqlite_sequence WHERE name = 'changes')")
 
 

@@ -39,8 +39,8 @@ INDEX = Kind(
 MEMORIES = Kind(
     "memory database",
     0x676E6F6D,  # "gnom"
-    "it is left as it is; `gnoctl restore` brings back a backup",
-    "it is left as it is; `gnoctl restore` brings back a backup",
+    "it is left as it is; `gnoctl restore --memories` brings back a backup",
+    "it is left as it is; `gnoctl restore --memories` brings back a backup",
 )
 
 

@@ -1,4 +1,4 @@
-"""`index.backup` and `index.restore`: the whole index as one file, and back."""
+"""`index.backup` and `index.restore`: the whole index and the memories as one file, and back."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             path=str(made.file),
             bytes=made.bytes,
             documents=made.documents,
+            memory_bytes=made.memory_bytes,
             took_ms=milliseconds_since(started),
         )
 
@@ -54,13 +55,10 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             check_still_ours()
             totals = await served.read(maintenance.totals)
             now = datetime.now(UTC)
-            keep = totals.documents > 0
+            wishes = restore.Wishes(params.config, params.memories, keep_index=totals.documents > 0)
             try:
                 prepared = await _in_thread(
-                    lambda tell: restore.prepare(
-                        places, file, with_config=params.config, keep=keep, now=now, tell=tell
-                    ),
-                    call,
+                    lambda tell: restore.prepare(places, file, wishes, now=now, tell=tell), call
                 )
             except BaseException:
                 staging.clear(places)
@@ -75,7 +73,8 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             version=prepared.manifest.version,
             index=prepared.manifest.index,
             config=prepared.config,
-            kept=[move.kept for move in prepared.moves if move.kept],
+            memories=prepared.memories,
+            kept=prepared.kept,
             took_ms=milliseconds_since(started),
         )
 
