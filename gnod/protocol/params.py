@@ -182,9 +182,9 @@ class IndexBackupParams(Params, frozen=True, kw_only=True):
 
 class IndexRestoreParams(Params, frozen=True, kw_only=True):
     """`path`: absolute. `config`: put the backup's config file in the place of the one that is there; `memories`: its
-    memories in the place of those that are there. Where there are none, they come from the backup all the same. The index
-    is replaced after the answer: all connections are closed then, and new ones are answered from the restored index,
-    whose `index.status` has the same `restored_at`. Progress counts bytes."""
+    memories in the place of those that are there. What is not there comes from the backup all the same. The index is
+    replaced after the answer: all connections are closed then, and new ones are answered from the restored index, whose
+    `index.status` has the same `restored_at`. Progress counts bytes."""
 
     path: Annotated[str, Meta(min_length=1, max_length=4096)]
     config: bool = False

@@ -150,6 +150,7 @@ def _settle(database: Path) -> None:
 
 
 def _link(path: Path, aside: Path) -> None:
+    aside.with_name(f"{aside.name}.partial").unlink(missing_ok=True)  # of one that was killed
     try:
         os.link(path, aside)
     except OSError:  # a file system without links

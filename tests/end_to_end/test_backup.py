@@ -4,7 +4,6 @@ on a full disk, and when they are killed."""
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import random
@@ -18,60 +17,23 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
+from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
 from tests.end_to_end.conftest import Machine, alive, wait_until
 from tests.end_to_end.namespace import namespace
 
 pytestmark = pytest.mark.slow
-
-Members = dict[str, bytes]
 
 
 def notes(machine: Machine, many: int, word: str) -> None:
     """Write notes that have the same word twice: in two tables of the index, and in its full-text index."""
     for number in range(many):
         (machine.notes / f"n{number}.md").write_text(f"# {word.title()} {number}\n\nThe {word} of note {number}.\n")
-
-
-def members(archive: Path) -> Members:
-    with tarfile.open(archive) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
-
-
-def pack(archive: Path, parts: Members, **changed: object) -> Path:
-    """Write an archive with a manifest that fits its parts, but for what is `changed` in it."""
-    manifest = {
-        "format": 1,
-        "version": "0.1.0",
-        "schema": 6,
-        "index": "default",
-        "made": "2026-01-01T00:00:00+00:00",
-        "documents": 1,
-        "parts": {name: member(data) for name, data in parts.items()},
-        **changed,
-    }
-    with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
-        for name, data in {**parts, "manifest.json": json.dumps(manifest).encode()}.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return archive
-
-
-def member(data: bytes) -> dict[str, object]:
-    return {"bytes": len(data), "sha256": sha256(data).hexdigest()}
-
-
-def database(data: bytes) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.deserialize(data)
-    return connection
 
 
 def assert_whole(data: bytes) -> int:
@@ -100,17 +62,6 @@ def refusal(machine: Machine, method: str, **params: object) -> str:
         client.settimeout(60)
         client.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
         return str(json.loads(client.makefile("rb").readline())["error"]["message"])
-
-
-def leftovers(machine: Machine) -> list[str]:
-    found = [path.name for folder in (machine.folder, machine.database.parent) for path in folder.iterdir()]
-    return [name for name in found if "partial" in name or "staging" in name]
-
-
-def kept(machine: Machine) -> list[Path]:
-    return sorted(
-        path for path in machine.database.parent.glob("*.before-restore-*") if not path.name.endswith(("-wal", "-shm"))
-    )
 
 
 def test_while_everything_goes_on(machine: Machine) -> None:

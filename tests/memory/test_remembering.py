@@ -199,7 +199,7 @@ class TestDamage:
         for harmed in (b"nothing of SQLite's " * 300, whole[:4096] + os.urandom(len(whole) - 4096), whole[:5000]):
             path.write_bytes(harmed)
             async with serving(tmp_path) as served:
-                with pytest.raises(DatabaseCorrupt, match=r"left as it is\. `gnoctl restore`"):
+                with pytest.raises(DatabaseCorrupt, match=r"left as it is\. `gnoctl restore --memories`"):
                     await (await served.remembering.memories()).store([DRAFT])
             assert [each.name for each in tmp_path.glob("memory*") if each.suffix == ".sqlite"] == ["memory.sqlite"]
         path.write_bytes(whole)
@@ -212,7 +212,7 @@ class TestDamage:
         harm(tmp_path / "memory.sqlite", "UPDATE keys SET record = x'80'")
         async with serving(tmp_path) as served:
             for _ in range(2):
-                with pytest.raises(GnoError, match="of their key is damaged; `gnoctl restore`"):
+                with pytest.raises(GnoError, match="of their key is damaged; `gnoctl restore --memories`"):
                     await served.remembering.memories()
             with pytest.raises(GnoError, match="of their key is damaged"):
                 await served.remembering.unlock(PASSPHRASE)

@@ -346,3 +346,23 @@ def test_leaps_are_not_remembered_for_ever(tmp_path: Path) -> None:
     assert page(index, lost).is_reset
     assert not page(index, now(index)).is_reset
     index.close()
+
+
+def test_whoever_was_reading_when_an_older_database_came_begins_anew(tmp_path: Path) -> None:
+    index = SmallIndex(tmp_path / "i.sqlite")
+    index.add({"moved.md": "# Once\n", "a.md": "# A\n", "b.md": "# B\n"})
+    copy = tmp_path / "copy.sqlite"
+    index.database.maintain(lambda c: c.execute("VACUUM INTO ?", (str(copy),))).result()
+    index.add({"moved.md": "# Again\n"})
+    first = page(index, limit=1)
+    assert told(first) == ["indexed notes/a.md"]  # and the other, as it is now, at the end
+    index.close()
+    older = SmallIndex(copy)
+    older.database.write(changes.leap).result()
+    assert told(page(older, first.position)) == ["indexed notes/b.md"], "a leap alone leaves one out"
+    older.database.write(changes.begin_anew).result()
+    anew = page(older, first.position)
+    assert anew.is_reset
+    assert told(anew) == ["indexed notes/moved.md", "indexed notes/a.md", "indexed notes/b.md"]
+    assert not page(older, anew.position).is_reset
+    older.close()

@@ -1,0 +1,312 @@
+"""Memories in `gnoctl backup` and `gnoctl restore`, with real daemons: while they are stored, on another machine, from
+hostile files, and when a restore ends in the midst of its moves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
+from tests.end_to_end.conftest import Machine, wait_until
+from tests.end_to_end.remembered import NO_KEYRING, configure, give_keyring, piped, refused, store_all
+
+pytestmark = pytest.mark.slow
+
+PASSPHRASE = b"nine masts and a half\n"
+
+
+@pytest.fixture
+def other(machine: Machine) -> Iterator[Machine]:
+    """Another machine with nothing on it."""
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        other = Machine(Path(folder))
+        yield other
+        other.end()
+
+
+def memory_database(machine: Machine) -> Path:
+    return machine.database.with_name("memory-default.sqlite")
+
+
+def texts(machine: Machine) -> set[str]:
+    return {each["text"] for each in machine.json("memory", "list")["memories"]}
+
+
+def stored_in(data: bytes) -> int:
+    """Check the memories of a backup, and return how many they are."""
+    with closing(database(data)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        return int(connection.execute("SELECT count(*) FROM memories").fetchone()[0])
+
+
+def test_while_memories_are_stored(machine: Machine) -> None:
+    give_keyring(machine)
+    configure(machine)
+    file = machine.folder / "b.tar"
+    assert "memories" not in machine.ok("backup", str(file))
+    assert "memory.sqlite" not in members(file)
+    assert not memory_database(machine).exists()  # to look makes nothing
+    store_all(machine)
+    is_over = threading.Event()
+
+    def store() -> None:
+        with machine.connect() as client, client.makefile("rb") as stream:
+            number = 0
+            while not is_over.is_set():
+                params = {"text": f"The heron of day {number}"}
+                request = {"jsonrpc": "2.0", "id": 1, "method": "memory.store", "params": params}
+                client.sendall(json.dumps(request).encode() + b"\n")
+                assert "result" in json.loads(stream.readline())
+                number += 1
+
+    storing = threading.Thread(target=store)
+    storing.start()
+    counted = []
+    for _ in range(12):
+        result = machine.call("index.backup", path=str(file), force=True)
+        parts = members(file)
+        assert result["memory_bytes"] == len(parts["memory.sqlite"])
+        assert b"heron" not in b"".join(parts.values())
+        counted.append(stored_in(parts["memory.sqlite"]))
+    is_over.set()
+    storing.join(30)
+    assert counted == sorted(counted)
+    assert len(set(counted)) > 2, counted
+    # What waits in the log of a daemon that was killed is in it, too, although nobody has opened the memories since.
+    total = machine.json("memory", "list")["total"]
+    machine.hang_up()
+    machine.kill()
+    assert "memories (" in machine.ok("backup", "--force", str(file))
+    assert stored_in(members(file)["memory.sqlite"]) == total
+    assert leftovers(machine) == []
+
+
+def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) -> None:
+    give_keyring(machine)
+    configure(machine)
+    store_all(machine)
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    give_keyring(other)
+    # A search makes a database of memories there, with none in it and a key of its own: it is not in the way.
+    other.ok("recall", "kitten")
+    done = other.run("restore", "--yes", str(file))
+    assert (done.returncode, "and the memories from a backup" in done.stdout) == (0, True), done.stderr
+    assert "the system's keyring has no key" in done.stderr
+    assert refused(other, "memory.search", query="kitten")[0] == "keyring_failed"
+    other.ok("daemon", "stop")
+    shutil.copytree(machine.folder / "keyring", other.folder / "keyring", dirs_exist_ok=True)
+    assert texts(other) == texts(machine)
+    assert any("kitten" in each["text"] for each in other.json("recall", "kitten")["results"])
+    assert memory_database(other).stat().st_mode & 0o777 == 0o600
+    assert leftovers(other) == []
+
+
+def test_where_there_are_some_they_stay_unless_told(machine: Machine) -> None:
+    give_keyring(machine)
+    configure(machine)
+    machine.ok("remember", "The heron of before")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    machine.ok("remember", "The otter of after")
+    done = machine.run("restore", "--yes", str(file))
+    assert (done.returncode, "your memories stay as they are; --memories" in done.stderr) == (0, True)
+    assert texts(machine) == {"The heron of before", "The otter of after"}
+    assert kept(machine) == []
+    result = machine.json("restore", "--yes", "--memories", str(file))
+    assert result["memories"] == "restored"
+    assert texts(machine) == {"The heron of before"}
+    assert [str(path) for path in kept(machine)] == result["kept"]
+    assert stored_in(kept(machine)[0].read_bytes()) == 2
+    # Back to what was there: a restore that was a mistake costs nothing.
+    machine.ok("daemon", "stop")
+    shutil.copy(kept(machine)[0], memory_database(machine))
+    assert texts(machine) == {"The heron of before", "The otter of after"}
+
+
+def test_a_passphrase_is_asked_for_again(machine: Machine) -> None:
+    give_keyring(machine, NO_KEYRING)
+    configure(machine)
+    piped(machine, PASSPHRASE, "memory", "unlock")
+    machine.ok("remember", "The heron of before")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    done = machine.run("restore", "--yes", "--memories", str(file))
+    assert (done.returncode, "locked: `gnoctl memory unlock` asks" in done.stderr) == (0, True)
+    assert refused(machine, "memory.search", query="heron")[0] == "memory_locked"
+    assert piped(machine, PASSPHRASE, "memory", "unlock").returncode == 0
+    assert texts(machine) == {"The heron of before"}
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        machine = Machine(Path(folder))
+        give_keyring(machine)
+        configure(machine)
+        store_all(machine)
+        machine.ok("backup", str(machine.folder / "good.tar"))
+        yield machine
+        machine.end()
+
+
+def changed(*statements: str) -> Callable[[bytes], bytes]:
+    def make(data: bytes) -> bytes:
+        with closing(database(data)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+            return connection.serialize()
+
+    return make
+
+
+# A trigger under a name that is SQLite's own: only its sql tells it from a table of statistics.
+_HIDDEN = (
+    "INSERT INTO sqlite_schema VALUES ('trigger', 'sqlite_stat1', 'memories', 0,"
+    " 'CREATE TRIGGER sqlite_stat1 AFTER INSERT ON memories BEGIN DELETE FROM keys; END')"
+)
+
+HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "wrong application id": (changed("PRAGMA application_id = 1735290724"), "database of another program"),
+    "newer": (changed("UPDATE schema_meta SET value = '99' WHERE key = 'schema_version'"), "newer gnod (schema 99"),
+    "no version": (changed("DELETE FROM schema_meta"), "does not say its version"),
+    "column more": (changed("ALTER TABLE memories ADD COLUMN more TEXT"), "does not make"),
+    "table missing": (changed("DROP TABLE memory_vectors"), "does not make"),
+    "trigger": (changed("CREATE TRIGGER t AFTER INSERT ON memories BEGIN DELETE FROM keys; END"), "does not make"),
+    "hidden trigger": (changed(_HIDDEN), "does not make"),
+    "table that is copies in an index": (changed("CREATE TABLE vec_01234567 (x)"), "does not make"),
+    "view": (changed("CREATE VIEW v AS SELECT * FROM keys"), "does not make"),
+    "orphans": (changed("PRAGMA foreign_keys = OFF", "DELETE FROM namespaces"), "rows without the row"),
+    "damaged pages": (lambda data: data[:8192] + b"\x55" * (len(data) - 8192), "is damaged"),
+    "cut short": (lambda data: data[: len(data) // 2], "is damaged"),
+    "no database": (lambda _: b"x" * 9000, "cannot be restored"),
+    "nothing": (lambda _: b"", "database of another program"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_memories_are_refused_with_the_reason(name: str, victim: Machine) -> None:
+    make, reason = HOSTILE[name]
+    file = victim.folder / "bad.tar"
+    parts: Members = members(victim.folder / "good.tar")
+    pack(file, parts | {"memory.sqlite": make(parts["memory.sqlite"])})
+    for memories in (True, False):  # a backup of which a part is hostile is none
+        kind, said = refused(victim, "index.restore", path=str(file), memories=memories)
+        assert (kind in ("backup_rejected", "newer_database"), reason in said, str(file) in said) == (True,) * 3, said
+    assert victim.call("memory.list")["total"] == 6
+    assert (leftovers(victim), kept(victim)) == ([], [])
+
+
+def test_damaged_memories_are_not_backed_up_as_if_they_were_well(machine: Machine) -> None:
+    give_keyring(machine)
+    configure(machine)
+    store_all(machine)
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    machine.hang_up()
+    machine.ok("daemon", "stop")
+    path = memory_database(machine)
+    data = path.read_bytes()
+    path.write_bytes(data[:8192] + b"\x55" * (len(data) - 8192))
+    done = machine.run("backup", str(machine.folder / "c.tar"))
+    assert (done.returncode, "no backup of them" in done.stderr) == (2, True), done.stderr
+    assert not (machine.folder / "c.tar").exists()
+    # As it says: those of the backup, and what is left of the others beside them.
+    assert "--memories" in machine.run("restore", "--yes", str(file)).stderr
+    machine.ok("restore", "--yes", "--memories", str(file))
+    assert len(texts(machine)) == 6
+    assert kept(machine)[0].read_bytes()[8192:] == b"\x55" * (len(data) - 8192)
+
+
+def test_a_restore_that_a_file_stands_in_the_way_of_changes_nothing(machine: Machine) -> None:
+    """The index cannot be moved: the memories, which come before it, are taken back by the running daemon."""
+    give_keyring(machine)
+    configure(machine)
+    machine.ok("remember", "The heron of before")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    machine.ok("remember", "The otter of after")
+    # The log of the index is a folder for it to be unlinked: not even root can.
+    result = machine.call("daemon.status")
+    assert result
+    blocker = subprocess.run(["chattr", "+i", str(machine.database)], capture_output=True)
+    if blocker.returncode != 0:
+        pytest.skip("no chattr here: a file that cannot be replaced even by its owner needs it")
+    try:
+        done = machine.run("restore", "--yes", "--memories", str(file))
+        assert done.returncode != 0
+    finally:
+        subprocess.run(["chattr", "-i", str(machine.database)], check=True)
+    machine.hang_up()
+    machine.run("daemon", "restart")
+    assert texts(machine) == {"The heron of before", "The otter of after"}
+    assert (leftovers(machine), kept(machine)) == ([], [])
+
+
+def test_cut_short_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) -> None:
+    program = Path(__file__).with_name("cut_short.py")
+    done = subprocess.run([sys.executable, str(program), str(short_tmp)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    ends = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(ends) > 60
+    old = {"new": [False] * 3, "kept": [], "others": []}
+    new = {"new": [True] * 3, "kept": [1] * 3, "others": []}
+    for end in ends:
+        what = {key: end[key] for key in old}
+        assert what in (old, new), end
+    # Killed between the decision and the first move, and between any two: what was decided on is done.
+    killed = [all(end["new"]) for end in ends if not end["fails_at"]]
+    assert killed == sorted(killed)
+    assert killed.count(False) < killed.count(True)
+    # One that failed is taken back, whatever else happens.
+    assert any(end["fails_at"] and not any(end["new"]) for end in ends)
+
+
+def test_killed_in_the_midst_of_a_move_the_next_start_goes_on(machine: Machine) -> None:
+    """The move of the config waits for a pipe, and is killed there."""
+    give_keyring(machine)
+    configure(machine)
+    machine.ok("remember", "The heron of before")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    config = machine.config.read_text()
+    machine.config.write_text(config + "# later\n")
+    machine.ok("remember", "The otter of after")
+    machine.ok("daemon", "stop")
+    script = (
+        "import sys\n"
+        "from datetime import UTC, datetime\n"
+        "from pathlib import Path\n"
+        "import os\n"
+        "from gnod import paths\n"
+        "from gnod.store import restore, staging\n"
+        "places = paths.resolve()\n"
+        "wishes = restore.Wishes(config=True, memories=True, keep_index=True)\n"
+        "ready = restore.prepare(places, Path(sys.argv[1]), wishes, now=datetime.now(UTC), tell=lambda *_: None)\n"
+        "staged = staging.path_of(places) / 'index.yml'\n"
+        "staged.unlink()\n"
+        "os.mkfifo(staged)\n"
+        "restore.swap(places, ready.moves)\n"
+    )
+    staging = machine.database.parent / "index-default.staging"
+    with subprocess.Popen([sys.executable, "-c", script, str(file)], env=machine.environment) as process:
+        wait_until((staging / "plan.json").exists)
+        process.kill()
+    (staging / "index.yml").unlink()
+    (staging / "index.yml").write_text(config)
+    assert texts(machine) == {"The heron of before"}
+    assert machine.config.read_text() == config
+    assert len(kept(machine)) == 2
+    assert leftovers(machine) == []
