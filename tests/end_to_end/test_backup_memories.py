@@ -17,7 +17,7 @@ import pytest
 
 from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
 from tests.end_to_end.conftest import Machine, wait_until
-from tests.end_to_end.remembered import NO_KEYRING, configure, give_keyring, piped, refused, store_all
+from tests.end_to_end.remembered import FILE_KEYRING, NO_KEYRING, configure, give_keyring, piped, refused, store_all
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,12 @@ def other(machine: Machine) -> Iterator[Machine]:
         other = Machine(Path(folder))
         yield other
         other.end()
+
+
+def begin(machine: Machine, keyring: str = FILE_KEYRING) -> None:
+    give_keyring(machine, keyring)
+    configure(machine)
+    machine.ok("daemon", "start")
 
 
 def memory_database(machine: Machine) -> Path:
@@ -50,8 +56,7 @@ def stored_in(data: bytes) -> int:
 
 
 def test_while_memories_are_stored(machine: Machine) -> None:
-    give_keyring(machine)
-    configure(machine)
+    begin(machine)
     file = machine.folder / "b.tar"
     assert "memories" not in machine.ok("backup", str(file))
     assert "memory.sqlite" not in members(file)
@@ -92,8 +97,7 @@ def test_while_memories_are_stored(machine: Machine) -> None:
 
 
 def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) -> None:
-    give_keyring(machine)
-    configure(machine)
+    begin(machine)
     store_all(machine)
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
@@ -113,8 +117,7 @@ def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) ->
 
 
 def test_where_there_are_some_they_stay_unless_told(machine: Machine) -> None:
-    give_keyring(machine)
-    configure(machine)
+    begin(machine)
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
@@ -135,8 +138,7 @@ def test_where_there_are_some_they_stay_unless_told(machine: Machine) -> None:
 
 
 def test_a_passphrase_is_asked_for_again(machine: Machine) -> None:
-    give_keyring(machine, NO_KEYRING)
-    configure(machine)
+    begin(machine, NO_KEYRING)
     piped(machine, PASSPHRASE, "memory", "unlock")
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"
@@ -152,8 +154,7 @@ def test_a_passphrase_is_asked_for_again(machine: Machine) -> None:
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
         machine = Machine(Path(folder))
-        give_keyring(machine)
-        configure(machine)
+        begin(machine)
         store_all(machine)
         machine.ok("backup", str(machine.folder / "good.tar"))
         yield machine
@@ -210,8 +211,7 @@ def test_hostile_memories_are_refused_with_the_reason(name: str, victim: Machine
 
 
 def test_damaged_memories_are_not_backed_up_as_if_they_were_well(machine: Machine) -> None:
-    give_keyring(machine)
-    configure(machine)
+    begin(machine)
     store_all(machine)
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
@@ -230,29 +230,26 @@ def test_damaged_memories_are_not_backed_up_as_if_they_were_well(machine: Machin
     assert kept(machine)[0].read_bytes()[8192:] == b"\x55" * (len(data) - 8192)
 
 
-def test_a_restore_that_a_file_stands_in_the_way_of_changes_nothing(machine: Machine) -> None:
-    """The index cannot be moved: the memories, which come before it, are taken back by the running daemon."""
-    give_keyring(machine)
-    configure(machine)
+def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
+    """The memories cannot be replaced: the config, which came before them, is taken back, and the index stays."""
+    begin(machine)
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
     machine.ok("remember", "The otter of after")
-    # The log of the index is a folder for it to be unlinked: not even root can.
-    result = machine.call("daemon.status")
-    assert result
-    blocker = subprocess.run(["chattr", "+i", str(machine.database)], capture_output=True)
-    if blocker.returncode != 0:
-        pytest.skip("no chattr here: a file that cannot be replaced even by its owner needs it")
+    config = machine.config.read_text() + "# later\n"
+    machine.config.write_text(config)
+    # Not even root can replace it then.
+    if subprocess.run(["chattr", "+i", str(memory_database(machine))], capture_output=True).returncode != 0:
+        pytest.skip("this file system has no files that cannot be replaced")
     try:
-        done = machine.run("restore", "--yes", "--memories", str(file))
-        assert done.returncode != 0
+        done = machine.run("restore", "--yes", "--config", "--memories", str(file))
     finally:
-        subprocess.run(["chattr", "-i", str(machine.database)], check=True)
-    machine.hang_up()
-    machine.run("daemon", "restart")
+        subprocess.run(["chattr", "-i", str(memory_database(machine))], check=True)
+    assert (done.returncode, "could not be put in place" in done.stderr) == (2, True), done.stderr
     assert texts(machine) == {"The heron of before", "The otter of after"}
-    assert (leftovers(machine), kept(machine)) == ([], [])
+    assert machine.config.read_text() == config
+    assert (leftovers(machine), kept(machine), len(list(machine.config.parent.iterdir()))) == ([], [], 1)
 
 
 def test_cut_short_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) -> None:
@@ -276,8 +273,7 @@ def test_cut_short_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) ->
 
 def test_killed_in_the_midst_of_a_move_the_next_start_goes_on(machine: Machine) -> None:
     """The move of the config waits for a pipe, and is killed there."""
-    give_keyring(machine)
-    configure(machine)
+    begin(machine)
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
