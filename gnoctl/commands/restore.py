@@ -57,9 +57,9 @@ def restore(options: RestoreOptions) -> int:
         _wait_until_closed(daemon)
     with options.connect() as daemon:
         status = daemon.call("index.status", IndexStatusParams(), IndexStatusResult)
+        if status.restored_at != result.restored_at:
+            raise StorageFailed("the backup could not be put in place, and all is as it was: `gnoctl daemon logs`")
         locked = None if result.memories == "none" or options.json else _why_locked(daemon)
-    if status.restored_at != result.restored_at:
-        raise StorageFailed("the backup could not be put in place, and the index is as it was: `gnoctl daemon logs`")
     if options.json:
         print_json(result)
         return 0

@@ -111,7 +111,7 @@ def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) ->
     other.ok("daemon", "stop")
     shutil.copytree(machine.folder / "keyring", other.folder / "keyring", dirs_exist_ok=True)
     assert texts(other) == texts(machine)
-    assert any("kitten" in each["text"] for each in other.json("recall", "kitten")["results"])
+    assert "kitten" in other.json("recall", "animals")["results"][0]["text"]
     assert memory_database(other).stat().st_mode & 0o777 == 0o600
     assert leftovers(other) == []
 
@@ -130,7 +130,8 @@ def test_where_there_are_some_they_stay_unless_told(machine: Machine) -> None:
     assert result["memories"] == "restored"
     assert texts(machine) == {"The heron of before"}
     assert [str(path) for path in kept(machine)] == result["kept"]
-    assert stored_in(kept(machine)[0].read_bytes()) == 2
+    with closing(apsw.Connection(str(kept(machine)[0]))) as connection:
+        assert connection.execute("SELECT count(*) FROM memories").get == 2
     # Back to what was there: a restore that was a mistake costs nothing.
     machine.ok("daemon", "stop")
     shutil.copy(kept(machine)[0], memory_database(machine))
