@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
