@@ -46,7 +46,10 @@ def make(database: Database, places: Places, file: Path, *, force: bool, tell: T
 
     Blocks; not for the event loop. Raises BackupExists, BackupRejected, DatabaseCorrupt, StorageFailed.
     """
-    _check_target(file, force=force)
+    try:
+        _check_target(file, force=force)
+    except OSError as error:
+        raise StorageFailed(f"{file} cannot be written: {error.strerror}") from error
     _check_room(places, file)
     with staging.folder(places) as folder:
         snapshot, memories = folder / archive.INDEX, folder / archive.MEMORIES

@@ -113,7 +113,7 @@ def restored_at(connection: Connection) -> str | None:
 
 def _unpack(places: Places, file: Path, folder: Path, tell: Tell) -> Manifest:
     staging.clear(places)
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # to read it will say what is wrong
         staging.check_room(places.data_dir, file.stat().st_size + _ROOM)
     try:
         folder.mkdir(mode=0o700, parents=True)

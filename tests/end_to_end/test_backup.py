@@ -305,6 +305,9 @@ def test_what_is_no_file_is_refused(victim: Machine) -> None:
     for name, reason in {"pipe": "no plain file", "nowhere": "no such file", "notes": "no plain file"}.items():
         assert reason in refusal(victim, "index.restore", path=str(victim.folder / name))
     assert "must be absolute" in refusal(victim, "index.restore", path="good.tar")
+    for method in ("index.backup", "index.restore"):
+        assert "too long" in refusal(victim, method, path="/" + "x" * 300)
+        assert "NUL" in refusal(victim, method, path="/a\0b")
 
 
 def test_what_must_not_be_overwritten_is_not(victim: Machine) -> None:

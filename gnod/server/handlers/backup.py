@@ -84,6 +84,8 @@ def handlers(served: Index) -> Mapping[str, Handler]:
 def _absolute(path: str) -> Path:
     if not Path(path).is_absolute():
         raise InvalidParams("parameter 'path': must be absolute", {"parameter": "path"})
+    if "\0" in path:
+        raise InvalidParams("parameter 'path': no name has a NUL", {"parameter": "path"})
     return Path(path)
 
 
