@@ -1,7 +1,8 @@
 """Find the place in a document that answers a query best, and cut a snippet with the matched words marked.
 
 Works on canonical text with plain substring searches, so that a long document costs milliseconds: every place where
-the start of a term stands is looked at, and the analyser decides whether the word there is the term.
+the start of a term stands is looked at, and the analyser decides whether the word there is the term. A very long one
+comes in parts, and is read no further than to a passage with every word.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import log
 from typing import NamedTuple
 
 from gnod.analysis.terms import WORD_REST, Analyzer, is_unspaced
+from gnod.pipeline.folding import fold_in_place
 
 WINDOW_CHARACTERS = 240
 SNIPPET_CHARACTERS = 280
@@ -32,14 +34,6 @@ _SENTENCE_START = re.compile(r"(?:[.!?…。！？][\s\"')\]]+|[。！？]|\n)")
 _LINE_ENDS = re.compile(r"\n+")
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _FIRST_TEXT = re.compile(r"^(?!#|---|===|```|\s*$).+", re.MULTILINE)
-# Precomposed letters with diacritics and their base letter: folding them keeps every character at its place.
-_BASE_LETTERS = {
-    chr(code): decomposed[0]
-    for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000))
-    if len(decomposed := unicodedata.normalize("NFD", chr(code))) > 1
-}
-_WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
-
 
 # One way to spell a word of the query: index terms that stand one after the other. With ANY_END, which no term of the
 # index has, a term stands for all that begin so.
@@ -65,23 +59,61 @@ class Passage(NamedTuple):
     snippet_line: int
     marks: list[tuple[int, int]]
 
+    def below(self, lines: int) -> Passage:
+        """Return the passage with the lines of a text that begins so many lines earlier."""
+        return self._replace(
+            line=self.line + lines, end_line=self.end_line + lines, snippet_line=self.snippet_line + lines
+        )
+
 
 def best_passage(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> Passage:
     """Return the passage with the most different words of the query, rare ones first; the document's start when none
     stands in the text (a match in title or path only). `sought` has the spellings of each word."""
-    marks = find_marks(text, sought, analyzers)
+    return best_passage_of([text], sought, analyzers)
+
+
+def best_passage_of(
+    parts: Iterable[str], sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]
+) -> Passage:
+    """Return the best passage of a text that comes in parts. None reaches over the end of a part, and the first one
+    with every word of the query is the best."""
+    opening: Passage | None = None
+    found: dict[frozenset[int], Passage] = {}
+    counts: Counter[int] = Counter()
+    above = 0
+    for part in parts:
+        opening = opening or _opening(part)
+        finder = _Finder(part, analyzers)
+        here = {number: sum(map(finder.frequency, word)) for number, word in enumerate(sought)}
+        counts.update(here)
+        promised = {number for number, count in here.items() if count}
+        if promised and not any(promised <= words for words in found):
+            words, passage = _passage(part, finder.marks(sought))
+            if words:
+                found.setdefault(words, passage.below(above))
+            if len(words) == len(sought):
+                break
+        above += part.count("\n")
+    if not found:
+        return opening or _opening("")
+    return found[max(found, key=lambda words: _worth(words, counts))]
+
+
+def _passage(text: str, marks: list[Mark]) -> tuple[frozenset[int], Passage]:
+    """Return the best passage of a text with these marks, and the words of the query that stand in it."""
     if not marks:
-        return _opening(text)
+        return frozenset(), _opening(text)
     window = _best_window(marks)
     start, end = _snippet_range(text, window[0].start, window[-1].end)
     inside = [(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]
-    return Passage(
+    passage = Passage(
         _line(text, window[0].start),
         _line(text, window[-1].end - 1),
         text[start:end],
         _line(text, start),
         _without_overlap(inside),
     )
+    return frozenset(mark.sought for mark in window), passage
 
 
 def best_span(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> tuple[int, int] | None:
@@ -96,12 +128,7 @@ def best_span(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequen
 def find_marks(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> list[Mark]:
     """Return the places of the query's words in order. Of a word that stands there very often, those near a rarer
     word are returned, or the first ones."""
-    finder = _Finder(text, analyzers)
-    spellings = [(spelling, number) for number, word in enumerate(sought) for spelling in word]
-    marks: list[Mark] = []
-    for spelling, number in sorted(spellings, key=lambda pair: (finder.frequency(pair[0]), pair[1])):
-        marks += [Mark(start, end, number) for start, end in finder.find(spelling, marks)]
-    return sorted(set(marks))
+    return _Finder(text, analyzers).marks(sought)
 
 
 class _Finder:
@@ -109,10 +136,18 @@ class _Finder:
 
     def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
         self._text = text
-        self._folded = _fold_in_place(text)
+        self._folded = fold_in_place(text)
         self._analyzers = analyzers
         self._terms: dict[str, frozenset[str]] = {}
         self._counts: dict[str, int] = {}
+
+    def marks(self, sought: Sequence[Sequence[Spelling]]) -> list[Mark]:
+        """See `find_marks`."""
+        spellings = [(spelling, number) for number, word in enumerate(sought) for spelling in word]
+        marks: list[Mark] = []
+        for spelling, number in sorted(spellings, key=lambda pair: (self.frequency(pair[0]), pair[1])):
+            marks += [Mark(start, end, number) for start, end in self.find(spelling, marks)]
+        return sorted(set(marks))
 
     def frequency(self, spelling: Spelling) -> int:
         """Return an upper bound of how often the spelling stands in the text."""
@@ -212,7 +247,6 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
     """Return the marks of the best stretch of WINDOW_CHARACTERS: most different words, the rarer in this document
     the better; the earliest of equals, unless a later one is much closer together."""
     counts = Counter(mark.sought for mark in marks)
-    weights = {word: 1 / log(2 + n) for word, n in counts.items()}
     best, best_value = marks[:1], (0.0, 0)
     inside: Counter[int] = Counter()
     first = 0
@@ -222,13 +256,18 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
         while first < last and (marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].sought] > 1):
             inside[marks[first].sought] -= 1
             first += 1
-        score = round(sum(weights[word] for word, n in inside.items() if n), 9)
+        score = _worth([word for word, n in inside.items() if n], counts)
         value = (score, marks[first].start - mark.end)
         if value[0] > best_value[0] or (
             value[0] == best_value[0] and value[1] > best_value[1] + WINDOW_CHARACTERS // 4
         ):
             best, best_value = marks[first : last + 1], value
     return best
+
+
+def _worth(words: Iterable[int], counts: Counter[int]) -> float:
+    """Return what it is worth that these words stand together: the rarer they are, the more."""
+    return round(sum(1 / log(2 + counts[word]) for word in words), 9)
 
 
 def _snippet_range(text: str, start: int, end: int) -> tuple[int, int]:
@@ -284,11 +323,3 @@ def _without_overlap(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _fold_in_place(text: str) -> str:
-    """Lower-case and without diacritics, every character at its place."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # "İ" becomes two characters
-        lowered = "".join(c if len(lower := c.lower()) != 1 else lower for c in text)
-    return lowered if lowered.isascii() else _WITH_DIACRITICS.sub(lambda match: _BASE_LETTERS[match[0]], lowered)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import expression
-from gnod.pipeline.passages import Passage, best_passage
+from gnod.pipeline.passages import Passage, best_passage, best_passage_of
 from gnod.pipeline.query_language import parse
 
 ANALYZERS = [Analyzer("de"), Analyzer("en")]
@@ -66,6 +68,46 @@ def test_a_rare_word_is_found_far_down_among_many_common_ones() -> None:
     found = passage(text, "common needle")
     assert "needle" in found.snippet
     assert len(found.marks) >= 2
+
+
+def test_of_a_text_in_parts_the_passage_with_most_words_is_returned_with_its_lines_in_the_whole() -> None:
+    parts = [
+        "common words\n" * 300,
+        "common words\n" * 300 + "a needle\n",
+        "the needle and the common words\n",
+        "common\n",
+    ]
+    sought = expression.build(parse("common needle"), ANALYZERS).sought()
+    found = best_passage_of(parts, sought, ANALYZERS)
+    assert found.line == found.end_line == 602 or found.line == 600
+    apart = best_passage_of([parts[0], "nothing\n", "a needle\n"], sought, ANALYZERS)
+    assert (apart.line, [apart.snippet[slice(*mark)] for mark in apart.marks]) == (302, ["needle"])
+
+
+def test_a_text_in_parts_is_read_no_further_than_to_a_passage_with_every_word() -> None:
+    def parts() -> Iterator[str]:
+        yield "the needle and the common words\n"
+        raise AssertionError("read too far")
+
+    sought = expression.build(parse("common needle"), ANALYZERS).sought()
+    assert best_passage_of(parts(), sought, ANALYZERS).line == 1
+
+
+def test_of_a_text_in_parts_without_the_words_its_opening_is_shown() -> None:
+    sought = expression.build(parse("elephant"), ANALYZERS).sought()
+    assert best_passage_of(["# Heading\n\nFirst text.\n", "More text.\n"], sought, ANALYZERS).snippet.startswith(
+        "First"
+    )
+    assert best_passage_of([], sought, ANALYZERS) == Passage(1, 1, "", 1, [])
+
+
+@given(st.text(max_size=400), st.text(min_size=1, max_size=30))
+def test_one_part_gives_the_same_passage_as_the_text(text: str, query: str) -> None:
+    try:
+        sought = expression.build(parse(query), ANALYZERS).sought()
+    except QuerySyntaxError:
+        return
+    assert best_passage_of([text], sought, ANALYZERS) == best_passage(text, sought, ANALYZERS)
 
 
 def test_a_match_in_the_title_only_shows_the_documents_start() -> None:

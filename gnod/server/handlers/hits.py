@@ -12,12 +12,12 @@ from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded
 from gnod.pipeline import lexical
-from gnod.pipeline.passages import Passage, Spelling, best_passage
+from gnod.pipeline.passages import Passage, Spelling, best_passage, best_passage_of
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.protocol.params import FilterParams
 from gnod.protocol.results import Hit
 from gnod.server.handlers.shapes import iso
-from gnod.store import documents
+from gnod.store import documents, texts
 from gnod.store.database import Connection
 from gnod.types import format_uri, source_line
 
@@ -66,11 +66,11 @@ def hits_of(
         document = by_id.get(each.document_id)
         if document is None or not document.active:
             continue
-        text = documents.markdown(connection, document.mirror_hash)
-        room -= len(text) if params.full else 0
+        text = documents.markdown(connection, document.mirror_hash) if params.full else None
+        room -= len(text or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        passage = _passage(text, each.chunk, words)
+        passage = _passage(connection, document.mirror_hash, each.chunk, words)
         hits.append(
             Hit(
                 rank=len(hits) + 1,
@@ -91,19 +91,16 @@ def hits_of(
                 modified=iso(document.mtime_ns / 1e9),
                 tags=documents.tags_of(connection, document.id),
                 context=contexts_for(config, document.collection, document.path),
-                text=text if params.full else None,
+                text=text,
                 explain=each.explain if params.explain else None,
             )
         )
     return hits
 
 
-def _passage(text: str, chunk: Span | None, words: Words) -> Passage:
+def _passage(connection: Connection, mirror_hash: str, chunk: Span | None, words: Words) -> Passage:
     """Return the best passage, with the lines of the whole text. Of a chunk without any of the words, its opening."""
     if chunk is None:
-        return best_passage(text, words.sought, words.analyzers)
-    passage = best_passage(text[chunk.start : chunk.end], words.sought, words.analyzers)
-    above = chunk.line - 1
-    return passage._replace(
-        line=passage.line + above, end_line=passage.end_line + above, snippet_line=passage.snippet_line + above
-    )
+        return best_passage_of(texts.parts(connection, mirror_hash), words.sought, words.analyzers)
+    text = texts.stretch(connection, mirror_hash, chunk.start, chunk.end)
+    return best_passage(text, words.sought, words.analyzers).below(chunk.line - 1)
