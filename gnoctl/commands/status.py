@@ -55,6 +55,9 @@ def render(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for error in result.errors or []:
         yield ""
         yield from _error(error, terminal)
+    if result.errors_left_out:
+        yield ""
+        yield f"… and {count(result.errors_left_out, 'more file')}"
 
 
 def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Iterator[str]:

@@ -211,7 +211,8 @@ def status(result: r.IndexStatusResult, contexts: r.ContextListResult) -> Status
         for each in result.collections
     ]
     failures = [Failure(file=f"{each.collection}/{each.path}", reason=each.message) for each in result.errors or []]
-    left_out = f"{len(failures) - MAX_FAILURES} more failures are left out" if len(failures) > MAX_FAILURES else None
+    more = max(len(failures) - MAX_FAILURES, 0) + result.errors_left_out
+    left_out = f"{more} more failures are left out" if more else None
     empty = None if collections else "no folder is indexed yet: the user adds one with `gnoctl collection add FOLDER`"
     notes = (
         empty,

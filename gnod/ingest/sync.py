@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice, takewhile
 from typing import NamedTuple, TypeVar
 
 from gnod import mounts
@@ -33,6 +34,7 @@ Outcomes = asyncio.Queue[tuple[str, Outcome]]
 BATCH_DOCUMENTS = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
+BATCH_EMPTY = 500
 
 Progress = Callable[[str, int, int | None, str | None], None]
 """Called with stage ("scan", "index"), done, total (None while unknown) and the collection's name."""
@@ -108,16 +110,12 @@ class Sync:
             listing = await asyncio.to_thread(walk, self._collection, self._ignore_files, self._scope, self._enter)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        self._id, was_mounted, known, failed = await self._read(self._known)
+        self._id, was_mounted, plan, known = await self._read(partial(self._plan, listing))
         self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self._collection.path)
         if was_mounted and not self._is_mounted and not (self._scope.is_whole and listing.files):
             reason = f"nothing is mounted at {self._collection.path}: its drive is away"
             return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
         self._on_listed(listing)
-        plan = compare(listing, known, failed, time.time())
-        self._counts["unchanged"] = plan.unchanged
-        for path in plan.failing:
-            self._counts["skipped" if failed[path].kind in SKIP_KINDS else "failed"] += 1
         await self._apply(plan, listing, known)
         n = self._counts
         return SyncReport(
@@ -132,16 +130,18 @@ class Sync:
             took_s=time.monotonic() - started,
         )
 
-    def _known(
-        self, connection: Connection
-    ) -> tuple[int, bool, dict[str, documents.KnownFile], dict[str, failures.FailedFile]]:
+    def _plan(self, listing: Listing, connection: Connection) -> tuple[int, bool, Plan, dict[str, documents.KnownFile]]:
+        """Return what is to be done, and what is known of the files that are to be read. On the reader's thread: of a
+        hundred thousand files, even to let go of what is known of them takes the time of several searches."""
         collection_id = collections.id_of(connection, self._collection.name)
-        return (
-            collection_id,
-            collections.was_mounted(connection, collection_id),
-            documents.stats(connection, collection_id, self._scope.paths),
-            failures.of_collection(connection, collection_id, self._scope.paths),
-        )
+        known = documents.stats(connection, collection_id, self._scope.paths)
+        failed = failures.of_collection(connection, collection_id, self._scope.paths)
+        plan = compare(listing, known, failed, time.time())
+        self._counts["unchanged"] = plan.unchanged
+        for path in plan.failing:
+            self._counts["skipped" if failed[path].kind in SKIP_KINDS else "failed"] += 1
+        was_mounted = collections.was_mounted(connection, collection_id)
+        return collection_id, was_mounted, plan, {path: known[path] for path in plan.read if path in known}
 
     async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
         # What is gone must not stay findable while many new files are read; but content that moved must be there when
@@ -152,13 +152,13 @@ class Sync:
             await self._remove(plan, listing)
         total = len(plan.read)
         self._progress("index", 0, total, self._collection.name)
-        done = 0
+        done = await self._take_empty(plan, listing)
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
-        waiting = iter(plan.read)
+        waiting = islice(plan.read, done, None)
         async with asyncio.TaskGroup() as group:
             # Two jobs a worker, so that the next one lies ready.
-            for _ in range(min(2 * self._pool.size, total)):
-                group.create_task(self._convert(waiting, listing, known, outcomes))
+            for _ in range(min(2 * self._pool.size, total - done)):
+                group.create_task(self._convert(waiting, known, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self._write(partial(self._store, batch))
@@ -195,14 +195,19 @@ class Sync:
         self._counts["removed"] += await self._write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
 
-    async def _convert(
-        self, paths: Iterator[str], listing: Listing, known: dict[str, documents.KnownFile], outcomes: Outcomes
-    ) -> None:
+    async def _take_empty(self, plan: Plan, listing: Listing) -> int:
+        """Record the empty files, which come first. Returns how many there are: perhaps a hundred thousand, and nothing
+        in them that a worker could look at."""
+        empty = list(takewhile(lambda path: not listing.files[path].size, plan.read))
+        for start in range(0, len(empty), BATCH_EMPTY):
+            batch: Batch = [(path, _empty(listing.files[path])) for path in empty[start : start + BATCH_EMPTY]]
+            await self._write(partial(self._store, batch))
+            self._progress("index", start + len(batch), len(plan.read), self._collection.name)
+        return len(empty)
+
+    async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
         for path in paths:
-            stat = listing.files[path]
-            # There may be a hundred thousand of them, and nothing in them that a worker could look at.
-            job = self._pool.run(self._job(path, known.get(path))) if stat.size else None
-            await outcomes.put((path, await job if job else _empty(stat)))
+            await outcomes.put((path, await self._pool.run(self._job(path, known.get(path)))))
 
     def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
         return FileJob(

@@ -155,7 +155,7 @@ class _Walker:
         self._enter(base.rstrip("/"))
         try:
             with os.scandir(f"{self._root}/{base}") as scan:
-                entries = sorted(scan, key=lambda entry: entry.name)
+                entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
         except (FileNotFoundError, NotADirectoryError):
             return  # gone meanwhile
         except OSError as error:
@@ -165,7 +165,9 @@ class _Walker:
         if self._ignore_files:
             names = {entry.name for entry in entries if entry.name.startswith(".g")}
             ignores = ignores + self._ignore_files.load(self._root, base, names) if names else ignores
-        for entry in entries:
+        while entries:
+            # Each keeps what the system said of it: of a hundred thousand that is 80 MB.
+            entry = entries.pop()
             path = base + entry.name
             if not is_text(path):
                 self.undecodable[path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")] = path

@@ -84,9 +84,8 @@ def best_passage_of(
     for part in parts:
         opening = opening or _opening(part)
         finder = _Finder(part, analyzers)
-        here = {number: sum(map(finder.frequency, word)) for number, word in enumerate(sought)}
-        counts.update(here)
-        promised = {number for number, count in here.items() if count}
+        promised = {number for number, word in enumerate(sought) if any(map(finder.may_have, word))}
+        counts.update(promised)
         if promised and not any(promised <= words for words in found):
             words, passage = _passage(part, finder.marks(sought))
             if words:
@@ -148,6 +147,9 @@ class _Finder:
         for spelling, number in sorted(spellings, key=lambda pair: (self.frequency(pair[0]), pair[1])):
             marks += [Mark(start, end, number) for start, end in self.find(spelling, marks)]
         return sorted(set(marks))
+
+    def may_have(self, spelling: Spelling) -> bool:
+        return all(_needle(term) in self._folded for term in spelling)
 
     def frequency(self, spelling: Spelling) -> int:
         """Return an upper bound of how often the spelling stands in the text."""

@@ -272,6 +272,9 @@ class IndexEmbedResult(EmbeddingStatus, frozen=True, kw_only=True):
 
 
 class IndexStatusResult(Result, frozen=True, kw_only=True):
+    """`errors` lists the first files that failed, at most a thousand; `errors_left_out` counts the others. Each
+    collection has how many failed by kind."""
+
     index: str
     database: str
     database_bytes: int
@@ -290,6 +293,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     storage_notes: list[str] = []
     restored_at: str | None = None
     errors: list[IngestError] | None = None
+    errors_left_out: int = 0
 
 
 class SubscribedCollection(Result, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from gnod.types import LineMap
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-class KnownFile(NamedTuple):
+class KnownFile(msgspec.Struct, frozen=True, gc=False):
     """What tells whether a file has to be read again."""
 
     stat: FileStat

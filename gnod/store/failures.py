@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from gnod.store.database import Connection
 from gnod.store.documents import rows_under
 from gnod.store.records import SKIP_KINDS, FileStat
 
 
-class FailedFile(NamedTuple):
+class FailedFile(msgspec.Struct, frozen=True, gc=False):
     """One row. `stat` is what the file looked like then: while it looks the same, it is not tried again."""
 
     collection: str
@@ -69,8 +70,13 @@ def of_collection(
     return {failed.path: failed for failed in map(_failed_file, rows)}
 
 
-def all_failures(connection: Connection) -> list[FailedFile]:
-    return [_failed_file(row) for row in connection.execute(f"{_SELECT} ORDER BY c.name, e.path")]
+def listed(connection: Connection, limit: int) -> list[FailedFile]:
+    """Return the first failures, but for what is left out by its nature, in order of collection and path."""
+    kinds = ",".join("?" * len(SKIP_KINDS))
+    rows = connection.execute(
+        f"{_SELECT} WHERE kind NOT IN ({kinds}) ORDER BY c.name, e.path LIMIT ?", (*SKIP_KINDS, limit)
+    )
+    return [_failed_file(row) for row in rows]
 
 
 def count(connection: Connection, collections: list[str]) -> int:

@@ -38,6 +38,9 @@ from gnod.server.index import Index
 from gnod.store import collections, damage, documents, failures, maintenance, restore, vectors
 from gnod.store.database import Connection
 
+# Nobody reads more, and their counts by kind are exact.
+MAX_ERRORS = 1000
+
 
 def handlers(served: Index) -> Mapping[str, Handler]:
     async def index_init(_: NoParams, __: Call) -> IndexInitResult:
@@ -151,15 +154,20 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
         statuses = [
             _with_embedded(
                 _collection_status(
-                    connection, c, walked, served.watching.state(c.name), served.syncing.last_reconcile(c.name)
+                    # Let go of in this thread: a walk may have found a hundred thousand files.
+                    connection,
+                    c,
+                    walks.pop(0),
+                    served.watching.state(c.name),
+                    served.syncing.last_reconcile(c.name),
                 ),
                 embedded[c.name],
                 wanted[c.name],
             )
-            for c, walked in zip(config.collections, walks, strict=True)
+            for c in config.collections
         ]
         totals = maintenance.totals(connection)
-        failed = failures.all_failures(connection) if with_errors else []
+        failed = failures.listed(connection, MAX_ERRORS) if with_errors else []
         return IndexStatusResult(
             index=served.places.index,
             database=str(served.places.database),
@@ -178,7 +186,8 @@ async def _status(served: Index, with_errors: bool) -> IndexStatusResult:
             storage_problems=served.storage.problems(),
             storage_notes=served.storage.notes(),
             restored_at=restore.restored_at(connection),
-            errors=[ingest_error(f) for f in failed if f.kind not in SKIP_KINDS] if with_errors else None,
+            errors=[ingest_error(f) for f in failed] if with_errors else None,
+            errors_left_out=sum(status.failed for status in statuses) - len(failed) if with_errors else 0,
         )
 
     return await served.read(work)
