@@ -33,6 +33,7 @@ from benchmarks.throwaway import SHARED, Throwaway, percentile, require_shared, 
 from tests import hostile_samples
 
 PAUSE_S = 0.02
+ALONE_S = 5.0
 _WORD = re.compile(r"[a-z]{5,}")
 _LINE = "The quick index walks over a lazy corpus and every sentence is searchable. "
 
@@ -143,14 +144,20 @@ class Bench:
         print(f"  status with {count:,} empty files: {time.perf_counter() - started:.2f} s")
 
     def _take_in(self, name: str, folder: Path) -> None:
-        searches, memory = Searches(self._daemon, self._words), Memory(self._pid)
+        idle, searches = Searches(self._daemon, self._words), Searches(self._daemon, self._words)
+        memory = Memory(self._pid)
+        idle.start()
+        time.sleep(ALONE_S)
+        idle.stop()
         searches.start()
         memory.start()
         took = self._daemon.add(folder, name)
         searches.stop()
         memory.stop()
         print(f"{name}: {took:.1f} s; peak RSS daemon {memory.daemon_mb:.0f} MB, a worker {memory.worker_mb:.0f} MB")
-        for what, values in (("healthy", searches.alone), ("all", searches.together)):
+        print(f"  load {os.getloadavg()[0]:.1f}")
+        measured = (("healthy", searches.alone), ("all", searches.together), ("all, with nothing to do", idle.together))
+        for what, values in measured:
             figures = f"p50 {median(values):.1f} ms, p95 {percentile(values, 0.95):.1f}, max {max(values):.0f}"
             print(f"  {len(values):,} searches of {what}: {figures}  (target p95 <= 100)")
         self._outcomes(name)

@@ -150,3 +150,10 @@ def test_why_and_walk_agree(tmp_path: Path) -> None:
     files = listed(tmp_path).files
     for path in ("a.md", "dist/b.md", "c.log", "d/e.log", "d/f.md", ".gitignore"):
         assert (why_not_listed(collection(tmp_path), path, IgnoreFiles()) is None) == (path in files)
+
+
+def test_the_files_of_a_large_folder_come_in_order(tmp_path: Path) -> None:
+    names = [f"{number * 7919 % 12_007:05d}.md" for number in range(12_007)]
+    for name in names:
+        (tmp_path / name).touch()
+    assert list(walk(CollectionConfig(name="c", path=str(tmp_path)), IgnoreFiles()).files) == sorted(names)

@@ -1,0 +1,37 @@
+"""More files that fail than anybody reads: the counts are exact, the list is not endless."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.end_to_end.conftest import Machine
+
+pytestmark = pytest.mark.slow
+FAILED = 1003
+EMPTY = 1200
+
+
+def test_status_lists_the_first_thousand_failures_and_counts_all(machine: Machine) -> None:
+    machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
+    for number in range(FAILED):
+        os.close(os.open(os.fsencode(machine.notes) + b"/%04d\xff.md" % number, os.O_CREAT | os.O_WRONLY, 0o600))
+    for number in range(EMPTY):
+        (machine.notes / f"empty-{number:04d}.md").touch()
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    status = machine.call("index.status", errors=True)
+    (notes,) = status["collections"]
+    assert (notes["indexed"], notes["failed"], notes["skipped"], notes["pending"]) == (1, FAILED, EMPTY, 0)
+    assert notes["failed_by_kind"] == {"bad_name": FAILED}
+    assert len(status["errors"]) == 1000
+    assert status["errors_left_out"] == 3
+    assert machine.call("index.status")["errors"] is None
+    assert "3 more files" in machine.run("status", "--errors").stdout
+
+    (machine.notes / "empty-0007.md").write_text("# No longer\n\nIt holds a lighthouse now.\n")
+    machine.ok("update")
+    found = machine.call("search.lexical", query="lighthouse")["hits"]
+    assert [hit["path"] for hit in found] == ["empty-0007.md"]
+    (notes,) = machine.call("index.status")["collections"]
+    assert (notes["indexed"], notes["skipped"]) == (2, EMPTY - 1)
