@@ -6,6 +6,7 @@ Patterns are gitignore's, through pathspec; all paths are relative to the collec
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,11 +58,19 @@ class IgnoreFiles:
         return self._known[path][1]
 
 
+# A pattern that is nothing but a name.
+_NAME = re.compile(r"\.?\w[\w.-]*", re.ASCII)
+
+
 class Rules:
     """A collection's own rules, compiled once a walk."""
 
     def __init__(self, pattern: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-        self._exclude = GitIgnoreSpec.from_lines(exclude)
+        # Plain names are nearly all there is, and looked up in a fraction of the time; "!" makes their order count.
+        names = {line for line in exclude if _NAME.fullmatch(line)}
+        self._names = frozenset() if any(line.startswith("!") for line in exclude) else frozenset(names)
+        patterns = [line for line in exclude if line not in self._names]
+        self._exclude = GitIgnoreSpec.from_lines(patterns) if patterns else None
         self._include = tuple(extension.lower() for extension in include)
         self._pattern = None if pattern in ("**/*", "**", "") else Glob(pattern)
         self._pattern_text = pattern
@@ -80,7 +89,7 @@ class Rules:
         return None
 
     def _excluded(self, path: str, ignores: list[IgnoreFile]) -> str | None:
-        if self._exclude.match_file(path):
+        if not self._names.isdisjoint(path.split("/")) or (self._exclude and self._exclude.match_file(path)):
             return "the collection excludes it"
         for ignore in reversed(ignores):
             verdict = ignore.verdict(path)

@@ -323,6 +323,15 @@ def m006_mounts(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE collections ADD COLUMN mounted INTEGER NOT NULL DEFAULT 0")
 
 
+def m007_failed(connection: apsw.Connection) -> None:
+    # Every search counts the files that failed. What is left out by its nature, which may be a hundred thousand empty
+    # files, is not to be looked at for that. The condition is that of `failures.count`, or the index is not used.
+    connection.execute(
+        "CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id)"
+        " WHERE kind NOT IN ('binary', 'empty', 'too_large', 'unsupported')"
+    )
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -330,6 +339,7 @@ MIGRATIONS: list[schema.Migration] = [
     m004_changes,
     m005_unembedded,
     m006_mounts,
+    m007_failed,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -157,3 +157,13 @@ def test_the_files_of_a_large_folder_come_in_order(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).touch()
     assert list(walk(CollectionConfig(name="c", path=str(tmp_path)), IgnoreFiles()).files) == sorted(names)
+
+
+def test_a_name_that_is_excluded_counts_at_every_depth_and_no_other_does(tmp_path: Path) -> None:
+    for path in ("dist/a.md", "notes/dist/b.md", "notes/distance.md", "notes/dist.md", "notes/Dist/c.md", "a/dist"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    found = walk(CollectionConfig(name="c", path=str(tmp_path), exclude=("dist", "*.tmp")), IgnoreFiles()).files
+    assert set(found) == {"notes/distance.md", "notes/dist.md", "notes/Dist/c.md"}
+    back = CollectionConfig(name="c", path=str(tmp_path), exclude=("dist", "!notes/dist"))
+    assert "notes/dist/b.md" in walk(back, IgnoreFiles()).files

@@ -38,6 +38,7 @@ MIGRATIONS = {
     4: "78123e8394046f95",
     5: "c106f4212fe81bb0",
     6: "8b0631a67310e6e9",
+    7: "5e16ecc2d9ffd7e1",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
