@@ -68,6 +68,8 @@ def _readable(folders: Sequence[str]) -> list[str] | None:
     ]
     paths += filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     paths += [os.path.dirname(os.path.dirname(gnod.__file__))]  # noqa: PTH120 - pathlib is 20 ms that we do not need
+    # An empty entry in PYTHONPATH is the current folder, here the root: nothing is imported from there.
+    paths = [path for path in paths if os.path.realpath(path) != "/"]
     real = [os.path.realpath(path).rstrip("/") + "/" for path in paths]
     if not os.path.realpath(msgspec.__file__).startswith(tuple(real)):
         return None

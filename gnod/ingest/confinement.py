@@ -13,6 +13,7 @@ import os
 import resource
 import sys
 import time
+from typing import NamedTuple
 
 from gnod.child import sandbox
 from gnod.ingest import scratch
@@ -47,6 +48,15 @@ _REFUSED = frozenset(
 )
 
 
+class _Root(NamedTuple):
+    """A drive that was away has the numbers that it had before, and is another folder to Landlock all the same: then it
+    does not open any more."""
+
+    device: int
+    inode: int
+    opens: bool
+
+
 class Confinement:
     """The limits of this process."""
 
@@ -54,7 +64,7 @@ class Confinement:
         self._limits = limits
         self._scratch = None if limits.scratch is None else os.fsdecode(limits.scratch)
         self._roots = None if limits.roots is None else [os.fsdecode(root) for root in limits.roots]
-        self._seen: dict[str, tuple[int, int] | None] = {}
+        self._seen: dict[str, _Root | None] = {}
 
     @property
     def errors(self) -> str:
@@ -69,10 +79,10 @@ class Confinement:
         _limit(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
         sys.setrecursionlimit(RECURSION_LIMIT)
         sys.dont_write_bytecode = True
-        self._seen = {root: _identity(root) for root in self._roots or ()}
         if self._scratch:
             open(self.errors, "ab").close()  # noqa: PTH123
         protections = sandbox.confine(writable=self._scratch, readable=self._roots)
+        self._seen = {root: _look_at(root) for root in self._roots or ()}
         sys.addaudithook(_refuse)
         return protections
 
@@ -80,7 +90,7 @@ class Confinement:
         """Tell whether a file lies below a root that has become another folder: a drive that came back, say. What may
         be read is tied to the folders that were there at the start."""
         return any(
-            path.startswith(root.rstrip("/") + "/") and _identity(root) != seen for root, seen in self._seen.items()
+            path.startswith(root.rstrip("/") + "/") and _look_at(root) != seen for root, seen in self._seen.items()
         )
 
     def begin_job(self) -> None:
@@ -104,12 +114,16 @@ def _limit(what: int, value: int) -> None:
         resource.setrlimit(what, (value, value))
 
 
-def _identity(folder: str) -> tuple[int, int] | None:
+def _look_at(folder: str) -> _Root | None:
     try:
         found = os.stat(folder)  # noqa: PTH116 - paths are bytes in disguise
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    try:
+        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError:
+        return _Root(found.st_dev, found.st_ino, opens=False)
+    return _Root(found.st_dev, found.st_ino, opens=True)
 
 
 def _compile_readers() -> None:

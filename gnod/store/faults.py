@@ -71,7 +71,7 @@ def _translate(error: apsw.Error, path: Path, kind: Kind) -> GnoError:
     if isinstance(error, apsw.CorruptError) or (isinstance(error, apsw.NotADBError) and _is_signed(path, kind)):
         return damaged(path, kind)
     if isinstance(error, apsw.NotADBError):
-        return ForeignDatabase(f"{path} is not a {kind.noun} of gnod's, or its beginning is damaged: {kind.lost}")
+        return ForeignDatabase(f"{path} is not a gnod {kind.noun}, or its beginning is damaged: {kind.lost}")
     if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and _disk_is_full(path)):
         return StorageFailed(f"no space left on the disk that holds {path}; nothing was lost: free some and try again")
     if isinstance(error, apsw.ReadOnlyError):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 # These would stop the daemon, change the config, leave the folder, use the network or take seconds.
 LEFT_OUT = """
     daemon.shutdown collection.add context.add models.use models.pull models.clear doctor.run index.cleanup ask.answer
-    index.sync
+    index.sync memory.unlock
 """
 NEEDED: dict[str, object] = {
     "query": "deploy",
@@ -33,6 +33,11 @@ NEEDED: dict[str, object] = {
     "new_name": "other",
     "scope": "none:",
     "subscription": 1,
+    "text": "note this",
+    "id": "m0000000000",
+    "ids": ["m0000000000"],
+    "namespace": "team",
+    "records": [{"text": "note this"}],
 }
 VALUES: list[object] = [
     *NASTY_NUMBERS,

@@ -39,7 +39,7 @@ def convert_source(source: Source) -> Converted:
         converted = _reader(source)(source)
     except RecursionError:
         raise ConversionFailed("corrupt", "The file is nested too deeply to be read.") from None
-    except (ConversionFailed, MemoryError):
+    except (ConversionFailed, MemoryError, OSError):  # of the last, the limits of the process speak
         raise
     except Exception as error:  # a library's, for damage that it does not know
         message = f"The {source.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
