@@ -25,6 +25,7 @@ import psutil
 
 from benchmarks.nearest import like_real
 from benchmarks.throwaway import percentile
+from gnod.__main__ import SWITCH_S
 from gnod.memory.keywords import keywords, lookup_words
 from gnod.memory.memories import Memories, checked
 from gnod.memory.pool import DEEP_SEARCH, SEARCH, Depth
@@ -50,6 +51,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--rerank", type=Path)
     parser.add_argument("--memories", type=int, default=10_000)
     options = parser.parse_args(words)
+    sys.setswitchinterval(SWITCH_S)  # as in the daemon
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.memories:,} memories")
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(

@@ -108,7 +108,7 @@ def test_what_is_wrong_at_the_start_is_told(machine: Machine, heard: Heard) -> N
 def test_the_watchdog_is_fed_while_the_writer_gets_on_and_not_while_it_hangs(machine: Machine, heard: Heard) -> None:
     with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path), WATCHDOG_USEC="400000"):
         for _ in range(5):
-            heard.until("WATCHDOG=1", timeout_s=2.0)
+            heard.until("WATCHDOG=1", timeout_s=10.0)
         # Another program that holds the database: the writer waits for it.
         other = sqlite3.connect(machine.database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
