@@ -19,6 +19,9 @@ from gnod.store.database import Database
 
 T = TypeVar("T")
 
+# A file that stays empty for half a second is meant to be.
+_LOOKS, _LOOK_S = 10, 0.05
+
 _log = logging.getLogger(__name__)
 
 
@@ -77,7 +80,17 @@ class Configuration:
         """Read the file again if it changed since; faults are kept in `error`, not raised."""
         async with self._lock:
             if _stamp(self.path) != self._seen:
+                await self._let_settle()
                 await self._reload()
+
+    async def _let_settle(self) -> None:
+        """Wait until nobody writes the file. Many programs empty it first, and without collections all that is indexed
+        would go."""
+        for _ in range(_LOOKS):
+            before = _stamp(self.path)
+            await asyncio.sleep(_LOOK_S)
+            if _stamp(self.path) == before and (before is None or before[0] > 0):
+                return
 
     async def _reload(self) -> None:
         self._seen = _stamp(self.path)

@@ -39,5 +39,5 @@ async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path,
             with pytest.raises(asyncio.CancelledError):
                 await asking
             assert await asyncio.to_thread(daemon.cancelled.wait, 10)
-            assert len((await client.list_tools()).tools) == 5
+            assert (await client.list_tools()).tools
     assert sentences == ["reading cats: 1 of 6"]

@@ -95,7 +95,7 @@ def test_a_disk_that_fills_in_the_middle_of_a_sync_loses_nothing(disk: Disk) -> 
     disk.run(f"mount -o remount,size=200m {disk.path}")
     wait_until(lambda: found(machine) == 60, 90)
     assert machine.quiet()["storage_problems"] == []
-    assert whole(disk)
+    wait_until(lambda: whole(disk), 60)  # doctor looks at more than status does
 
 
 def test_a_cleanup_without_room_says_so_and_harms_nothing(disk: Disk) -> None:
@@ -110,7 +110,7 @@ def test_a_cleanup_without_room_says_so_and_harms_nothing(disk: Disk) -> None:
     wait_until(lambda: machine.call("index.status")["storage_problems"] == [], 60)
     machine.ok("cleanup")
     assert found(machine) == 60
-    assert whole(disk)
+    wait_until(lambda: whole(disk), 60)  # doctor looks at more than status does
 
 
 def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
@@ -121,7 +121,7 @@ def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
         assert "Traceback" not in said
     disk.empty()
     begin(disk)
-    assert whole(disk)
+    wait_until(lambda: whole(disk), 60)  # doctor looks at more than status does
 
 
 def test_a_log_without_room_does_not_hinder_the_daemon(disk: Disk) -> None:
