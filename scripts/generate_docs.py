@@ -25,6 +25,7 @@ from gnod.config.load import parse_text
 from gnod.errors import ConfigInvalid, GnoError
 from gnod.protocol import framing, openrpc
 from gnod.protocol.methods import METHODS
+from gnod.server.connection import Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -90,7 +91,11 @@ def _protocol() -> str:
     schemas: dict[str, Schema] = document["components"]["schemas"]
     return _page(
         "The wire protocol",
-        _WIRE.format(request=framing.MAX_REQUEST_BYTES // 1024**2, answer=framing.MAX_MESSAGE_BYTES // 1024**2),
+        _WIRE.format(
+            request=framing.MAX_REQUEST_BYTES // 1024**2,
+            answer=framing.MAX_MESSAGE_BYTES // 1024**2,
+            connections=Limits().connections,
+        ),
         "## Methods",
         _table(["method", "answers", ""], [_method_row(method) for method in document["methods"]]),
         *(_method(method) for method in document["methods"]),
@@ -119,6 +124,8 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
 - **Framing** is chosen by the first byte that a connection sends, and answered in kind. `{{` or `[`: one JSON message a
   line. `C`: `Content-Length` headers, as in the Language Server Protocol. A request may have {request} MB, an
   answer {answer} MB. A client that leaves its answers unread for half a minute is cut off.
+- **Connections**: up to {connections}. A program may keep one open and idle; where all are taken, the one that has
+  idled longest, and a minute at least, without a subscription, is closed. Connect again when that happens.
 - **Parameters** go by name. An unknown one is an error, so that a typo never changes a search in silence.
 - **Cancelling**: the notification `$/cancelRequest` with the request's id. A closed connection cancels its requests.
 - **Progress**: a call with a `progress_token` gets `$/progress` notifications that carry it, before its answer.

@@ -50,16 +50,17 @@ _cancel_params = msgspec.json.Decoder(CancelParams)
 
 
 class Limits(NamedTuple):
-    """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: how long a
-    message may take from its first byte to its last; between messages a connection may idle for ever. `held_bytes`: of
-    all connections together, what is half received, asked, or answered and not yet read; `unread_bytes`: of one, what
-    is not yet read."""
+    """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: how long a message may
+    take from its first byte to its last. Between messages a connection may idle for ever; after `idle_s` it makes room
+    for another when all places are taken. `held_bytes`: of all connections together, what is half received, asked, or
+    answered and not yet read; `unread_bytes`: of one, what is not yet read."""
 
     message_bytes: int = MAX_REQUEST_BYTES
     in_flight: int = 64
     connections: int = 256
     write_timeout_s: float = 30.0
     message_timeout_s: float = 60.0
+    idle_s: float = 60.0
     unread_bytes: int = 64 * 1024 * 1024
     held_bytes: int = 256 * 1024 * 1024
 
@@ -118,6 +119,7 @@ class Connection:
         self._outlet = Outlet(writer, self._framer)
         self._running: set[_Running] = set()
         self._message_deadline: float | None = None
+        self._active_at = asyncio.get_running_loop().time()
 
     async def run(self) -> None:
         """Serve the client until it goes, misbehaves, or this task is cancelled."""
@@ -135,6 +137,16 @@ class Connection:
         for running in self._running:
             running.cancel(reason)
 
+    def idle_since(self) -> float | None:
+        """Return the loop's time when the client last asked or was answered; None: it is served or told something."""
+        is_busy = self.deliveries or self._framer.is_mid_message or self._outlet.is_used
+        return None if is_busy or self._writer.transport.is_closing() else self._active_at
+
+    def give_way(self) -> None:
+        """Close an idle connection, without a word: its client would take that for the answer to what it asks next."""
+        _log.info("connection.dropped", extra={"fields": {"reason": "idle, and another had no place"}})
+        self._writer.close()
+
     def held_bytes(self) -> int:
         """Return how much is kept for this client: half received, asked, or answered and not yet read."""
         asked = sum(running.size for running in self._running)
@@ -145,7 +157,7 @@ class Connection:
             while True:
                 data = await self._read()
                 payloads = self._framer.feed(data) if data else self._framer.finish()
-                self._set_deadline(has_progressed=bool(payloads))
+                self._note_arrival(has_progressed=bool(payloads))
                 for count, payload in enumerate(payloads, start=1):
                     await self._accept(payload)
                     if count % TURN_MESSAGES == 0:
@@ -167,11 +179,13 @@ class Connection:
             timeout_s = self._limits.message_timeout_s
             raise TimedOut(f"a message took longer than {timeout_s:g} s to arrive") from None
 
-    def _set_deadline(self, *, has_progressed: bool) -> None:
+    def _note_arrival(self, *, has_progressed: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        self._active_at = now
         if not self._framer.is_mid_message:
             self._message_deadline = None
         elif has_progressed or self._message_deadline is None:
-            self._message_deadline = asyncio.get_running_loop().time() + self._limits.message_timeout_s
+            self._message_deadline = now + self._limits.message_timeout_s
 
     async def _accept(self, payload: bytes) -> None:
         """Begin everything in one message. What is refused at once is also answered here, so that a client
@@ -249,6 +263,7 @@ class Connection:
                     item.call.answered.set()
         finally:
             self._running.difference_update(item for item in begun if isinstance(item, _Running))
+            self._active_at = asyncio.get_running_loop().time()
 
     async def _apart(self, delivery: Coroutine[None, None, None]) -> None:
         with contextlib.suppress(ConnectionError):  # `run` learns of it at its own end

@@ -25,6 +25,11 @@ class Outlet:
         self._framer = framer
         self._tellers: dict[int, asyncio.Task[None]] = {}
 
+    @property
+    def is_used(self) -> bool:
+        """Whether somebody has, or may have, something to tell."""
+        return bool(self._tellers)
+
     def check_room_for_one_more(self) -> None:
         """Raises LimitExceeded."""
         if len(self._tellers) >= MAX_TELLERS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import socket
 import sys
@@ -115,7 +116,16 @@ class Transport:
             return Refused("cannot tell which user is connecting")
         if uid != self._allowed_uid:
             return Refused("this socket serves another user", {"uid": uid})
-        if len(self._connections) >= self._limits.connections:
+        if len(self._connections) >= self._limits.connections and not self._make_room():
             limit = self._limits.connections
             return Busy(f"{limit} connections are open already: close some, or try again", {"limit": limit})
         return None
+
+    def _make_room(self) -> bool:
+        """End the connection that has idled longest, if that is long enough: programs forget some."""
+        since = {connection: connection.idle_since() or math.inf for connection in self._connections}
+        longest = min(since, key=since.__getitem__)
+        if asyncio.get_running_loop().time() - since[longest] < self._limits.idle_s:
+            return False
+        longest.give_way()
+        return True

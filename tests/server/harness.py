@@ -86,6 +86,11 @@ class SmallMethods:
             call.progress(ProgressValue(stage="count", done=done, total=params.size))
         return TextResult(text="counted")
 
+    async def follow(self, _params: NoParams, call: Call) -> TextResult:
+        assert call.outlet is not None
+        call.outlet.begin(1, asyncio.sleep(60))
+        return TextResult(text="following")
+
     async def missing(self, _params: NoParams, _call: Call) -> TextResult:
         raise CollectionNotFound("there is no collection 'x'", {"name": "x"})
 
@@ -120,7 +125,7 @@ _PARAMS: dict[str, type[Params]] = {
     "count": SizeParams,
 }
 _NAMES = """
-    echo wait subtract big count missing slow broken unwritable unwritable_error orphaned absent rpc.discover
+    echo wait subtract big count follow missing slow broken unwritable unwritable_error orphaned absent rpc.discover
 """
 METHODS = {name: Method(name, _PARAMS.get(name, NoParams), TextResult, "") for name in _NAMES.split()}
 
