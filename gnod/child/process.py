@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -73,17 +74,22 @@ class ChildProcess:
 
 
 async def launch(
-    module: str, arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None
+    module: str,
+    arguments: Sequence[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    inherited: re.Pattern[str] | None = None,
 ) -> ChildProcess:
     """Start `python -m MODULE FD *ARGUMENTS PARENT`, where FD is its end of the stream and PARENT this process.
 
-    `environment` is added to the daemon's own. Standard error stays the daemon's until the child silences it.
-    Raises OSError. Not to be cancelled: the child would be lost.
+    `environment` is added to what it gets of the daemon's: all, or the variables whose whole name is like `inherited`.
+    Standard error stays the daemon's until the child silences it. Raises OSError. Not to
+    be cancelled: the child would be lost.
     """
     ours, theirs = socket.socketpair()
     try:
         with theirs:
-            process = await _spawn(module, theirs, arguments, environment or {})
+            process = await _spawn(module, theirs, arguments, {**_inherited(inherited), **(environment or {})})
         reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_BUFFER_BYTES)
     except OSError:
         ours.close()
@@ -108,5 +114,9 @@ async def _spawn(
         pass_fds=(channel.fileno(),),
         start_new_session=True,
         cwd="/",
-        env={**os.environ, **environment},
+        env=environment,
     )
+
+
+def _inherited(names: re.Pattern[str] | None) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if names is None or names.fullmatch(name)}

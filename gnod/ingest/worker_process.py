@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,8 @@ _START_LIMIT_S = 120.0  # the first one may have to compile what it will import
 # Whoever has ended takes a moment to give back 2 GB.
 _END_LIMIT_S = 2.0
 _NEARLY_ALL = 0.9
+# What Python and its libraries need to be found. The rest may be tokens and passwords, which are no parser's business.
+_INHERITED = re.compile(r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|(PYTHON|PYENV|LD_|DYLD_)\w+")
 # One thread, few arenas: every other one would reserve address space, which is what is limited.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -141,7 +144,7 @@ async def launch(limits: messages.Limits, module: str = MODULE) -> WorkerProcess
     if limits.scratch is not None:
         environment["TMPDIR"] = os.fsdecode(limits.scratch)
     try:
-        child = await process.launch(module, environment=environment)
+        child = await process.launch(module, environment=environment, inherited=_INHERITED)
     except OSError as error:
         raise WorkerFailed(f"A converter worker could not be started: {error.strerror}.") from error
     return WorkerProcess(child, limits)

@@ -104,6 +104,10 @@ def read(path: str) -> str:
     return Path(path).read_text()
 
 
+def tell_environment() -> str:
+    return "\n".join(f"{name}={value}" for name, value in os.environ.items())
+
+
 def write_temporary() -> str:
     with tempfile.NamedTemporaryFile(delete=False) as file:
         file.write(b"x")

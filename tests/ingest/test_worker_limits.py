@@ -170,6 +170,16 @@ async def test_it_reads_elsewhere(collection: Collection) -> None:
         assert isinstance(await collection.does("read", collection.notes / "good.md"), Prepared)
 
 
+async def test_it_finds_no_secret_in_its_environment(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "zqx17")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "zqx17")
+    async with collection.served():
+        told = await collection.does("tell_environment")
+    assert isinstance(told, Prepared)
+    assert "TMPDIR=" in told.markdown
+    assert "zqx17" not in told.markdown
+
+
 @linux
 async def test_it_uses_the_network(collection: Collection, short_tmp: Path) -> None:
     with (
