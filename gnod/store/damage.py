@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from gnod.errors import DatabaseCorrupt
-from gnod.store import switches
+from gnod.store import lost_words, switches
 from gnod.store.database import Connection, Database
 from gnod.store.vector_rows import DTYPE
 
@@ -50,10 +50,12 @@ class _Piece(NamedTuple):
 
 
 def find(connection: Connection) -> str | None:
-    """Look at every page and every entry, and return the first thing that is wrong; None: nothing is."""
+    """Look at every page and every entry of an index, and return the first thing that is wrong; None: nothing is."""
     verdict = str(connection.execute("PRAGMA integrity_check(1)").get)
     # That a check could not be made says nothing.
-    return None if verdict == "ok" or verdict.startswith("unable to validate") else verdict
+    if verdict != "ok" and not verdict.startswith("unable to validate"):
+        return verdict
+    return "words are missing from the full-text table" if lost_words.are_lost(connection) else None
 
 
 def set_aside(path: Path) -> list[Path]:

@@ -14,7 +14,7 @@ import apsw
 
 from gnod.config import load
 from gnod.errors import BackupRejected, DatabaseCorrupt, GnoError, NewerDatabase
-from gnod.store import memory_schema, migrations, schema
+from gnod.store import lost_words, memory_schema, migrations, schema
 from gnod.store.archive import Tell
 from gnod.store.database import Connection
 from gnod.store.faults import INDEX, MEMORIES, Kind, translated
@@ -135,4 +135,6 @@ def _drop_copies(connection: Connection) -> None:
 def _fault_of_index(connection: Connection) -> str | None:
     connection.execute("INSERT INTO documents_fts (documents_fts, rank) VALUES ('integrity-check', 0)")
     unfindable = "SELECT 1 FROM documents WHERE active AND id NOT IN (SELECT id FROM documents_fts_docsize)"
-    return "documents that no search would find" if connection.execute(unfindable).fetchone() else None
+    if connection.execute(unfindable).fetchone() or lost_words.are_lost(connection):
+        return "documents that no search would find"
+    return None

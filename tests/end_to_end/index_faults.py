@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from gnod.store import migrations
+from gnod.store import lost_words, migrations
 from gnod.store.records import SKIP_KINDS
 
 _SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
@@ -109,6 +109,8 @@ def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
     if _version(connection) < migrations.SCHEMA_VERSION:
         return  # it is upgraded by whoever opens it next
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('integrity-check')")
+    if lost_words.are_lost(connection):
+        yield "words are missing from the full-text table"
     for name, sql in (_NEVER | _NOT_WHEN_QUIET if is_quiet else _NEVER).items():
         rows = connection.execute(sql).fetchall()
         if rows:

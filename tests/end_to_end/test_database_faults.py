@@ -108,13 +108,21 @@ def schema_page(path: Path) -> None:
 
 
 def word_index(path: Path) -> None:
-    """The tables in which FTS5 keeps its words. 10 is the list of its parts."""
+    """The tables in which FTS5 keeps its words. 10 is the list of its parts, 1 some totals."""
     connection = apsw.Connection(str(path))
     connection.execute("UPDATE documents_fts_data SET block = zeroblob(20) WHERE id > 1 AND id <> 10")
     connection.close()
 
 
-DAMAGES: list[Callable[[Path], None]] = [middle, truncated, schema_page, word_index]
+def no_words(path: Path) -> None:
+    """No parts: what SQLite takes for sound."""
+    connection = apsw.Connection(str(path))
+    empty = bytes.fromhex("00000001 ff000001 00 00 00")
+    connection.execute("UPDATE documents_fts_data SET block = ? WHERE id = 10", (empty,))
+    connection.close()
+
+
+DAMAGES: list[Callable[[Path], None]] = [middle, truncated, schema_page, word_index, no_words]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
