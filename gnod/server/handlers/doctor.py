@@ -117,7 +117,7 @@ async def _database(served: Index) -> Check:
     return Check(
         name="database",
         status="error",
-        message=f"{message}: damaged",
+        message=f"{message}: damaged ({' '.join(found.split())[:200]})",
         remedy="gnod sets it aside now and makes it anew from your folders; `gnoctl status` follows that",
     )
 
