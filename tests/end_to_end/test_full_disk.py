@@ -4,10 +4,13 @@ on, status says it, and indexing goes on by itself."""
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from tests.end_to_end.conftest import Machine, wait_until
@@ -113,6 +116,55 @@ def test_a_cleanup_without_room_says_so_and_harms_nothing(disk: Disk) -> None:
     assert_whole(disk)
 
 
+def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, minilm_gguf: Path) -> None:
+    machine = disk.machine
+    machine.config.parent.mkdir()
+    machine.config.write_text(
+        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{minilm_gguf}"}}}}\n'
+    )
+    disk.start()
+    machine.ok("pause")
+    flights = {n: [f"## Kestrel {n} {i}\n\n" + f"It flew {i} miles. " * 80 for i in range(10)] for n in range(30)}
+    machine.write(**{f"n{n}_md": "\n\n".join(texts) for n, texts in flights.items()})
+    wait_until(lambda: found(machine) == 30, 60)
+    machine.quiet()
+    machine.ok("cleanup")
+    disk.fill()
+    disk.run(f"truncate -s -700K {disk.path}/ballast")  # for some of them
+    machine.ok("resume")
+    wait_until(lambda: "no space left" in said(machine) or "less than 1 %" in reason(machine), 60)
+    pending = machine.call("index.status")["embedding"]["pending"]
+    assert pending > 0
+    assert found(machine) == 30
+    disk.empty()
+    wait_until(lambda: machine.call("index.status")["embedding"]["pending"] == 0, 90)
+    assert machine.call("index.status")["embedding"]["failed"] == 0
+    assert len(machine.call("search.vector", query="a bird in the air", limit=100)["hits"]) == 30
+    assert machine.quiet()["storage_problems"] == []
+    assert_whole(disk)
+
+
+def test_an_upgrade_without_room_changes_nothing_and_is_made_when_there_is(disk: Disk) -> None:
+    machine = disk.machine
+    schemas = Path(__file__).parents[1] / "store" / "schemas"
+    shutil.copytree(schemas / "notes", machine.notes, dirs_exist_ok=True)
+    old = machine.folder / "old.sqlite"
+    connection = apsw.Connection(str(old))
+    connection.execute((schemas / "v1.sql").read_text().replace("@NOTES@", str(machine.notes)))
+    connection.close()
+    index = disk.path / "index-default.sqlite"
+    disk.run(f"cp {old} {index}")
+    disk.fill()
+    assert "no space left" in disk.run(f"{sys.executable} -m gnod 2>&1; true")
+    disk.empty()
+    disk.run(f"cmp {old} {index}")  # but for what waits in the log, which is taken back
+    disk.start()
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    machine.quiet()
+    assert machine.paths("crane") != []
+    assert_whole(disk)
+
+
 def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
     disk.fill()
     for _ in range(2):  # what the first has left does not hinder the second
@@ -151,6 +203,10 @@ def test_a_disk_that_can_only_be_read_is_said_at_the_start(disk: Disk) -> None:
 def said(machine: Machine) -> str:
     status = machine.call("index.status")
     return f"{status['storage_problems']} {status['collections'][0]['watch_reason']}"
+
+
+def reason(machine: Machine) -> str:
+    return str(machine.call("index.status")["embedding"]["reason"])
 
 
 def assert_whole(disk: Disk) -> None:
