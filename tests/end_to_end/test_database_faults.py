@@ -16,7 +16,7 @@ from gnod.store import switches
 from gnod.store.database import Database
 from tests.end_to_end.conftest import Machine, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 NOTES = 60
 
