@@ -52,7 +52,7 @@ class Machine:
             cwd=cwd or self.folder,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=150,
             stdin=subprocess.DEVNULL,
         )
 
@@ -89,7 +89,7 @@ class Machine:
         """Return the result of one request, over a connection that stays open."""
         if self._client is None:
             self._client = self.connect()
-            self._client.settimeout(60)
+            self._client.settimeout(150)
             self._stream = self._client.makefile("rb")
         try:
             request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -128,7 +128,7 @@ class Machine:
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(str(self.socket)) == 0
 
-    def quiet(self, timeout_s: float = 30.0) -> Any:
+    def quiet(self, timeout_s: float = 90.0) -> Any:
         """Wait until status, which looks at the disk, finds the index equal to it; return the status."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -173,7 +173,7 @@ def alive(pid: int) -> bool:
     return state != "Z" or threads > 1
 
 
-def wait_until(condition: Any, timeout_s: float = 20.0) -> None:
+def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
