@@ -19,7 +19,7 @@ def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spa
     names = ["notes", "news", "work"]
     daemon.answers["collection.list"] = CollectionListResult(collections=[collection(name) for name in names])
     process = spawn(_GNOCTL_COMPLETE="complete_bash", COMP_WORDS=f"gnoctl {command} x -c n", COMP_CWORD="4")
-    assert process.communicate(timeout=5)[0].split() == ["notes", "news"]
+    assert process.communicate(timeout=60)[0].split() == ["notes", "news"]
 
 
 def test_completion_never_starts_a_daemon(places: Places, spawn: Spawn) -> None:
@@ -29,7 +29,7 @@ def test_completion_never_starts_a_daemon(places: Places, spawn: Spawn) -> None:
         COMP_CWORD="3",
         GNO_NO_AUTOSTART="",
     )
-    assert process.communicate(timeout=5)[0].split() == []
+    assert process.communicate(timeout=60)[0].split() == []
     assert not places.data_dir.exists()
 
 

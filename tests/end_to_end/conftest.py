@@ -81,7 +81,7 @@ class Machine:
 
     def connect(self) -> socket.socket:
         client = socket.socket(socket.AF_UNIX)
-        client.settimeout(20)
+        client.settimeout(60)
         client.connect(str(self.socket))
         return client
 

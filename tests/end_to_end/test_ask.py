@@ -170,4 +170,4 @@ def test_who_goes_away_ends_the_models_work(answering: Machine) -> None:
     asking.send_signal(signal.SIGINT)
     asking.communicate(timeout=20)
     assert asking.returncode == 130
-    wait_until(lambda: answering.json("status")["inference"]["state"] == "idle", 10)
+    wait_until(lambda: answering.json("status")["inference"]["state"] == "idle")

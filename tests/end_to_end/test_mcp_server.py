@@ -273,7 +273,7 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
     interrupted.stdin.flush()
     interrupted.stdout.readline()
     interrupted.send_signal(signal.SIGINT)
-    interrupted.communicate(timeout=10)
+    interrupted.communicate(timeout=60)
     assert interrupted.returncode == -signal.SIGINT
     deaf = start_bridge(busy)
     assert deaf.stdin

@@ -175,7 +175,7 @@ def test_killing_the_daemon_loses_nothing(mini: Machine) -> None:
     backlog(mini)
     worker = status(mini)["inference"]["pid"]
     mini.kill()
-    wait_until(lambda: not alive(worker), 10)
+    wait_until(lambda: not alive(worker))
     mini.ok("daemon", "start")
     done = status(mini)["collections"][0]["embedded"]
     assert done > 0, "what was embedded before is still there"

@@ -91,7 +91,7 @@ def test_ctrl_c_stops_the_pull_and_the_next_goes_on(machine: Machine, hub: HubIm
     refused = machine.run("models", "clear", "--all", "--yes")
     assert "is being fetched" in refused.stderr
     pulling.send_signal(signal.SIGINT)
-    out, err = pulling.communicate(timeout=10)
+    out, err = pulling.communicate(timeout=60)
     assert (pulling.returncode, out, err) == (130, "", "")
     wait_until(lambda: not _listed(machine)["fetching"])
     hub.release()
@@ -107,7 +107,7 @@ def test_two_who_pull_share_one_fetch_and_one_may_leave(machine: Machine, hub: H
     second = _spawn(machine, "models", "pull", EMBED)
     wait_until(lambda: int(machine.json("daemon", "status")["connections"]) >= 3)
     first.send_signal(signal.SIGINT)
-    first.communicate(timeout=10)
+    first.communicate(timeout=60)
     assert _listed(machine)["fetching"]
     hub.release()
     out, err = second.communicate(timeout=20)
@@ -120,7 +120,7 @@ def test_stopping_the_daemon_ends_a_pull_in_order(machine: Machine, hub: HubImit
     pulling = _spawn(machine, "models", "pull", EMBED)
     wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
     machine.ok("daemon", "stop")
-    pulling.communicate(timeout=10)
+    pulling.communicate(timeout=60)
     assert pulling.returncode == 2
 
 

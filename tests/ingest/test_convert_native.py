@@ -269,7 +269,7 @@ def test_zip_bombs_are_not_unpacked() -> None:
     started = time.perf_counter()
     for name in ("a.zip", "a.docx"):
         assert failure(buffer.getvalue(), name).kind == "too_large"
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 5
 
 
 def test_an_encrypted_zip_says_so() -> None:

@@ -103,7 +103,7 @@ def test_large_files_are_not_read(tmp_path: Path) -> None:
     assert isinstance(outcome, Failure)
     assert outcome.stat is not None
     assert outcome.stat.size == 2 << 30
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 5
 
 
 def test_a_file_that_grows_is_unstable(tmp_path: Path) -> None:

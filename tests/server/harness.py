@@ -239,4 +239,4 @@ async def serving(limits: Limits | None = None, allowed_uid: int | None = None) 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
     """Run a scenario that must not take long."""
-    asyncio.run(asyncio.wait_for(scenario, timeout=10))
+    asyncio.run(asyncio.wait_for(scenario, timeout=60))

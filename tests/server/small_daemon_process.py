@@ -41,7 +41,7 @@ class Daemon:
         self.process.send_signal(number)
 
     def ends_with(self, *words: str, status: int = 0) -> None:
-        rest, _ = self.process.communicate(timeout=10)
+        rest, _ = self.process.communicate(timeout=60)
         assert rest.splitlines() == list(words)
         assert self.process.returncode == status
         assert not self.places.socket.exists()

@@ -84,7 +84,7 @@ def test_a_second_daemon_is_refused_and_the_first_goes_on() -> None:
     with daemon() as served:
         served.hears("ready")
         second = Daemon(served.places.data_dir.parent)
-        message, _ = second.process.communicate(timeout=10)
+        message, _ = second.process.communicate(timeout=60)
         assert message == f"another gnod (pid {served.process.pid}) already serves index 'default'\n"
         assert second.process.returncode == EXIT_RUNTIME
         assert "result" in served.call("daemon.status")
@@ -94,7 +94,7 @@ def test_a_killed_daemon_is_in_nobodys_way() -> None:
     with daemon() as served:
         served.hears("ready")
         served.signal(signal.SIGKILL)
-        served.process.communicate(timeout=10)
+        served.process.communicate(timeout=60)
         assert served.places.socket.exists()
         second = Daemon(served.places.data_dir.parent)
         try:

@@ -145,7 +145,7 @@ def test_readers_do_not_wait_for_the_writer(tmp_path: Path) -> None:
 
     write = database.write(slow)
     assert inside.wait(10)
-    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result(timeout=5) == 0
+    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result(timeout=60) == 0
     go_on.set()
     write.result()
     assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
