@@ -42,8 +42,13 @@ SLOW_S = 2.0
 # These would leave the folder, use the network, or take seconds: of them the parameters alone are tried.
 ONLY_PARAMS = """
     collection.add collection.remove collection.rename context.add models.use models.pull doctor.run index.cleanup
-    index.init index.embed index.backup
+    index.init index.embed index.backup memory.lock memory.unlock
 """
+MEMORIES = [
+    {"text": "We chose PostgreSQL over MySQL for its row security.", "type": "decision", "topics": ["postgres"]},
+    {"text": "Tabs, not spaces.", "type": "preference", "topics": ["café", "C++"]},
+    {"text": "東京の会議は延期された。", "namespace": "team"},
+]
 DOCUMENTS = {
     "deploy.md": "---\ntags: [ops, café]\nauthor: Ada\ndate: 2026-01-02\n---\n# Deployment\n\nRun node.js v1.2.3.\n",
     "d/cpp.md": "# Languages\n\nC++ and C# and snake_case, real-time, user@example.com.\n",
@@ -83,7 +88,15 @@ def seeds() -> dict[str, bytes]:
     return made
 
 
-_WORDS = {
+_SAMPLES = {
+    "collections": ["notes"],
+    "namespaces": ["personal", "team"],
+    "types": ["fact"],
+    "topics": ["postgres"],
+    "records": MEMORIES,
+    "text": "Tabs, not spaces.",
+    "scope": "notes",
+    "name": "notes",
     "query": "node.js -gpt",
     "question": "what is run?",
     "ref": "notes/deploy.md:3",
@@ -93,10 +106,8 @@ _WORDS = {
 
 
 def _sample(name: str, kind: object) -> object:
-    if name in _WORDS:
-        return _WORDS[name]
-    if name in ("collections", "scope", "name"):
-        return ["notes"] if name == "collections" else "notes"
+    if name in _SAMPLES:
+        return _SAMPLES[name]
     text = str(kind)
     if "list" in text:
         return ["ops"]
@@ -149,7 +160,9 @@ class Target:
         add = encode_call("collection.add", {"path": str(notes), "name": "notes"}, 1)
         sync = encode_call("index.sync", request_id=1)
         self._dispatcher = dispatcher
-        for request in (add, sync):
+        unlock = encode_call("memory.unlock", {"passphrase": "a secret"}, 1)
+        memories = encode_call("memory.import", {"records": MEMORIES}, 1)
+        for request in (add, sync, unlock, memories):
             answers = await self._exchange(request + b"\n")
             assert b'"result"' in answers, answers
         self._dispatcher = Dispatcher({**self._services.handlers, **dict.fromkeys(ONLY_PARAMS.split(), _accept)})
