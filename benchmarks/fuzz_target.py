@@ -42,7 +42,7 @@ SLOW_S = 2.0
 # These would leave the folder, use the network, or take seconds: of them the parameters alone are tried.
 ONLY_PARAMS = """
     collection.add collection.remove collection.rename context.add models.use models.pull doctor.run index.cleanup
-    index.init index.embed index.backup memory.lock memory.unlock
+    index.init index.embed index.backup memory.lock memory.unlock memory.move_key
 """
 MEMORIES = [
     {"text": "We chose PostgreSQL over MySQL for its row security.", "type": "decision", "topics": ["postgres"]},

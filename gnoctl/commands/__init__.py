@@ -42,6 +42,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "memory import",
         "memory lock",
         "memory unlock",
+        "memory passphrase",
         "memory status",
     ),
     "Choose and fetch models": ("models list", "models use", "models pull", "models clear", "models path"),

@@ -81,18 +81,22 @@ def keyring_problem() -> str | None:
     return None
 
 
-def make_in_keyring() -> tuple[KeyRecord, bytes]:
-    """Make a key and put it into the keyring. Raises KeyringFailed."""
+def new_key() -> bytes:
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def put_into_keyring(key: bytes) -> KeyRecord:
+    """Raises KeyringFailed."""
     import keyring
 
-    key = secrets.token_bytes(KEY_BYTES)
     name = secrets.token_hex(8)
     try:
         keyring.set_password(_SERVICE, name, base64.b64encode(key).decode())
     except Exception as error:  # backends raise what the systems behind them raise
         raise _failed(error) from error
     record = KeyRecord(source="keyring", id=name, check=_check(key))
-    return record, read_keyring(record)  # what cannot be had back is no place for a key
+    read_keyring(record)  # what cannot be had back is no place for a key
+    return record
 
 
 def read_keyring(record: KeyRecord) -> bytes:
@@ -117,16 +121,15 @@ def read_keyring(record: KeyRecord) -> bytes:
     return key
 
 
-def make_from_passphrase(passphrase: str) -> tuple[KeyRecord, bytes]:
-    """Make a key that the passphrase wraps. Raises WrongPassphrase when it is too short."""
+def wrap(key: bytes, passphrase: str) -> KeyRecord:
+    """Raises WrongPassphrase when it is too short."""
     if len(passphrase) < MIN_PASSPHRASE_CHARACTERS:
         raise WrongPassphrase(f"a passphrase needs {MIN_PASSPHRASE_CHARACTERS} characters or more")
-    key = secrets.token_bytes(KEY_BYTES)
     argon2 = Argon2(salt=secrets.token_bytes(16))
     nonce = secrets.token_bytes(12)
     wrapped = nonce + AESGCM(_derive(argon2, passphrase)).encrypt(nonce, key, _CHECK)
     name = secrets.token_hex(8)
-    return KeyRecord(source="passphrase", id=name, check=_check(key), argon2=argon2, wrapped=wrapped), key
+    return KeyRecord(source="passphrase", id=name, check=_check(key), argon2=argon2, wrapped=wrapped)
 
 
 def read_passphrase(record: KeyRecord, passphrase: str) -> bytes:

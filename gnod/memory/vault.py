@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import resource
 
-from gnod.errors import MemoryLocked, WrongPassphrase
+from gnod.errors import KeyringFailed, MemoryLocked, WrongPassphrase
 from gnod.memory import keys
 from gnod.memory.keys import KeyRecord
 from gnod.memory.sealing import Sealer
@@ -46,7 +46,22 @@ class Vault:
 
         Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed.
         """
-        return self._made(passphrase) if self.record is None else (self.record, self._read(passphrase))
+        if self.record is not None:
+            return self.record, self._read(passphrase)
+        key = keys.new_key()
+        return _kept(key, passphrase), key
+
+    def moved(self, passphrase: str | None, new_passphrase: str | None) -> KeyRecord:
+        """Return what is to be stored when the key, which stays the same, is to be kept elsewhere: under the new
+        passphrase; without one, in the keyring. Changes nothing here. To be called in a thread.
+
+        Raises MemoryLocked when there is no key yet, or its passphrase is needed; WrongPassphrase; KeyringFailed.
+        """
+        if self.record is None:
+            raise MemoryLocked("the memories have no key yet: `gnoctl memory unlock` makes one")
+        if new_passphrase is None and (problem := keys.keyring_problem()):
+            raise KeyringFailed(f"the key stays where it is: {problem}")
+        return _kept(self._read(passphrase), new_passphrase)
 
     def open(self, record: KeyRecord, key: bytes) -> None:
         """Hold the key, whose record is in the database."""
@@ -66,12 +81,13 @@ class Vault:
             raise MemoryLocked("the memories are locked: `gnoctl memory unlock` asks for their passphrase")
         return keys.read_passphrase(self.record, passphrase)
 
-    def _made(self, passphrase: str | None) -> tuple[KeyRecord, bytes]:
-        if passphrase is not None:
-            return keys.make_from_passphrase(passphrase)
-        if problem := keys.keyring_problem():
-            raise MemoryLocked(
-                f"there is no place for the key of the memories: {problem}. `gnoctl memory unlock` asks for a "
-                "passphrase instead"
-            )
-        return keys.make_in_keyring()
+
+def _kept(key: bytes, passphrase: str | None) -> KeyRecord:
+    if passphrase is not None:
+        return keys.wrap(key, passphrase)
+    if problem := keys.keyring_problem():
+        raise MemoryLocked(
+            f"there is no place for the key of the memories: {problem}. `gnoctl memory unlock` asks for a passphrase "
+            "instead"
+        )
+    return keys.put_into_keyring(key)

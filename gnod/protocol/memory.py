@@ -110,6 +110,14 @@ class MemoryUnlockParams(Params, frozen=True, kw_only=True):
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
 
 
+class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
+    """`passphrase`: the present one, where they have one. `new_passphrase`: absent: the system's keyring shall have the
+    key. The key itself stays the same, so that older backups open as before."""
+
+    passphrase: Annotated[str, Meta(max_length=4096)] | None = None
+    new_passphrase: Annotated[str, Meta(max_length=4096)] | None = None
+
+
 class MemoryStoreResult(Result, frozen=True, kw_only=True):
     """`existed`: the same text was there before."""
 

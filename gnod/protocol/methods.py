@@ -70,6 +70,7 @@ _ALL = [
     Method("memory.import", m.MemoryImportParams, m.MemoryManyResult, "Take in memories that were exported."),
     Method("memory.lock", p.NoParams, m.MemoryStatusResult, "Forget the memories' key until it is unlocked."),
     Method("memory.unlock", m.MemoryUnlockParams, m.MemoryStatusResult, "Take the memories' key, or make one."),
+    Method("memory.move_key", m.MemoryMoveKeyParams, m.MemoryStatusResult, "Have the memories' key kept elsewhere."),
     Method("memory.status", p.NoParams, m.MemoryStatusResult, "Say how the memories stand; unlocks nothing."),
     Method("daemon.status", p.NoParams, r.DaemonStatusResult, "Describe the running process."),
     Method("daemon.shutdown", p.NoParams, r.DaemonShutdownResult, "Stop the daemon after answering."),

@@ -81,6 +81,11 @@ class Remembering:
         WrongPassphrase, KeyringFailed."""
         await self._to_the_end(self._unlocked(passphrase, by_hand=True))
 
+    async def move_key(self, passphrase: str | None, new_passphrase: str | None) -> None:
+        """Have the key kept under a new passphrase, or in the keyring (None). `passphrase`: the present one, if any.
+        Raises what `unlock` raises."""
+        await self._to_the_end(self._key_moved(passphrase, new_passphrase))
+
     async def lock(self) -> None:
         """Forget the key, and all that was opened with it. What is being written is finished."""
         await self._to_the_end(self._locked())
@@ -188,6 +193,15 @@ class Remembering:
             await self._write(partial(table.put_key_record, record=keys.write_record(record)))
         vault.open(record, key)
         _log.info("memory.unlocked", extra={"fields": {"key": record.source, "new": is_new}})
+
+    async def _key_moved(self, passphrase: str | None, new_passphrase: str | None) -> None:
+        async with self._opening:
+            vault = await self._opened()
+            record = await _asked(partial(vault.moved, passphrase, new_passphrase))
+            await self._write(partial(table.replace_key_record, record=keys.write_record(record)))
+            await self._maintain(table.empty_log)  # the old passphrase must open nothing that is left here
+            vault.record = record
+        _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
 
     async def _load(self, vault: Vault) -> Memories:
         storage = Storage(self._read, self._write, self._maintain)

@@ -60,6 +60,11 @@ def put_key_record(connection: Connection, record: bytes) -> None:
     connection.execute("INSERT INTO keys VALUES (1, ?)", (record,))
 
 
+def replace_key_record(connection: Connection, record: bytes) -> None:
+    """Store another record of the same key."""
+    connection.execute("UPDATE keys SET record = ? WHERE id = 1", (record,))
+
+
 def overwrite_deleted(connection: Connection) -> None:
     """Have what is deleted from now on overwritten with zeros. For the connection that writes."""
     connection.execute("PRAGMA secure_delete = ON")

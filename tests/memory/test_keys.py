@@ -16,30 +16,34 @@ from gnod.memory.keys import KeyRecord
 PASSPHRASE = "correct horse, bätteries"
 
 
+def make_in_keyring() -> tuple[KeyRecord, bytes]:
+    return keys.put_into_keyring(key := keys.new_key()), key
+
+
 @pytest.mark.usefixtures("keyring_file")
 class TestKeyring:
     def test_it_is_had_back(self, keyring_file: Path) -> None:
         assert keys.keyring_problem() is None
-        record, key = keys.make_in_keyring()
+        record, key = make_in_keyring()
         assert len(key) == 32
         assert keys.read_keyring(keys.read_record(keys.write_record(record))) == key
         assert keyring_file.exists()
 
     def test_each_index_has_its_own(self) -> None:
-        (one, one_key), (other, other_key) = keys.make_in_keyring(), keys.make_in_keyring()
+        (one, one_key), (other, other_key) = make_in_keyring(), make_in_keyring()
         assert one_key != other_key
         assert keys.read_keyring(one) == one_key
         assert keys.read_keyring(other) == other_key
 
     def test_one_that_is_gone(self, keyring_file: Path) -> None:
-        record, _ = keys.make_in_keyring()
+        record, _ = make_in_keyring()
         keyring_file.unlink()
         with pytest.raises(KeyringFailed, match="was removed, or this is another machine"):
             keys.read_keyring(record)
 
     @pytest.mark.parametrize("stored", ["", "no base64!", base64.b64encode(bytes(32)).decode(), "AAAA"])
     def test_one_that_is_another(self, stored: str) -> None:
-        record, _ = keys.make_in_keyring()
+        record, _ = make_in_keyring()
         keyring.set_password("gnod memory", record.id, stored)
         with pytest.raises(KeyringFailed, match="is not the key"):
             keys.read_keyring(record)
@@ -48,13 +52,13 @@ class TestKeyring:
         keyring_file.parent.mkdir()
         keyring_file.mkdir()
         with pytest.raises(KeyringFailed, match="Is it unlocked"):
-            keys.make_in_keyring()
+            make_in_keyring()
 
     @pytest.mark.usefixtures("no_keyring")
     def test_none(self) -> None:
         assert keys.keyring_problem() == "no keyring is running here"
         with pytest.raises(KeyringFailed):
-            keys.make_in_keyring()
+            make_in_keyring()
 
     def test_one_that_protects_nothing_is_not_taken_unasked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PYTHON_KEYRING_BACKEND")
@@ -64,7 +68,7 @@ class TestKeyring:
 @pytest.fixture(scope="module")
 def made() -> tuple[KeyRecord, bytes]:
     """Each takes a quarter of a second and 64 MiB: that is what it is for."""
-    return keys.make_from_passphrase(PASSPHRASE)
+    return keys.wrap(key := keys.new_key(), PASSPHRASE), key
 
 
 class TestPassphrase:
@@ -82,7 +86,7 @@ class TestPassphrase:
 
     def test_a_short_one(self) -> None:
         with pytest.raises(WrongPassphrase, match="8 characters"):
-            keys.make_from_passphrase("1234567")
+            keys.wrap(keys.new_key(), "1234567")
 
     def test_it_costs_what_the_rfc_recommends(self, made: tuple[KeyRecord, bytes]) -> None:
         argon2 = made[0].argon2
@@ -93,7 +97,7 @@ class TestPassphrase:
 @pytest.mark.usefixtures("keyring_file")
 class TestRecord:
     def test_it_holds_nothing_of_use(self, made: tuple[KeyRecord, bytes]) -> None:
-        for record, key in (keys.make_in_keyring(), made):
+        for record, key in (make_in_keyring(), made):
             stored = keys.write_record(record)
             assert key not in stored
             assert base64.b64encode(key) not in stored

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
-from gnod.errors import MemoryLocked, WrongPassphrase
+from gnod.errors import KeyringFailed, MemoryLocked, WrongPassphrase
 from gnod.memory.vault import Vault
 
 PASSPHRASE = "correct horse"
@@ -71,3 +72,38 @@ def test_without_a_keyring_somebody_is_asked(no_keyring: None) -> None:
         vault.fetch(None)
     unlock(vault, PASSPHRASE)
     assert vault.is_unlocked
+
+
+def test_the_key_moves_and_stays_the_same(keyring_file: Path) -> None:
+    vault = Vault(None)
+    unlock(vault)
+    sealed = vault.sealer.seal(b"x", b"")
+    older = vault.record
+    for present, new in itertools.pairwise([None, PASSPHRASE, "another horse", None, PASSPHRASE]):
+        vault.record = vault.moved(present, new)
+        again = Vault(vault.record)
+        unlock(again, new)
+        assert again.sealer.open(sealed, b"") == b"x"
+    backup = Vault(older)
+    unlock(backup)
+    assert backup.sealer.open(sealed, b"") == b"x"
+
+
+def test_who_does_not_know_the_passphrase_cannot_move_the_key(keyring_file: Path) -> None:
+    vault = Vault(None)
+    unlock(vault, PASSPHRASE)
+    with pytest.raises(WrongPassphrase):
+        vault.moved("wrong horse", "another horse")
+    with pytest.raises(MemoryLocked):
+        vault.moved(None, "another horse")
+    with pytest.raises(WrongPassphrase, match="8 characters"):
+        vault.moved(PASSPHRASE, "short")
+
+
+def test_a_key_cannot_move_where_there_is_nothing(no_keyring: None) -> None:
+    vault = Vault(None)
+    with pytest.raises(MemoryLocked, match="no key yet"):
+        vault.moved(None, PASSPHRASE)
+    unlock(vault, PASSPHRASE)
+    with pytest.raises(KeyringFailed, match="stays where it is: no keyring"):
+        vault.moved(PASSPHRASE, None)

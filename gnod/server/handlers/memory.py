@@ -79,6 +79,10 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         await remembering.unlock(params.passphrase)
         return await _status()
 
+    async def move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
+        await remembering.move_key(params.passphrase, params.new_passphrase)
+        return await _status()
+
     async def status(_: NoParams, __: Call) -> m.MemoryStatusResult:
         return await _status()
 
@@ -108,6 +112,7 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         "memory.import": import_,
         "memory.lock": lock,
         "memory.unlock": unlock,
+        "memory.move_key": move_key,
         "memory.status": status,
     }
 
