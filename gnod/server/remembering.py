@@ -135,7 +135,8 @@ class Remembering:
         found = await recall.recall(tools, query, depth, ids, has_shared=memories.has_shared(ids))
         if left := memories.resident.unembedded:
             self.models_changed()  # a model may have failed when they were stored
-            found.notes.append(f"not embedded yet, so that only their topics find them: {left:,} memories")
+            some = f"{left:,} of {len(memories.resident):,}"
+            found.notes.append(f"not embedded yet, so that only their topics find them: {some}")
         return found
 
     def models_changed(self) -> None:
