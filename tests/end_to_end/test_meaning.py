@@ -123,15 +123,15 @@ def test_without_being_asked(mini: Machine) -> None:
 
 
 @pytest.mark.parametrize("headings", [0, 12])
-def test_one_paragraph_of_a_hundred_chunks(mini: Machine, headings: int) -> None:
-    text = text_of(500, seed=1, headings=headings)
+def test_one_paragraph_of_sixty_chunks(mini: Machine, headings: int) -> None:
+    text = text_of(300, seed=1, headings=headings)
     mini.write(long_md=text)
     mini.ok("index")
     mini.ok("embed")
     chunks = status(mini)["collections"][0]["chunks"]
-    assert chunks >= 75
+    assert chunks >= 45
     paragraphs = text.split("\n\n")
-    paragraphs[250] = "This paragraph is about something else entirely, and it is rather short."
+    paragraphs[150] = "This paragraph is about something else entirely, and it is rather short."
     mini.write(long_md="\n\n".join(paragraphs))
     mini.ok("index")
     mini.ok("embed")
@@ -140,7 +140,7 @@ def test_one_paragraph_of_a_hundred_chunks(mini: Machine, headings: int) -> None
     assert found(mini, "something else entirely, rather short") == ["long.md"]
 
 
-def backlog(machine: Machine, documents: int = 30) -> None:
+def backlog(machine: Machine, documents: int = 16) -> None:
     """Begin to embed so much that it takes some seconds."""
     machine.write(**{f"doc{n}_md": text_of(24, seed=n) for n in range(documents)})
     machine.ok("index")
