@@ -51,10 +51,16 @@ class Index(NamedTuple):
     remembering: Remembering
     control: Control
     storage: Storage
+    long_reads: asyncio.Semaphore
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run a read; when the request is cancelled, the query in SQLite ends too."""
         return await awaited.read(self.database, work)
+
+    async def read_long(self, work: Callable[[Connection], T]) -> T:
+        """Run a read of whole texts. However many are asked for, searches do not wait behind them."""
+        async with self.long_reads:
+            return await self.read(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         return await awaited.write(self.database, work)

@@ -31,9 +31,10 @@ from gnod.server.subscribing import Subscribing
 from gnod.server.syncing import Syncing
 from gnod.server.watching import Watching
 from gnod.store import changes, damage, documents, migrations, restore
-from gnod.store.database import Connection, Database
+from gnod.store.database import READERS, Connection, Database
 
 _MAX_WORKERS = 4
+_LONG_READS = READERS // 2
 
 _log = logging.getLogger(__name__)
 
@@ -142,6 +143,7 @@ async def _start(places: Places, stats: Stats, control: Control, *, log_level: s
             remembering=Remembering(places.memory_database, models, running),
             control=control,
             storage=Storage(database, control),
+            long_reads=asyncio.Semaphore(_LONG_READS),
         )
         configuration.on_change = index.config_changed
         syncing.on_change = backlog.chunks_changed

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.conftest import wait_until
 from tests.server.besieged import (
     BUSY,
     LIMIT_EXCEEDED,
@@ -214,6 +215,35 @@ def test_half_closed_connections_get_their_answers(daemon: Besieged) -> None:
         assert len(answers) == data.count(b"daemon.status")
         assert all(answer["result"] for answer in answers)
     assert daemon.answers(b"") == []
+
+
+def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: Besieged) -> None:
+    """They are more than there are readers of the database, and were asked for first."""
+    asked = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
+    arrived: list[float] = []
+
+    def read(client: socket.socket) -> None:
+        while data := client.recv(1 << 20):
+            arrived.extend([time.monotonic()] * data.count(b"\n"))
+
+    with ExitStack() as stack:
+        other = stack.enter_context(daemon.connect())
+        clients = [stack.enter_context(daemon.connect()) for _ in range(4)]
+        readers = [threading.Thread(target=read, args=(client,)) for client in clients]
+        for client, reader in zip(clients, readers, strict=True):
+            client.sendall(asked)
+            client.shutdown(socket.SHUT_WR)
+            reader.start()
+        wait_until(lambda: arrived, 60)
+        time.sleep(0.1)  # for all of them to be begun
+        asked_at = time.monotonic()
+        send(other, line("search.lexical", 1, query="deploy"))
+        assert read_messages(other, 1)[0]["result"]["hits"]
+        found_at = time.monotonic()
+        for reader in readers:
+            reader.join(100)
+    assert len(arrived) == 256
+    assert found_at - asked_at < (max(arrived) - asked_at) / 3
 
 
 def test_two_thousand_connections(daemon: Besieged) -> None:

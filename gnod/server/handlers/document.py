@@ -33,11 +33,11 @@ def handlers(served: Index) -> Mapping[str, Handler]:
             start = params.start_line or line or 1
             return _text(connection, document, config, start, params.max_lines)
 
-        return await served.read(work)
+        return await served.read_long(work)
 
     async def document_multi_get(params: DocumentMultiGetParams, _: Call) -> DocumentMultiGetResult:
         config = served.configuration.current
-        return await served.read(lambda connection: _multi_get(connection, params, config))
+        return await served.read_long(lambda connection: _multi_get(connection, params, config))
 
     async def document_list(params: DocumentListParams, _: Call) -> DocumentListResult:
         collection, prefix = references.scope(params.scope)
@@ -62,17 +62,19 @@ def _text(
     connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
 ) -> DocumentText:
     """Return the lines asked for; a start behind the end gives no lines."""
-    lines = documents.markdown(connection, document.mirror_hash).split("\n")[:-1]
+    markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
     first = canonical_line(line_map, start_line)
-    end = len(lines) if max_lines is None else min(first - 1 + max_lines, len(lines))
-    chosen = lines[first - 1 : end]
+    total = markdown.count("\n")
+    end = total if max_lines is None else min(first - 1 + max_lines, total)
+    # A long text is not taken apart where it is wanted whole: that would keep every other thread waiting.
+    text = markdown if (first, end) == (1, total) else _lines(markdown, first - 1, end)
     return DocumentText(
         **msgspec.structs.asdict(entry(document)),
-        text="".join(f"{line}\n" for line in chosen),
+        text=text,
         start_line=source_line(line_map, first),
-        end_line=source_line(line_map, first + len(chosen) - 1),
-        total_lines=source_line(line_map, len(lines)),
+        end_line=source_line(line_map, max(end, first - 1)),
+        total_lines=source_line(line_map, total),
         line_map=line_map,
         stale=_is_stale(document),
         tags=documents.tags_of(connection, document.id),
@@ -80,6 +82,11 @@ def _text(
         converter=document.converter,
         context=contexts_for(config, document.collection, document.path),
     )
+
+
+def _lines(text: str, start: int, end: int) -> str:
+    """Return lines `start` to `end` (exclusive, from 0) of a text whose lines all end."""
+    return "".join(f"{line}\n" for line in text.split("\n", max(end, 0))[start:end])
 
 
 def _multi_get(connection: Connection, params: DocumentMultiGetParams, config: Config) -> DocumentMultiGetResult:
