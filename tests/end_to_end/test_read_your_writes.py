@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from itertools import count
 from pathlib import Path
 
@@ -103,3 +104,35 @@ def test_from_the_first_moment_of_the_daemon(machine: Machine) -> None:
         machine.write(**{f"n{number}_md": f"# Note\n\nThe word is start{number}.\n"})
         found = machine.call("search.lexical", query=f"start{number}", fresh=True)
         assert [hit["path"] for hit in found["hits"]] == [f"n{number}.md"]
+
+
+@pytest.mark.parametrize("method", ["search.lexical", "search.vector", "search.query"])
+def test_a_collection_that_is_removed_meanwhile_fails_nobody_who_has_not_named_it(
+    machine: Machine, minilm_gguf: Path, method: str
+) -> None:
+    guest = machine.folder / "guest"
+    guest.mkdir()
+    machine.config.parent.mkdir()
+    machine.config.write_text(
+        f'models: {{embed: "file:{minilm_gguf}"}}\ncollections: [{{name: notes, path: {machine.notes}}}]\n'
+    )
+    machine.write(zebra_md="# Zebra\n\nIt grazes.\n")
+    machine.ok("embed")
+    for number in range(1500):
+        (guest / f"{number}.md").write_text(f"# Guest {number}\n")
+    machine.call("collection.add", path=str(guest), name="guest")
+    answers: list[dict[str, object]] = []
+
+    def search() -> None:
+        with machine.connect() as client, client.makefile("rb") as stream:
+            params = {"query": "zebra", "fresh": True}
+            client.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
+            answers.append(json.loads(stream.readline()))
+
+    searching = threading.Thread(target=search)
+    searching.start()
+    time.sleep(0.2)
+    assert not answers, "it waits for the guest's files"
+    machine.call("collection.remove", name="guest")
+    searching.join(100)
+    assert "error" not in answers[0], answers[0]

@@ -41,11 +41,10 @@ def handlers(served: Index) -> Mapping[str, Handler]:
         filters = filters_of(params)
         if not params.query.strip():
             raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
-        names = _names(served, params)
         if params.fresh:
-            await served.make_fresh(names, embedded=True)
+            await served.make_fresh(params.collections, embedded=True)
         config, started = served.configuration.current, time.perf_counter()
-        query = await served.embedding.query_vectors(params.query, names)
+        query = await served.embedding.query_vectors(params.query, params.collections)
 
         def work(connection: Connection) -> SearchResult:
             return _search_vector(_Search(served, connection, config, filters, started), params, query)
@@ -128,8 +127,3 @@ def _result(
         freshness=search.served.freshness(search.connection, params.collections, embedded=True),
         explain={"stages": stages} if params.explain else None,
     )
-
-
-def _names(served: Index, params: FilterParams) -> list[str]:
-    """Return the collections asked for; all of them when none is named."""
-    return params.collections or [collection.name for collection in served.configuration.current.collections]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gnod.config.model import CollectionConfig
 from gnod.errors import SubscriptionNotFound
 from gnod.protocol.params import IndexSubscribeParams, IndexUnsubscribeParams
 from gnod.protocol.results import (
@@ -92,18 +93,19 @@ class Subscription:
 
     def _present(self, connection: Connection) -> SubscribedState:
         configured = self._served.configuration.current.collections
-        names = [c.name for c in configured if not self._collections or c.name in self._collections]
+        wanted = [c for c in configured if not self._collections or c.name in self._collections]
         return SubscribedState(
-            collections=[self._collection(connection, name) for name in names],
+            collections=[self._collection(connection, collection) for collection in wanted],
             freshness=self._served.freshness(connection, self._collections),
             embedding=embedding_status(self._served),
         )
 
-    def _collection(self, connection: Connection, name: str) -> SubscribedCollection:
+    def _collection(self, connection: Connection, collection: CollectionConfig) -> SubscribedCollection:
+        name = collection.name
         watch = self._served.watching.state(name)
         return SubscribedCollection(
             name=name,
-            path=self._served.configuration.collection(name).path,
+            path=collection.path,
             documents=documents.count_under(connection, name, ""),
             failed=failures.count(connection, [name]),
             available=name not in self._served.syncing.pending().unavailable,
