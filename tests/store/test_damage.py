@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -91,6 +92,23 @@ def test_of_a_damaged_one_only_true_vectors_are_kept_and_mostly_many_of_them(pat
         kept_of.append(len(kept))
     # Where a page hits the root of the table, nothing can be read.
     assert sum(kept > DOCUMENTS for kept in kept_of) >= 3, kept_of
+
+
+def test_what_a_connection_remembers_of_older_words_is_no_damage(tmp_path: Path) -> None:
+    """The check runs on a connection that has searched before others wrote."""
+    index = SmallIndex(tmp_path / "index.sqlite")
+    numbers = itertools.count()
+
+    def write(documents: int) -> None:
+        for number in itertools.islice(numbers, documents):
+            index.add({f"{number}.md": "kestrel " + f"filler{number} " * 2000})
+
+    for documents in range(1, 16):
+        write(documents)
+        index.search("kestrel")
+        write(documents)
+        assert index.database.read(damage.find).result() is None
+    index.close()
 
 
 def test_what_is_no_vector_and_half_a_chunk_are_not_kept(path: Path) -> None:
