@@ -83,8 +83,8 @@ async def launch(
     """Start `python -m MODULE FD *ARGUMENTS PARENT`, where FD is its end of the stream and PARENT this process.
 
     `environment` is added to what it gets of the daemon's: all, or the variables whose whole name is like `inherited`.
-    Standard error stays the daemon's until the child silences it. Raises OSError. Not to
-    be cancelled: the child would be lost.
+    Standard error stays the daemon's until the child silences it. Raises OSError.
+    Not to be cancelled: the child would be lost.
     """
     ours, theirs = socket.socketpair()
     try:

@@ -13,8 +13,8 @@ from gnod.protocol.params import NoParams
 HELP = """Unlock the memories.
 
 Where their key is in the system's keyring, it is taken from there; else their passphrase is asked for, or read from
-standard input. Where nothing was stored yet, a new passphrase protects what will be. Without it
-nobody can read them: keep it well. `gnoctl memory passphrase` changes it.
+standard input. Where nothing was stored yet, a new passphrase protects what will be. Without it nobody
+can read them: keep it well. `gnoctl memory passphrase` changes it.
 
 Examples:
 
