@@ -1,35 +1,38 @@
-# `make` lists the targets. Everything happens in .venv; nothing outside of this folder is needed or changed.
-# Made for GNU make 3.81 and newer (macOS ships 3.81).
+# `make` lists the targets. They use .venv and change nothing outside of this folder.
+# Requires GNU make 3.81 or newer (macOS ships 3.81).
 
 PYTHON ?= python3
-# `make demo DIR=~/notes` indexes a folder of your own; without it the sample that ships here.
+# `make demo DIR=~/notes` indexes your own folder; without DIR, it indexes the folder samples/.
 DIR ?=
 # More words for pytest: `make test ARGS="-k socket -x"`.
 ARGS ?=
 
-# Test files run side by side; `make test PARALLEL=` runs them one after the other.
-PARALLEL ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile
+# Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other.
+PARALLEL ?= --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 BIN := .venv/bin
 
 export DIR
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format docs bench pins audit clean distclean
+.PHONY: help demo test test-fast test-slow lint format docs bench pins audit clean distclean
 
-help: ## This list
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.run ## Index a folder and search it, on throw-away directories [DIR=~/notes]
+demo: .venv/.run ## Index a folder and search it, in temporary directories [DIR=~/notes]
 	@$(BIN)/python scripts/demo.py "$$DIR"
 
-test: .venv/.test ## The whole suite [ARGS="-k name"]
-	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+test: .venv/.test ## Run the tests that guard behaviour [ARGS="-k name"]
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not stress" --durations=40 $(ARGS)
 
-test-fast: .venv/.test ## The tests of a developer's loop, about a minute on two cores
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not corpora" $(ARGS)
+test-fast: .venv/.test ## Run the tests that take less than a second each
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not stress" $(ARGS)
 
-lint: .venv/.test ## Style, types, layers, and whether the generated docs are current
+test-slow: .venv/.test ## Run what `make test` leaves out: kills, soak, many clients, whole corpora
+	@$(BIN)/python -m pytest $(PARALLEL) -m stress --durations=40 $(ARGS)
+
+lint: .venv/.test ## Check style, types, import contracts and the generated docs
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
@@ -37,35 +40,38 @@ lint: .venv/.test ## Style, types, layers, and whether the generated docs are cu
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_docs.py --check
 
-format: .venv/.test ## Put the code into its form
+format: .venv/.test ## Format the code
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-docs: .venv/.run ## Write the pages of docs/ that are made from the code
+docs: .venv/.run ## Write the pages of docs/ that are generated from the code
 	$(BIN)/python scripts/generate_docs.py
 
-bench: .venv/.run ## Measure search on a folder in BEIR layout: DIR=/path/to/scifact
-	@test -n "$$DIR" || { echo "say which: make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }
+bench: .venv/.bench ## Measure search quality on a folder in BEIR layout: DIR=/path/to/scifact
+	@test -n "$$DIR" || { echo "DIR is missing: run make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }
 	@$(BIN)/gnoctl bench "$$DIR" $(ARGS)
 
-pins: .venv/.test ## Write down the versions that are installed, for constraints.txt
+pins: .venv/.test ## Write the installed versions to constraints.txt
 	@sed '/^[^#]/d' constraints.txt > .venv/pins
 	@$(BIN)/python -m pip freeze --exclude-editable >> .venv/pins
 	@cp .venv/pins constraints.txt
 
-audit: .venv/.run ## Ask the advisory databases about the versions in constraints.txt
+audit: .venv/.run ## Check the versions in constraints.txt against the advisory databases
 	@$(BIN)/python scripts/audit.py
 
 clean: ## Remove caches and build results
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
-distclean: clean ## Remove .venv as well
+distclean: clean ## Also remove .venv
 	rm -rf .venv
 
 # The stamps are touched by the script, when everything is in place.
 .venv/.run: pyproject.toml constraints.txt
 	@$(PYTHON) scripts/make_venv.py
+
+.venv/.bench: pyproject.toml constraints.txt
+	@$(PYTHON) scripts/make_venv.py --extra bench
 
 .venv/.test: pyproject.toml constraints.txt
 	@$(PYTHON) scripts/make_venv.py --extra test

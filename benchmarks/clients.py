@@ -1,4 +1,4 @@
-"""What many clients at once, and fast ones, get from one daemon. Prints figures; asserts nothing.
+"""Measure one daemon with many clients and with a client that searches at each keystroke. Prints figures.
 
 .venv/bin/python -m benchmarks.clients [typing] [crowd] [dropped] [--documents 20000]
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.everyday import QUERIES
+from benchmarks.latency import QUERIES
 from benchmarks.throwaway import Throwaway, percentile, real_texts, require_shared, throwaway, write_documents
 
 KEYSTROKES = 400
@@ -30,7 +30,7 @@ DROPPED = 1000
 
 
 class Client:
-    """One connection of its own."""
+    """A client with its own connection."""
 
     def __init__(self, daemon: Throwaway) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -38,7 +38,7 @@ class Client:
         self._stream = self._socket.makefile("rb")
 
     def search_ms(self, query: str, **params: object) -> float:
-        """Return how long an answer took. Raises RuntimeError for a refusal."""
+        """Return the time of one search. Raises RuntimeError when the daemon refuses it."""
         request = {"jsonrpc": "2.0", "id": 1, "method": "search.lexical", "params": {"query": query, **params}}
         started = time.perf_counter()
         self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -49,7 +49,7 @@ class Client:
 
 
 def typing(daemon: Throwaway, documents: int) -> None:
-    """From a keystroke to the results: the queries letter by letter, each prefix searched."""
+    """Measure from keystroke to results: search each prefix of each query."""
     client = Client(daemon)
     client.search_ms("warm")
     took: list[float] = []
@@ -61,7 +61,7 @@ def typing(daemon: Throwaway, documents: int) -> None:
 
 
 def crowd(daemon: Throwaway, documents: int) -> None:
-    """Many clients that search without a pause, each its own words."""
+    """Measure many clients that search without a pause, each with its own queries."""
     titles = [title for title, _ in real_texts(3000) if title]
     random.Random(5).shuffle(titles)
     queries = [" ".join(title.split()[:4]) for title in titles]
@@ -104,7 +104,7 @@ def _all_at_once(daemon: Throwaway, queries: list[str], pause_s: float = 0.0) ->
 
 
 def dropped(daemon: Throwaway, documents: int) -> None:
-    """Connections that go half way through a message, one after the other and many at once."""
+    """Measure what connections that close in the middle of a message leave behind."""
     del documents
     process = psutil.Process(daemon.call("daemon.status")["pid"])
     request = b'{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{"query":"shock wave"}}\n'
@@ -130,7 +130,7 @@ def _drop(daemon: Throwaway, request: bytes, times: int) -> None:
     for number in range(times):
         client = socket.socket(socket.AF_UNIX)
         client.connect(daemon.environment["GNO_SOCKET"])
-        # Every second one has a whole request under way, too.
+        # Every second connection has a complete request running as well.
         client.sendall((request if number % 2 else b"") + request[: 1 + number % (len(request) - 1)])
         waiting.append(client)
         if len(waiting) >= 50:
@@ -149,7 +149,7 @@ def main() -> None:
     require_shared()
     parts: dict[str, Callable[[Throwaway, int], None]] = {"typing": typing, "crowd": crowd, "dropped": dropped}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="all of them without any")
+    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="default: all")
     parser.add_argument("--documents", type=int, default=20_000)
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")

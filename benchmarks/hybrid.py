@@ -1,10 +1,10 @@
-"""How long the hybrid query takes in the daemon, on 20,000 chunks of real text. Prints figures; asserts nothing.
+"""Measure the latency of hybrid search in the daemon, on 20,000 chunks of real text. Prints figures.
 
     .venv/bin/python -m benchmarks.hybrid MODELS [--expand URI] [--rerank URI] [--documents N]
 
-MODELS is a cache folder where the models of the preset `mini` are (`gnoctl models path`). The documents are real; their
-vectors are not the model's (that would take an hour) but made up, of the same number and shape: a search does not know.
-With --expand or --rerank the time budget is what is measured.
+MODELS is a cache folder with the models of the preset `mini` (`gnoctl models path`). The documents are real; their
+vectors are synthetic with the same number and shape, because embedding them would take an hour. With --expand or
+--rerank the benchmark measures whether the time budget holds.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.everyday import QUERIES
+from benchmarks.latency import QUERIES
 from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, percentile, real_texts, require_shared, throwaway, write_documents
 from gnod.config.model import Config, ModelsConfig
 from gnod.models.presets import uri_for
-from gnod.store import vectors
 from gnod.store.database import Connection, Database
-from gnod.store.vectors import Piece
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import Piece
 
 BUDGET_S = 2.0
 _BLOCK = 500
@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     require_shared()
     with throwaway() as daemon, tempfile.TemporaryDirectory() as folder:
-        _settle(daemon, options.models.resolve(), options.expand, options.rerank)
+        _configure(daemon, options.models.resolve(), options.expand, options.rerank)
         write_documents(Path(folder), options.documents)
         daemon.add(Path(folder), "docs")
         chunks = _embed(daemon)
@@ -56,13 +56,13 @@ def main(words: Sequence[str]) -> int:
         _measure(daemon, queries, "  beside it: vsearch", "", method="search.vector")
         if options.expand or options.rerank:
             limit = f"p95 <= {BUDGET_S * 1.1:g} s"
-            _measure(daemon, queries[:40], "query with models, all of them", limit, budget_s=BUDGET_S)
+            _measure(daemon, queries[:40], "query with all models", limit, budget_s=BUDGET_S)
             _measure(daemon, queries[:40], "  the same queries again", limit, budget_s=BUDGET_S)
     return 0
 
 
-def _settle(daemon: Throwaway, models: Path, expand: str | None, rerank: str | None) -> None:
-    """Start with the models that are here, and without embedding anything."""
+def _configure(daemon: Throwaway, models: Path, expand: str | None, rerank: str | None) -> None:
+    """Restart the daemon with these models and without embedding."""
     daemon.gnoctl("pause")
     daemon.gnoctl("daemon", "stop")
     cache = daemon.folder / "cache"
@@ -76,7 +76,7 @@ def _settle(daemon: Throwaway, models: Path, expand: str | None, rerank: str | N
 
 
 def _embed(daemon: Throwaway) -> int:
-    """Give every chunk a vector, with the daemon away. Returns how many there are."""
+    """Store a vector for every chunk while the daemon is stopped. Returns the number of chunks."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
     uri = uri_for(Config(models=ModelsConfig(preset="mini")), "embed")
@@ -90,18 +90,19 @@ def _embed(daemon: Throwaway) -> int:
         vectors.put(connection, uri, pieces)
 
     hashes = [
-        row[0] for row in database.read(lambda c: list(c.execute("SELECT DISTINCT embed_hash FROM chunks"))).result()
+        row[0]
+        for row in database.submit_read(lambda c: list(c.execute("SELECT DISTINCT embed_hash FROM chunks"))).result()
     ]
     for low in range(0, len(hashes), _BLOCK):
-        database.write(lambda c, part=hashes[low : low + _BLOCK]: put(c, part)).result()  # type: ignore[misc]
-    database.write(lambda c: vectors.serve(c, "docs", uri)).result()
+        database.submit_write(lambda c, part=hashes[low : low + _BLOCK]: put(c, part)).result()  # type: ignore[misc]
+    database.submit_write(lambda c: vectors.serve(c, "docs", uri)).result()
     database.close()
     daemon.gnoctl("daemon", "start")
     return len(hashes)
 
 
 def _queries(count: int) -> list[str]:
-    """Return queries of all kinds: short ones, and sentences of the documents."""
+    """Return short queries and sentences of the documents."""
     chance = random.Random(1)
     sentences = [text.split(". ")[0][:120].replace('"', " ") for _, text in real_texts(3000)]
     chosen = [each for each in sentences if 4 <= len(each.split()) <= 14]

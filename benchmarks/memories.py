@@ -1,10 +1,10 @@
-"""How long 10,000 memories take to be searched, stored and unlocked. Prints figures; asserts nothing.
+"""Measure searching, storing and unlocking 10,000 memories. Prints figures.
 
     .venv/bin/python -m benchmarks.memories MODEL.gguf [--rerank MODEL.gguf] [--memories N]
 
-MODEL.gguf is what the preset `mini` embeds with (`gnoctl models path`). In this process, with the real worker for the
-models: what the socket adds is what `benchmarks.everyday` shows. The texts are made up; their vectors are not the
-model's (that would take minutes) but of the same number and shape: a search does not know.
+MODEL.gguf is the embedding model of the preset `mini` (`gnoctl models path`). The service runs in this process, with a
+real inference worker; `benchmarks.latency` shows the cost of the socket. Texts and vectors are synthetic; the vectors
+have the number and shape of the model's, because embedding would take minutes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from benchmarks.throwaway import percentile
 from gnod.__main__ import SWITCH_S
 from gnod.memory.keywords import keywords, lookup_words
 from gnod.memory.memories import Memories, checked
-from gnod.memory.pool import DEEP_SEARCH, SEARCH, Depth
+from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
 from gnod.memory.transactions import Draft, Embedded, Transactions
 from gnod.models.inference import Inference
-from gnod.server.configuration import Configuration
-from gnod.server.modelling import Models
-from gnod.server.remembering import Remembering
-from gnod.server.running import Running
+from gnod.services.configuration import Configuration
+from gnod.services.memory import MemoryService
+from gnod.services.model_factory import ModelFactory
+from gnod.services.models import ModelService
 from gnod.store.database import Database
 
 BUDGET_S = 2.0
@@ -42,7 +42,7 @@ _PASSPHRASE = "for measuring only"
 _SUBJECTS = ["the daemon", "our database", "the login page", "Ilse", "the release", "a backup", "the index"]
 _VERBS = ["uses", "replaced", "must not touch", "waits for", "was moved to", "prefers", "needs", "broke because of"]
 _OBJECTS = ["PostgreSQL", "tabs", "blue-green rollouts", "the old cache", "OAuth tokens", "E4711", "YAML", "retries"]
-_KINDS = ("fact", "fact", "preference", "summary", "result", "decision", "decision_done")
+_TYPES = ("fact", "fact", "preference", "summary", "result", "decision", "decision_done")
 
 
 def main(words: Sequence[str]) -> int:
@@ -71,46 +71,44 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -
     index = Database(folder / "index.sqlite")
     configuration = Configuration(config, index)
     inference = Inference(idle_unload_s=600)
-    models = Models(configuration, folder / "models")
-    running = Running(configuration, models.files, inference)
-    remembering = Remembering(folder / "memory.sqlite", models, running)
-    await remembering.unlock(_PASSPHRASE)
-    _fill(await remembering.memories(), remembering, count)
+    models = ModelService(configuration, folder / "models")
+    factory = ModelFactory(configuration, models.files, inference)
+    service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
+    await service.unlock(_PASSPHRASE)
+    _fill(await service.memories(), service, count)
     before = psutil.Process().memory_info().rss
-    await remembering.lock()
+    await service.lock()
     started = time.perf_counter()
-    await remembering.unlock(_PASSPHRASE)
+    await service.unlock(_PASSPHRASE)
     unlocked = time.perf_counter() - started
-    memories = await remembering.memories()
+    memories = await service.memories()
     more = (psutil.Process().memory_info().rss - before) / 1e6
     _row("unlock (Argon2id) and load", f"{unlocked:.2f} s, {more:.0f} MB more in memory")
     queries = _queries(200)
-    await _searches(
-        remembering, queries, "search, no reranker" if not rerank else "search, all", SEARCH, "p95 <= 40 ms"
-    )
-    await _searches(remembering, queries, "  in one namespace", SEARCH, "", "project 3")
-    await _searches(remembering, queries[:60], "deep search", DEEP_SEARCH, "")
+    await _searches(service, queries, "search, no reranker" if not rerank else "search, all", SEARCH, "p95 <= 40 ms")
+    await _searches(service, queries, "  in one namespace", SEARCH, "", "project 3")
+    await _searches(service, queries[:60], "deep search", DEEP_SEARCH, "")
     _paths(memories, queries)
-    await _storing(remembering, memories)
-    await remembering.close()
+    await _storing(service, memories)
+    await service.close()
     await inference.close()
     index.close()
 
 
-def _fill(memories: Memories, remembering: Remembering, count: int) -> None:
-    """Write memories with vectors, straight into the database: a fifth of them copies of others."""
+def _fill(memories: Memories, service: MemoryService, count: int) -> None:
+    """Write memories with vectors directly into the database; a fifth of them are copies of others."""
     chance = random.Random(1)
     drafts = [_draft(n, chance) for n in range(count * 4 // 5)]
     drafts += [each._replace(namespace="project 3") for each in drafts[: count - len(drafts)]]
     uri, make = memories.model_uri, like_real(1)
     assert uri is not None
-    assert remembering._database is not None
+    assert service._database is not None
     transactions = Transactions(memories.sealer)
     for low in range(0, count, 500):
         part = drafts[low : low + 500]
         vectors = Embedded(uri, [[np.asarray(row)] for row in make(len(part))])
         ready = [checked(each) for each in part]
-        remembering._database.write(lambda c, r=ready, v=vectors: transactions.store(r, v, c)).result()  # type: ignore[misc]
+        service._database.submit_write(lambda c, r=ready, v=vectors: transactions.store(r, v, c)).result()  # type: ignore[misc]
 
 
 def _draft(number: int, chance: random.Random) -> Draft:
@@ -120,7 +118,7 @@ def _draft(number: int, chance: random.Random) -> Draft:
     ]
     topics = [f"{chance.choice(_OBJECTS).split()[-1]}", f"topic {chance.randrange(3000)}"]
     namespace = "" if number % 3 else f"project {number % 8}"
-    return Draft(f"{'. '.join(sentences)}. Number {number}.", chance.choice(_KINDS), topics, namespace)
+    return Draft(f"{'. '.join(sentences)}. Number {number}.", chance.choice(_TYPES), topics, namespace)
 
 
 def _queries(count: int) -> list[str]:
@@ -129,14 +127,14 @@ def _queries(count: int) -> list[str]:
 
 
 async def _searches(
-    remembering: Remembering, queries: Sequence[str], what: str, depth: Depth, target: str, *namespaces: str
+    service: MemoryService, queries: Sequence[str], what: str, depth: Depth, target: str, *namespaces: str
 ) -> None:
     for query in queries[:5]:
-        await remembering.recall(query, depth, namespaces, BUDGET_S)  # warm
+        await service.recall(query, depth, namespaces, BUDGET_S)  # warm
     took, read = [], []
     for query in queries:
         started = time.perf_counter()
-        found = await remembering.recall(query, depth, namespaces, BUDGET_S)
+        found = await service.recall(query, depth, namespaces, BUDGET_S)
         took.append((time.perf_counter() - started) * 1000)
         read.append(found.reranked)
     figure = f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}"
@@ -162,15 +160,15 @@ def _took(work: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-async def _storing(remembering: Remembering, memories: Memories) -> None:
-    storing, changing, forgetting, found_at_once = [], [], [], 0
+async def _storing(service: MemoryService, memories: Memories) -> None:
+    storing, changing, forgetting, found_immediately = [], [], [], 0
     for n in range(60):
         text = f"The zirconium flange number {n} is kept in drawer {n * 7}."
         started = time.perf_counter()
         (stored,) = await memories.store([Draft(text, "fact", ["drawers"])])
         storing.append((time.perf_counter() - started) * 1000)
-        found = await remembering.recall(f"where is zirconium flange {n}", SEARCH, [], 0.0)
-        found_at_once += stored.memory.name in [hit.memory.name for hit in found.hits]
+        found = await service.recall(f"where is zirconium flange {n}", SEARCH, [], 0.0)
+        found_immediately += stored.memory.name in [hit.memory.name for hit in found.hits]
         started = time.perf_counter()
         await memories.update(stored.memory.name, text=text + " Again.")
         changing.append((time.perf_counter() - started) * 1000)
@@ -179,7 +177,7 @@ async def _storing(remembering: Remembering, memories: Memories) -> None:
         forgetting.append((time.perf_counter() - started) * 1000)
     for what, took, target in (("store", storing, "<= 50 ms"), ("update", changing, ""), ("forget", forgetting, "")):
         _row(f"{what} one", f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}", target)
-    _row("found at once", f"{found_at_once} of {len(storing)}")
+    _row("found immediately", f"{found_immediately} of {len(storing)}")
 
 
 def _row(what: str, figure: str, target: str = "") -> None:

@@ -1,9 +1,9 @@
-"""How long the nearest documents take, how right they are, and what memory they need. Prints figures; asserts nothing.
+"""Measure latency, recall and memory of the vector search. Prints figures.
 
     .venv/bin/python -m benchmarks.nearest [exact] [quantised]
 
-Vectors are made up: "like real ones" means clusters with a common mean and a spectrum that falls off, as embeddings
-have; "random" is the hardest case there is, where everything is equally far from everything.
+The vectors are synthetic. "like real ones": clusters with a common mean and a decaying spectrum, as in embeddings.
+"random": the hardest case, in which all distances are nearly equal.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import psutil
 from benchmarks.throwaway import percentile
 from gnod.pipeline.matrix import Floats
 from gnod.pipeline.nearest import Nearest
-from gnod.store import knn
 from gnod.store.database import Connection, Database
-from gnod.store.filters import Filters
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import knn
 
 DIMENSIONS = 384
 LIMIT = 20
@@ -37,7 +37,7 @@ Maker = Callable[[int], Floats]
 
 
 def exact() -> None:
-    """100,000 vectors, all in float32; filters; sqlite-vec's own scan beside it."""
+    """100,000 vectors in float32, with and without filters, compared with sqlite-vec's scan."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder, "i.sqlite"))
         _fill(database, 100_000, like_real(1))
@@ -56,7 +56,7 @@ def exact() -> None:
 
 
 def quantised() -> None:
-    """1,000,000 vectors, int8 in memory."""
+    """1,000,000 vectors, held as int8."""
     for name, maker in (("like real ones", like_real), ("random", at_random)):
         with tempfile.TemporaryDirectory() as folder:
             database = Database(Path(folder, "i.sqlite"), use_knn=False)
@@ -101,7 +101,7 @@ def _blocks(maker: Maker, count: int) -> Iterator[tuple[int, Floats]]:
 
 
 def _fill(database: Database, count: int, maker: Maker) -> None:
-    """Write documents of five chunks each straight into the tables: their text is of no interest here."""
+    """Write documents of five chunks each, without text, directly into the tables."""
     documents = count // CHUNKS_PER_DOCUMENT
 
     def prepare(connection: Connection) -> None:
@@ -122,10 +122,10 @@ def _fill(database: Database, count: int, maker: Maker) -> None:
             (count,),
         )
 
-    database.write(prepare).result()
+    database.submit_write(prepare).result()
     for low, vectors in _blocks(maker, count):
         rows = [(f"h{low + i + 1}", vector.tobytes()) for i, vector in enumerate(vectors)]
-        database.write(
+        database.submit_write(
             lambda c, rows=rows: c.executemany(  # type: ignore[misc]
                 "INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, ?, ?)", rows
             )
@@ -138,7 +138,7 @@ def _loaded(database: Database, name: str, target: str = "") -> Nearest:
     before = process.memory_info().rss
     peak_before = _peak()
     started = time.perf_counter()
-    database.read(lambda c: nearest.load(c, URI)).result()
+    database.submit_read(lambda c: nearest.load(c, URI)).result()
     took = time.perf_counter() - started
     grown = (process.memory_info().rss - before) / 1e6
     peak = max(_peak() - max(peak_before, before), 0) / 1e6
@@ -157,7 +157,7 @@ def _peak() -> int:
 
 
 def _true(maker: Maker, count: int, queries: Floats) -> list[set[int]]:
-    """Return the ids of the best LIMIT documents of each query, by brute force."""
+    """Return the exact best LIMIT documents of each query (brute force)."""
     best = np.full((len(queries), 0), 0.0, np.float32)
     owners = np.full((len(queries), 0), 0, np.int64)
     for low, vectors in _blocks(maker, count):
@@ -182,14 +182,14 @@ def _measure(
     took, right = [], 0
     for number, query in enumerate([queries[0], *queries]):
         started = time.perf_counter()
-        found = database.read(
+        found = database.submit_read(
             lambda c, query=query: nearest.search(c, URI, query, filters, limit=LIMIT)  # type: ignore[misc]
         ).result()
         if number == 0:
-            continue  # the first one warms the caches
+            continue  # the first search warms the caches
         took.append((time.perf_counter() - started) * 1000)
         if true is not None:
-            right += len({near.document_id for near in found} & true[number - 1])
+            right += len({near.id for near in found} & true[number - 1])
     figure = f"p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}"
     if true is not None:
         figure += f", recall {right / LIMIT / len(queries):.4f}"
@@ -197,7 +197,7 @@ def _measure(
 
 
 def _product_alone(queries: Floats) -> None:
-    """What the machine can do at this moment: the rest is ours."""
+    """Measure a bare matrix product, the lower bound on this machine."""
     rows = at_random(3)(100_000)
     took = []
     for query in queries:
@@ -212,7 +212,7 @@ def _product_alone(queries: Floats) -> None:
 
 
 def _changes(database: Database, nearest: Nearest) -> None:
-    """An edit of ten chunks, and the search after it."""
+    """Measure an edit of ten chunks and the next update of the vectors in memory."""
     took, search = [], []
     for round_ in range(20):
         vectors = at_random(round_)(10)
@@ -225,13 +225,13 @@ def _changes(database: Database, nearest: Nearest) -> None:
             )
 
         started = time.perf_counter()
-        database.write(edit).result()
+        database.submit_write(edit).result()
         took.append((time.perf_counter() - started) * 1000)
         started = time.perf_counter()
-        database.read(lambda c: nearest.load(c, URI)).result()
+        database.submit_read(lambda c: nearest.load(c, URI)).result()
         search.append((time.perf_counter() - started) * 1000)
     _row("  ten vectors changed: storing, with sqlite-vec's table", f"median {median(took):.1f} ms", "")
-    _row("  ten vectors changed: getting into step", f"median {median(search):.2f} ms", "")
+    _row("  ten vectors changed: update in memory", f"median {median(search):.2f} ms", "")
 
 
 def _row(what: str, figure: str, target: str) -> None:

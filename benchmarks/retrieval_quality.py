@@ -1,10 +1,9 @@
-"""Measure search on the shared test collections, beside what was to be reached and what others reach.
+"""Measure search quality on the shared test collections, beside targets and the results of other libraries.
 
     python benchmarks/retrieval_quality.py [--mode lexical|vector|hybrid] [--model URI] [FOLDER] [NAME…]
 
-FOLDER holds the collections (default: ../shared/collections beside the repository). Modes but lexical need a model
-that `gnoctl models pull` has fetched (default: that of the preset `mini`), and a second for ten texts. It is not called
-`collections.py`: as a script's folder comes first on the path, that would hide the standard library's module.
+FOLDER contains the collections (default: ../shared/collections beside the repository). The modes vector and hybrid need
+a model that `gnoctl models pull` has fetched (default: the model of the preset `mini`), and embed ten texts per second.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from gnod import paths
 from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import Summary, evaluate
-from gnod.evaluate.meaning import Meaning
+from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.progress import Progress
 from gnod.models.files import ModelFiles
-from gnod.models.presets import PRESET_MODELS
+from gnod.presets import PRESETS
 
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "collections"
 
-# nDCG@10 to be reached. Those of the mode vector are what sentence-transformers reaches with the same weights, within
-# .01; xquad-qde-den asks German questions of English pages, and is for the preset `mini-multilingual`.
+# Targets for nDCG@10. For the mode vector: the result of sentence-transformers with the same weights, within 0.01.
+# xquad-qde-den has German questions and English pages, and is for the preset `mini-multilingual`.
 TARGETS = {
     "lexical": {
         "scifact": 0.68,
@@ -45,8 +44,8 @@ TARGETS = {
 }
 MULTILINGUAL_TARGETS = {"xquad-qde-den": 0.92}
 
-# nDCG@10 of public libraries, from the README beside the collections: bm25s (Lucene's formula, k1 1.2, b 0.75),
-# all-MiniLM-L6-v2 on PyTorch, and the two fused by rank.
+# nDCG@10 of other libraries, from the README of the collections: bm25s (Lucene's formula, k1 1.2, b 0.75),
+# all-MiniLM-L6-v2 on PyTorch, and their fusion by rank (RRF).
 BASELINES = {
     "scifact": (0.679, 0.654, 0.714),
     "cranfield": (0.511, 0.503, 0.555),
@@ -57,20 +56,20 @@ BASELINES = {
 
 
 def main(words: list[str]) -> int:
-    """Print one line a collection. The exit status is 2 when a target is missed or a collection is absent."""
+    """Print one line per collection. The exit status is 2 when a target is missed or a collection is absent."""
     options = _parser().parse_args(words)
     if not options.folder.is_dir():
-        print(f"the test collections are absent: there is no folder {options.folder}", file=sys.stderr)
+        print(f"no test collections: the folder {options.folder} does not exist", file=sys.stderr)
         return EXIT_VALIDATION
-    uri: str = options.model or PRESET_MODELS["mini"]["embed"] or ""
+    uri: str = options.model or PRESETS["mini"]["embed"] or ""
     targets = TARGETS[options.mode]
     if "e5" in uri and options.mode == "vector":
         targets = MULTILINGUAL_TARGETS
     print(f"{'nDCG@10':<16}{options.mode:>8}{'target':>8}  {'':<5}{'BM25':>7}{'MiniLM':>8}{'RRF':>7}{'p95 ms':>8}")
     files = ModelFiles(paths.resolve(None).models_dir)
-    with Meaning(uri, files) if options.mode != "lexical" else contextlib.nullcontext() as meaning:
+    with EvaluationModels(uri, files) if options.mode != "lexical" else contextlib.nullcontext() as models:
         reached = [
-            _line(options.folder / name, name, targets.get(name, 0.0), options.mode, meaning)
+            _line(options.folder / name, name, targets.get(name, 0.0), options.mode, models)
             for name in options.names or targets
         ]
     print(f"{sum(reached)} of {len(reached)} reached")
@@ -86,12 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _line(folder: Path, name: str, target: float, mode: str, meaning: Meaning | None) -> bool:
-    """Print the line of one collection. Returns whether its target is reached."""
+def _line(folder: Path, name: str, target: float, mode: str, models: EvaluationModels | None) -> bool:
+    """Print the line of one collection. Returns whether it reaches its target."""
     if not folder.is_dir():
         print(f"{name:<16}  absent: {folder}")
         return False
-    summary = _measure(folder, mode, meaning)
+    summary = _measure(folder, mode, models)
     figure = summary.measures["nDCG@10"]
     word = "OK" if figure >= target else "MISS"
     others = "".join(f"{other:{width}.3f}" for other, width in zip(BASELINES.get(name, ()), (7, 8, 7), strict=False))
@@ -100,10 +99,10 @@ def _line(folder: Path, name: str, target: float, mode: str, meaning: Meaning | 
     return figure >= target
 
 
-def _measure(folder: Path, mode: str, meaning: Meaning | None) -> Summary:
+def _measure(folder: Path, mode: str, models: EvaluationModels | None) -> Summary:
     progress = Progress(sys.stderr, quiet=not sys.stderr.isatty())
     try:
-        [run] = evaluate(read(folder), [mode], progress, meaning=meaning)
+        [run] = evaluate(read(folder), [mode], progress, models=models)
         return run.summary
     finally:
         progress.clear()

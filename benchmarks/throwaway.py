@@ -1,4 +1,4 @@
-"""A daemon in throw-away folders, for measuring. Ends what it started."""
+"""A daemon in temporary folders, for benchmarks. Stops what it started."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Throwaway:
         return done.stdout
 
     def call(self, method: str, **params: object) -> Any:
-        """Return the result of one request over a connection that stays open."""
+        """Return the result of one request over a persistent connection."""
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.connect(self.environment["GNO_SOCKET"])
@@ -61,7 +61,7 @@ class Throwaway:
             self._socket = None
 
     def add(self, folder: Path, name: str) -> float:
-        """Add a collection and wait until it is searchable; return the seconds that took."""
+        """Add a collection and wait until it is searchable. Returns the seconds."""
         started = time.monotonic()
         self.call("collection.add", path=str(folder), name=name)
         self.call("index.sync", collections=[name])
@@ -93,7 +93,7 @@ def real_texts(limit: int) -> Iterator[tuple[str, str]]:
         for name in names:
             for line in (SHARED / "collections" / name / "corpus.jsonl").open():
                 document = json.loads(line)
-                # A second round differs from the first, so that nothing is shared between documents.
+                # The number makes repeated texts differ, so that documents do not share content.
                 yield document["title"], f"{document['text']}\n\nNumber {made}.\n"
                 made += 1
                 if made >= limit:
@@ -101,16 +101,22 @@ def real_texts(limit: int) -> Iterator[tuple[str, str]]:
 
 
 def write_documents(folder: Path, count: int) -> None:
-    """Write `count` real documents as Markdown files, a hundred a folder."""
+    """Write `count` real documents as Markdown files, a hundred per folder."""
     for number, (title, text) in enumerate(real_texts(count)):
         path = folder / f"{number // 100:03d}" / f"{number:05d}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {title or f'Document {number}'}\n\n{text}")
 
 
+def cached_model(name: str = "minilm") -> Path | None:
+    """Return a model of the tests' cache, if one is there."""
+    cache = Path(os.environ.get("GNOD_TEST_MODELS") or Path.home() / ".cache" / "gnod-tests")
+    return max(cache.glob(f"{name}-*.gguf"), key=lambda path: path.stat().st_mtime, default=None)
+
+
 def require_shared() -> None:
     if not SHARED.is_dir():
-        sys.exit(f"this benchmark measures on real files, and {SHARED} is not here")
+        sys.exit(f"this benchmark needs real files: the folder {SHARED} does not exist")
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -1,7 +1,6 @@
-"""Draw an answer with its sources; and, while the model speaks, what it says so far.
+"""Draw an answer with its sources, and the model's text while it is written.
 
-What is not checked yet is dim, and is taken away when the checked answer comes: it may hold citations that do not hold,
-or be no answer at all.
+Text that is not checked yet is dim and disappears when the checked answer arrives: its citations may not hold.
 """
 
 from __future__ import annotations
@@ -9,25 +8,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from types import TracebackType
 
 from gnoctl import freshness, text
 from gnoctl.terminal import DIM, YELLOW, Terminal
-from gnod.protocol.results import AnswerSource, AskResult, ProgressValue
+from gnod.protocol.base import AnswerSource, ProgressValue
+from gnod.protocol.search import AskResult
 
 _UNANSWERED = {
-    "no_sources": "nothing that was found is about this",
-    "model_declined": "the model does not find the answer in these sources",
-    "no_citation": "what the model said has no citation that holds, so it is no answer",
+    "no_sources": "no document is about this",
+    "model_declined": "the model finds no answer in these sources",
+    "no_citation": "the model's text has no valid citation",
 }
 _CUT = {
-    "length": "cut off: `--max-tokens` allows a longer answer",
+    "length": "cut off: use --max-tokens for a longer answer",
     "time": "cut off: the model took too long",
 }
 
 
 def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of the whole answer. No character of a document, or of a model, reaches them unchecked."""
+    """Yield the lines of the whole answer. Every character of a document or a model in them is checked."""
     if result.answered:
         yield from _wrapped(result.answer, terminal)
         if cut := _CUT.get(result.finish or ""):
@@ -35,7 +34,7 @@ def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
     else:
         why = _UNANSWERED.get(result.reason or "", text.line(result.reason or ""))
         yield f"{text.line(result.answer[:1].upper() + result.answer[1:])}."
-        yield terminal.paint(f"({why})" if result.reason == "no_sources" else f"({why}; it has read:)", YELLOW)
+        yield terminal.paint(f"({why})" if result.reason == "no_sources" else f"({why}; it read:)", YELLOW)
     if result.sources:
         yield ""
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
@@ -48,32 +47,30 @@ def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
 
 
 class Draft:
-    """What is said so far, drawn in place on the terminal's last lines, and gone at the end. A context manager, to be
-    given to `Connection.call(on_progress=…)`."""
+    """The text so far, drawn in place on the terminal's last lines and erased at the end. A context manager, for
+    `Connection.call(on_progress=…)`."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._width = (terminal.width or 80) - 1
         self._stage = ""
-        self._said = ""
+        self._text = ""
         self._drawn = 0
 
     def __enter__(self) -> Draft:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not KeyboardInterrupt:  # who has seen enough keeps what there is
+    def __exit__(self, *error: object) -> None:
+        if error[0] is not KeyboardInterrupt:  # then the text stays
             self._draw([])
 
     def __call__(self, value: ProgressValue) -> None:
         if value.text:
-            self._said += value.text
+            self._text += value.text
         elif not value.sources:
             self._stage = _stage(value)
-        lines = [text.line(line) for line in _lines(self._said, self._width)] or [text.clip(self._stage, self._width)]
-        # Of a long one the end: what has scrolled away could not be taken back.
+        lines = [text.line(line) for line in _lines(self._text, self._width)] or [text.clip(self._stage, self._width)]
+        # Only the end of a long text: lines that have scrolled away could not be erased.
         self._draw([self._terminal.paint(line, DIM) for line in lines[-max(1, _height() - 2) :]])
 
     def _draw(self, lines: list[str]) -> None:

@@ -1,12 +1,11 @@
-"""The same commands as a typer application: help, completion, and the words for a faulty command line.
+"""The same commands as a typer application: for completion, and to explain a faulty command line.
 
-Made from the options structs, like the fast parser, and like it parses only: nothing runs in here.
+Made from the options structs like the fast parser, and like it only parses: no command runs here.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -14,31 +13,21 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 from typer.main import get_command
 
-from gnoctl.commands import ALIASES, GROUPS, PANELS, load
+from gnoctl.command import SHARED, Command, Options, Parsed
+from gnoctl.commands import ALIASES, GROUPS, NAMES, load
 from gnoctl.fastparse import command_name
-from gnoctl.options import SHARED, Command, Options, Parsed, Spec, build, specs
+from gnoctl.help import summary
+from gnoctl.options import Spec, build, specs
 from gnod import __version__
-from gnod.errors import EXIT_VALIDATION, UsageError
-
-HELP = """Search your notes, documentation and papers, all on this machine.
-
-Begin with `gnoctl init FOLDER`, then `gnoctl search WORDS`. The daemon starts by itself."""
-
-_METAVARS = {bool: "", int: "NUMBER", float: "NUMBER", str: "TEXT"}
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
+from gnod.errors import UsageError
 
 
 def parse(words: list[str]) -> Parsed | int:
-    """Return the command and its options, or the exit status when help was printed. Raises UsageError."""
-    if "--no-color" in words:
-        os.environ["NO_COLOR"] = "1"  # the only way to tell rich, which draws the help
+    """Return the command and its options, or the exit status after --version. Raises UsageError."""
     completion_init()
     try:
         parsed = get_command(create(command_name(words))).main(args=words, prog_name="gnoctl", standalone_mode=False)
     except Exception as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            print(str(error).strip())  # nothing, where typer has printed the help already
-            return EXIT_VALIDATION
         if (usage := _usage_error(error, words)) is None:
             raise
         raise usage from None
@@ -46,68 +35,43 @@ def parse(words: list[str]) -> Parsed | int:
 
 
 def create(only: str | None = None) -> typer.Typer:
-    """Return the application with every command in it, or with the one that is meant: a third of the time."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, context_settings=_SETTINGS, help=HELP)
+    """Return the application with all commands, or with one and those below it: a third of the time."""
+    app = typer.Typer(add_completion=False)
     shared: dict[str, Any] = {}
     app.callback()(_root_callback(shared))
-    groups: dict[str, typer.Typer] = {}
-    for panel, names in PANELS.items():
-        for name in names:
-            if only is not None and name != only and not name.startswith(f"{only} "):
-                continue
-            if name in GROUPS:
-                groups[name] = _group_that_runs(name, shared)
-                app.add_typer(groups[name], name=name, rich_help_panel=panel)
-                continue
-            group, _, verb = name.rpartition(" ")
-            if group and group not in groups:
-                groups[group] = typer.Typer(
-                    no_args_is_help=True,
-                    context_settings=_SETTINGS,
-                    help=GROUPS[group],
-                    rich_help_panel=panel,
-                )
-                app.add_typer(groups[group], name=group, rich_help_panel=panel)
-            _add(groups.get(group, app), verb, load(name), shared, panel=None if group else panel)
+    groups = {"": app}
+    for name in NAMES:
+        if only is None or name == only or name.startswith(f"{only} "):
+            _add(groups, name, load(name), shared)
     for alias, name in ALIASES.items():
         if only in (None, name):
-            group, _, verb = alias.rpartition(" ")
-            _add(groups[group], verb, load(name), shared, hidden=True)
+            _add(groups, alias, load(name), shared, hidden=True)
     return app
 
 
 def _add(
-    app: typer.Typer,
-    verb: str,
-    command: Command[Any],
-    shared: dict[str, Any],
-    *,
-    panel: str | None = None,
-    hidden: bool = False,
+    groups: dict[str, typer.Typer], name: str, command: Command[Any], shared: dict[str, Any], *, hidden: bool = False
 ) -> None:
-    def callback(**values: Any) -> Parsed:
+    declared = specs(command.options)
+
+    def run(**values: Any) -> Parsed:
         return command, build(command.options, {**shared, **_given(values, declared)})
 
-    declared = specs(command.options)
-    register = app.command(
-        verb, help=_escape(command.help), context_settings=_SETTINGS, rich_help_panel=panel, hidden=hidden
-    )
-    register(_with_signature(callback, declared))
-
-
-def _group_that_runs(name: str, shared: dict[str, Any]) -> typer.Typer:
-    """Return a command that has others below it: `gnoctl mcp`, `gnoctl mcp install`."""
-
-    def callback(**values: Any) -> Parsed:
+    def run_group(**values: Any) -> Parsed:
         shared.update(_given(values, declared))
         return command, build(command.options, shared)
 
-    command = load(name)
-    declared = specs(command.options)
-    assert {spec.name for spec in declared} == SHARED, "what it takes, the commands below it take as well"
-    group = typer.Typer(invoke_without_command=True, context_settings=_SETTINGS, help=_escape(command.help))
-    group.callback()(_with_signature(callback, declared))
-    return group
+    if name in GROUPS:  # a command with others below it: `gnoctl mcp`, `gnoctl mcp install`
+        assert {spec.name for spec in declared} == SHARED, "the commands below it must take its options"
+        groups[name] = typer.Typer(invoke_without_command=True)
+        groups[name].callback()(_with_signature(run_group, declared))
+        groups[""].add_typer(groups[name], name=name, help=summary(name))
+        return
+    group, _, verb = name.rpartition(" ")
+    if group not in groups:
+        groups[group] = typer.Typer()
+        groups[""].add_typer(groups[group], name=group, help=summary(group))
+    groups[group].command(verb, help=summary(ALIASES.get(name, name)), hidden=hidden)(_with_signature(run, declared))
 
 
 def _root_callback(shared: dict[str, Any]) -> Callable[..., None]:
@@ -115,21 +79,21 @@ def _root_callback(shared: dict[str, Any]) -> Callable[..., None]:
         shared.update(_given(values, declared))
 
     declared = specs(Options)
-    version = typer.Option("--version", metavar="", help="Print the version.", is_eager=True, callback=_print_version)
+    version = typer.Option("--version", help="Print the version", is_eager=True, callback=_print_version)
     option = inspect.Parameter(
         "version", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, version]
     )
     return _with_signature(callback, declared, option)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"gnoctl {__version__}")
         raise typer.Exit
 
 
 def _given(values: dict[str, Any], declared: list[Spec]) -> dict[str, Any]:
-    """Return what was on the command line, as the types of the struct. Raises UsageError."""
+    """Return what the command line gives, with the types of the struct. Raises UsageError."""
     by_name = {spec.name: spec for spec in declared}
     return {
         name: value if spec.repeats or spec.kind is bool else _converted(value, spec)
@@ -155,20 +119,12 @@ def _with_signature(function: Callable[..., Any], declared: list[Spec], *more: i
 
 
 def _parameter(spec: Spec) -> inspect.Parameter:
-    # Numbers are converted here: the words of typer's own complaint about one change with its version.
+    # Numbers are converted in _given: the text of typer's own error message changes with its version.
     kind: Any = list[str] if spec.repeats else bool if spec.kind is bool else str
-    metavar = spec.metavar or _METAVARS[spec.kind]
-    about: dict[str, Any] = {"help": _escape(spec.help), "metavar": metavar, "show_default": False}
-    if spec.complete == "collections":
-        about["autocompletion"] = _collection_names
-    elif spec.complete:
-        about["autocompletion"] = _completer(spec.complete.split("|"))
-    if spec.flags:
-        if spec.name in SHARED:
-            about["rich_help_panel"] = "Options of every command"
-        declaration = typer.Option(*spec.flags, **about)
-    else:
-        declaration = typer.Argument(**about)
+    more: dict[str, Any] = {"help": spec.help, "metavar": spec.metavar}
+    if spec.complete:
+        more["autocompletion"] = _completer(spec.complete)
+    declaration = typer.Option(*spec.flags, **more) if spec.flags else typer.Argument(**more)
     default = inspect.Parameter.empty if spec.required else False if spec.kind is bool else None
     if default is None:
         kind = kind | None
@@ -177,45 +133,34 @@ def _parameter(spec: Spec) -> inspect.Parameter:
     )
 
 
-def _collection_names(incomplete: str) -> list[str]:
-    """Ask a running daemon, and never start one: the user is waiting for the Tab key."""
+def _completer(complete: str) -> Callable[[str], list[str]]:
+    def candidates(incomplete: str) -> list[str]:
+        words = _collection_names() if complete == "collections" else complete.split("|")
+        return [word for word in words if word.startswith(incomplete)]
+
+    return candidates
+
+
+def _collection_names() -> list[str]:
+    """Ask a running daemon; never start one, because the user waits for the Tab key."""
     from gnod.client.connection import connect
     from gnod.errors import GnoError
     from gnod.paths import resolve
-    from gnod.protocol.params import NoParams
-    from gnod.protocol.results import CollectionListResult
+    from gnod.protocol.base import NoParams
+    from gnod.protocol.collections import CollectionListResult
 
     try:
         with connect(resolve()) as daemon:
             listed = daemon.call("collection.list", NoParams(), CollectionListResult, timeout_s=0.5)
     except (GnoError, OSError):
         return []
-    return _starting([each.name for each in listed.collections], incomplete)
-
-
-def _completer(words: list[str]) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        return _starting(words, incomplete)
-
-    return complete
-
-
-def _starting(words: list[str], incomplete: str) -> list[str]:
-    return [word for word in words if word.startswith(incomplete)]
-
-
-def _escape(help_text: str) -> str:
-    """Join the lines of each paragraph, but for examples; keep `[PATH]` from being read as rich markup."""
-    paragraphs = help_text.strip().split("\n\n")
-    joined = (each if each.startswith(" ") else " ".join(each.split("\n")) for each in paragraphs)
-    return "\n\n".join(joined).replace("[", "\\[")
+    return [each.name for each in listed.collections]
 
 
 def _usage_error(error: Exception, words: list[str]) -> UsageError | None:
     """Translate click's exceptions.
 
-    Recognised by what they can do: newer releases of typer bring their own copy of click, older ones use
-    the real one.
+    They are recognised by their attributes: newer releases of typer contain a copy of click, older ones use click.
     """
     format_message = getattr(error, "format_message", None)
     if format_message is None:
@@ -235,5 +180,5 @@ def _sentence(message: str) -> str:
 def _hint(error: Exception) -> str:
     option = getattr(error, "option_name", "")
     if type(error).__name__ == "NoSuchOption" and not option.startswith("--"):
-        return ". To search without a word, quote the query: gnoctl search 'rust -async'"
+        return ". To exclude a word, quote the query: gnoctl search 'rust -async'"
     return ""

@@ -7,9 +7,12 @@ import sys
 from gnoctl import text
 from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, GnoError
 
+# The same fault has the same sentence in every command.
+NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
+
 
 def report(error: GnoError, *, as_json: bool) -> int:
-    """Tell the user about `error` and return its exit status."""
+    """Report `error` and return its exit status."""
     if as_json:
         from gnoctl.json_output import print_json
 
@@ -21,7 +24,7 @@ def report(error: GnoError, *, as_json: bool) -> int:
 
 
 def note(message: str, *, quiet: bool = False) -> None:
-    """Say something that is no part of the answer."""
+    """Print to standard error what is not part of the answer."""
     if not quiet:
         sys.stdout.flush()
         print(text.block(message), file=sys.stderr)

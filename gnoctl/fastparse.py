@@ -1,16 +1,16 @@
 """Parse a plain command line without click: strict, and silent about what it does not understand.
 
-Whatever is unusual (help, an unknown option, a missing or malformed value) returns None, and typer parses the
-same words again to explain it. So this parser never has to say anything, and must never accept what typer
-would not.
+For anything unusual (help, an unknown option, a missing or malformed value) it returns None, and typer parses the same
+words again to explain the error. So this parser never prints, and it must never accept what typer would reject.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from gnoctl.command import Options, Parsed
 from gnoctl.commands import load, longest_name
-from gnoctl.options import Options, Parsed, Spec, build, specs
+from gnoctl.options import Spec, build, specs
 from gnod.errors import UsageError
 
 
@@ -24,7 +24,8 @@ def parse(words: list[str]) -> Parsed | None:
     if name is None:
         return None
     command = load(name)
-    scanned = _scan(rest[len(name.split()) :], declared := specs(command.options), stop_at_word=False)
+    declared = specs(command.options)
+    scanned = _scan(rest[len(name.split()) :], declared, stop_at_word=False)
     if scanned is None:
         return None
     values, plain, _ = scanned
@@ -37,17 +38,22 @@ def parse(words: list[str]) -> Parsed | None:
         return None
 
 
-def command_name(words: list[str]) -> str | None:
-    """Return the command that is meant, whatever follows it."""
+def without_global_options(words: list[str]) -> list[str] | None:
+    """Return the words from the command's name on; None if the options before it are not valid."""
     leading = _scan(words, specs(Options), stop_at_word=True)
-    return longest_name(leading[2]) if leading else None
+    return leading[2] if leading else None
+
+
+def command_name(words: list[str]) -> str | None:
+    """Return the command that is named, whatever follows it."""
+    return longest_name(without_global_options(words) or [])
 
 
 Scanned = tuple[dict[str, Any], list[str], list[str]]
 
 
 def _scan(words: list[str], declared: list[Spec], *, stop_at_word: bool) -> Scanned | None:
-    """Return (option values, plain words, words not looked at)."""
+    """Return (option values, plain words, words that were not scanned)."""
     by_flag = {flag: spec for spec in declared for flag in spec.flags}
     values: dict[str, Any] = {}
     plain: list[str] = []
@@ -101,7 +107,7 @@ def _convert(text: str, spec: Spec) -> str | int | float | None:
 
 
 def _place(plain: list[str], positional: list[Spec]) -> dict[str, Any] | None:
-    """Hand the plain words to the positionals in order; the last one may take several."""
+    """Assign the plain words to the positionals in order; the last one may take several."""
     placed: dict[str, Any] = {}
     for spec in positional:
         if spec.repeats:

@@ -1,32 +1,60 @@
-"""The choice between output formats, as options that exclude each other."""
+"""The output formats of commands that list documents, as options that exclude each other."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from gnoctl.options import JsonOptions, option
+from gnoctl.command import JsonOptions
+from gnoctl.options import option
 from gnod.errors import UsageError
+
+if TYPE_CHECKING:
+    from gnod.protocol.documents import DocumentEntry
+    from gnod.protocol.search import Hit
 
 Format = Literal["people", "json", "files", "csv", "md", "xml"]
 
+# A struct has one base, so commands with filters list these fields again.
+Files = Annotated[bool, option("--files", group="Output", help="Print lines: #docid,score,gno://collection/path")]
+Csv = Annotated[bool, option("--csv", group="Output", help="Print CSV with a header line (RFC 4180)")]
+Markdown = Annotated[bool, option("--md", group="Output", help="Print a Markdown list")]
+Xml = Annotated[bool, option("--xml", group="Output", help="Print XML")]
+
+_PROGRAM_FORMATS: tuple[Format, ...] = ("json", "files", "csv", "md", "xml")
+
 
 class FormatOptions(JsonOptions, frozen=True, kw_only=True):
-    files: Annotated[bool, option("--files", help="Print lines: #docid,score,gno://collection/path")] = False
-    csv: Annotated[bool, option("--csv", help="Print CSV with a header line (RFC 4180).")] = False
-    md: Annotated[bool, option("--md", help="Print a Markdown list.")] = False
-    xml: Annotated[bool, option("--xml", help="Print XML.")] = False
+    files: Files = False
+    csv: Csv = False
+    md: Markdown = False
+    xml: Xml = False
 
     @property
-    def output(self) -> Format:
-        """Raises UsageError when more than one is asked for."""
-        wanted: dict[Format, bool] = {
-            "json": self.json,
-            "files": self.files,
-            "csv": self.csv,
-            "md": self.md,
-            "xml": self.xml,
-        }
-        chosen = [name for name, is_wanted in wanted.items() if is_wanted]
-        if len(chosen) > 1:
-            raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} exclude each other: choose one")
-        return chosen[0] if chosen else "people"
+    def format(self) -> Format:
+        return chosen_format(self)
+
+
+def chosen_format(options: Any) -> Format:
+    """Return the format that the options ask for. Raises UsageError if they ask for several."""
+    chosen = [name for name in _PROGRAM_FORMATS if getattr(options, name)]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} exclude each other: choose one")
+    return chosen[0] if chosen else "people"
+
+
+def print_documents(
+    format: Format, result: object, documents: Iterable[Hit | DocumentEntry], lines: Iterable[str]
+) -> None:
+    """Print `lines` for people; for programs the whole `result` as JSON, or `documents` in another format."""
+    if format == "people":
+        for line in lines:
+            print(line)
+    elif format == "json":
+        from gnoctl.json_output import print_json
+
+        print_json(result)
+    else:
+        from gnoctl.records import record_of, write_records
+
+        write_records(format, map(record_of, documents))

@@ -1,31 +1,30 @@
-"""What the daemon says of its own knowledge, in one sentence. Pure."""
+"""The freshness of the index in one sentence. Pure."""
 
 from __future__ import annotations
 
 from gnoctl.wording import count
-from gnod.protocol.results import Freshness
+from gnod.protocol.base import Freshness
 
 
 def describe(freshness: Freshness, *, nothing_found: bool = False) -> str | None:
-    """Return what a search may have missed, or None when the index is current.
+    """Return what a search may have missed, or None if the index is current.
 
-    Files that failed are told where they may be the reason that nothing was found: said at every search, nobody
-    would read it any more. What is merely unwatched is left to `gnoctl status`: it may well be current.
+    Failed files are mentioned only if they may be the reason for no results: users would ignore a note at every search.
+    Unwatched collections are left to `gnoctl status`: they may well be current.
     """
     if freshness.current:
         return None
     parts = []
     if freshness.pending:
-        parts.append(f"{_are(freshness.pending, 'file')} still being indexed")
+        are = "is" if freshness.pending == 1 else "are"
+        parts.append(f"{count(freshness.pending, 'file')} {are} not indexed yet")
     if freshness.unembedded:
-        parts.append(f"{_are(freshness.unembedded, 'chunk')} not embedded yet: `gnoctl embed` follows it")
+        has, them = ("has", "it") if freshness.unembedded == 1 else ("have", "them")
+        chunks = count(freshness.unembedded, "chunk")
+        parts.append(f"{chunks} {has} no vector yet (`gnoctl embed` waits for {them})")
     if freshness.unavailable:
         names = ", ".join(freshness.unavailable)
-        parts.append(f"the folder of {names} is not there (its documents are kept as they were)")
+        parts.append(f"the folder of {names} does not exist now (its documents stay in the index)")
     if freshness.failed and nothing_found:
         parts.append(f"{freshness.failed:,} could not be read (`gnoctl status --errors`)")
     return "; ".join(parts) or None
-
-
-def _are(number: int, noun: str) -> str:
-    return f"{count(number, noun)} {'is' if number == 1 else 'are'}"

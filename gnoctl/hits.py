@@ -1,4 +1,4 @@
-"""Draw search results for people: title, where, what. Pure: returns lines."""
+"""Draw search results for people: title, place, passage. Pure: returns lines."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from gnoctl import freshness, text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
 from gnoctl.wording import count
-from gnod.protocol.results import Hit, SearchResult
+from gnod.protocol.search import Hit, SearchResult
 
 INDENT = "  "
 
 
 def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
-    """Yield the lines of the whole answer. No character of a document reaches them unchecked."""
+    """Yield the lines of all results. Every character of a document in them is checked."""
     for hit in result.hits:
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
-    if result.by_words_only:
-        yield terminal.paint(text.line(f"found by keyword only: {result.by_words_only}"), YELLOW)
+    if result.lexical_only_reason:
+        yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
     if missed := freshness.describe(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
@@ -39,7 +39,7 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 
 
 def _counted(result: SearchResult) -> str:
-    """By meaning every document matches a little: only those shown are worth counting, or what was compared."""
+    """In vector search every document matches a little: count the hits, or the documents compared."""
     found = count(result.total, "document")
     if result.mode == "query":
         return f"the best {len(result.hits):,} of {found} compared"
@@ -57,7 +57,7 @@ def _place(hit: Hit, terminal: Terminal) -> str:
 
 
 def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
-    """Return the snippet with its matches marked, or the whole text when it was asked for."""
+    """Yield the passage with its matches marked, or the whole text if it was requested."""
     if hit.text is not None:
         shown, marks, first = text.block(hit.text), [], 1
     else:
@@ -75,7 +75,7 @@ def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[st
 
 
 def _marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
-    """Return `shown[start:end]` with the parts of it that lie in `marks` painted."""
+    """Return `shown[start:end]` with the ranges in `marks` painted."""
     pieces = []
     at = start
     for mark_start, mark_end in sorted(marks):
@@ -98,13 +98,13 @@ def _explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
 
 
 def _stage(stage: dict[str, object]) -> str:
-    """Return one line: the step, its time, why it did not run, and what there is to say of it."""
+    """Return one line: the stage, its time, why it did not run, and its figures."""
     rest = dict(stage)
     name, ran, took_ms, why = (rest.pop(key, None) for key in ("stage", "ran", "ms", "why"))
     time = f"{took_ms:>8.1f} ms" if ran and isinstance(took_ms, int | float) else f"{'–':>11}"
-    said = [str(why)] if why else []
-    said += [f"{key} {_value(value)}" for key, value in rest.items() if value not in (None, [], {})]
-    return f"{text.line(str(name)):<14}{time}  {text.line(' · '.join(said))}".rstrip()
+    parts = [str(why)] if why else []
+    parts += [f"{key} {_value(value)}" for key, value in rest.items() if value not in (None, [], {})]
+    return f"{text.line(str(name)):<14}{time}  {text.line(' · '.join(parts))}".rstrip()
 
 
 def _value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Answers as JSON."""
+"""Results as JSON."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def json_text(value: object, *, indented: bool = False) -> str:
     encoded = msgspec.json.encode(value)
     if indented:
         encoded = msgspec.json.format(encoded, indent=2)
-    # JSON leaves DEL, C1 and bidirectional overrides as they are; in its strings they can be escaped.
+    # JSON does not require these to be escaped (DEL, C1, bidirectional overrides), but a terminal obeys them.
     return re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", encoded.decode())

@@ -1,49 +1,40 @@
-"""Draw memories for people. Pure: returns lines, of which no character of a memory is unchecked."""
+"""Draw memories for people. Pure: returns lines; every character of a memory in them is checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, YELLOW, Terminal
 from gnoctl.wording import count
-from gnod.protocol.memory import MemoryFound, MemoryListResult, MemoryRecord, MemorySearchResult, MemoryStatusResult
+from gnod.protocol.memory import MemoryListResult, MemoryRecord, MemorySearchResult, MemoryStatusResult
 
 INDENT = "  "
 PERSONAL = "personal"
 
-# docs/memory.md says so too.
+# docs/memory.md gives the same figure.
 GOOD = 0.20
 
 
-class _Shown(NamedTuple):
-    """What is drawn of a memory, from whatever answer it comes."""
-
-    id: str
-    kind: str
-    time: str
-    topics: Sequence[str]
-    namespace: str
-
-
-def render_found(result: MemorySearchResult, terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of a search's answer."""
+def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[str]:
+    """Yield the lines of a search's results."""
     for each in result.results:
-        yield f"{each.rerank:.2f}  {_head(_of_found(each), terminal)}"
+        namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
+        yield f"{each.rerank:.2f}  {_head(each.id, each.type, each.time, each.topics, namespace, terminal)}"
         yield from _indented(each.text, terminal)
         yield ""
     yield terminal.paint(text.line(result.counts), DIM)
     for note in result.notes:
         yield terminal.paint(text.line(note), YELLOW)
     if result.results and result.results[0].rerank < GOOD:
-        yield terminal.paint(f"All of them are weak, below {GOOD:.2f}: maybe nothing of the kind is stored", YELLOW)
+        weak = f"All results are weak (below {GOOD:.2f}): perhaps no such memory is stored"
+        yield terminal.paint(weak, YELLOW)
 
 
 def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
-    """Yield two lines for each memory, then how many there are."""
+    """Yield two lines for each memory, then the number of memories."""
     for each in result.memories:
-        yield _head(_of_record(each), terminal)
+        yield _record_head(each, terminal)
         first = text.line(" ".join(each.text.split()))
         yield INDENT + (text.clip(first, max(1, terminal.width - len(INDENT))) if terminal.width else first)
     shown = f"{len(result.memories):,} of " if result.cursor or len(result.memories) < result.total else ""
@@ -53,25 +44,25 @@ def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
 
 
 def render_whole(record: MemoryRecord, terminal: Terminal) -> Iterator[str]:
-    """Yield what is known of a memory, and its text: made safe for a terminal, as it is for a file or a pipe."""
-    yield _head(_of_record(record), terminal)
+    """Yield a memory with its text: made safe for a terminal, unchanged for a file or a pipe."""
+    yield _record_head(record, terminal)
     yield from (record.text if terminal.width is None else text.block(record.text)).split("\n")
 
 
 def render_status(status: MemoryStatusResult) -> Iterator[str]:
-    """Yield how the memories stand."""
-    places = {"keyring": "in the system's keyring", "passphrase": "protected by a passphrase"}
-    key = f"their key is {places.get(status.key, status.key)}" if status.key else "nothing was stored yet"
+    """Yield the state of the vault."""
+    places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
+    key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
     if status.unlocked:
         yield text.line(f"unlocked; {key}")
     elif status.opens_by_itself:
-        yield text.line(f"not opened yet, the first use opens them; {key}")
+        yield text.line(f"locked until the first use, which unlocks them; {key}")
     else:
-        yield text.line(f"locked, `gnoctl memory unlock` opens them; {key}")
+        yield text.line(f"locked: run `gnoctl memory unlock`; {key}")
     if status.keyring_problem and status.key != "passphrase":
         yield text.line(f"keyring: {status.keyring_problem}")
     if status.memories is not None:
-        waiting = f", {status.unembedded:,} of them found by topic only until they are embedded"
+        waiting = f"; {status.unembedded:,} of them have no vector yet and are found only by topic"
         yield memories(status.memories) + (waiting if status.unembedded else "")
     if status.namespaces:
         yield text.line(f"namespaces: {', '.join(status.namespaces)}")
@@ -86,21 +77,15 @@ def memories(number: int) -> str:
     return count(number, "memory") if number == 1 else f"{number:,} memories"
 
 
-def _of_found(found: MemoryFound) -> _Shown:
-    namespace = found.namespace if isinstance(found.namespace, str) else PERSONAL
-    return _Shown(found.id, found.type, found.time, found.topics, namespace)
+def _record_head(record: MemoryRecord, terminal: Terminal) -> str:
+    return _head(record.id, record.type, record.updated, record.topics, record.namespace, terminal)
 
 
-def _of_record(record: MemoryRecord) -> _Shown:
-    return _Shown(record.id, record.type, record.updated, record.topics, record.namespace)
-
-
-def _head(shown: _Shown, terminal: Terminal) -> str:
+def _head(id: str, type: str, time: str, topics: Sequence[str], namespace: str, terminal: Terminal) -> str:
     """Return `m4x0q2v7ke  decision  2026-11-21  auth, postgres  (team)`."""
-    parts = [shown.kind, shown.time[:10], ", ".join(shown.topics)]
-    parts += [f"({shown.namespace})"] if shown.namespace != PERSONAL else []
+    parts = [type, time[:10], ", ".join(topics), "" if namespace == PERSONAL else f"({namespace})"]
     about = text.line("  ".join(filter(None, parts)))
-    return f"{terminal.paint(text.line(shown.id), BOLD)}  {terminal.paint(about, DIM)}"
+    return f"{terminal.paint(text.line(id), BOLD)}  {terminal.paint(about, DIM)}"
 
 
 def _indented(shown: str, terminal: Terminal) -> Iterator[str]:

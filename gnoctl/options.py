@@ -1,4 +1,4 @@
-"""How a command declares what it accepts: once, as a struct, read by the fast parser and by typer.
+"""How a command declares its options: once, as a struct, read by the fast parser, by typer and by the help.
 
     class LsOptions(Options, frozen=True, kw_only=True):
         scope: Annotated[str | None, argument("SCOPE", help="…")] = None
@@ -10,81 +10,28 @@ A field is a flag (bool), takes a value (int, float, str), or is repeatable (lis
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 import msgspec.structs
 
-from gnoctl.terminal import Terminal, detect
-from gnod.client.connection import Connection, connect_or_start
 from gnod.errors import UsageError
-from gnod.paths import Places, resolve
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
-def option(*flags: str, help: str, metavar: str | None = None, complete: str | None = None) -> msgspec.Meta:
-    """Mark a field as an option. `complete`: "collections", or the words that the shell offers."""
-    return msgspec.Meta(description=help, extra={"flags": flags, "metavar": metavar, "complete": complete})
+def option(
+    *flags: str, help: str, metavar: str | None = None, complete: str | None = None, group: str = "Options"
+) -> msgspec.Meta:
+    """Mark a field as an option. `complete`: "collections", or the words that the shell offers, separated by |.
+    `group`: the heading in the help."""
+    extra = {"flags": flags, "metavar": metavar, "complete": complete, "group": group}
+    return msgspec.Meta(description=help, extra=extra)
 
 
 def argument(metavar: str, *, help: str, complete: str | None = None) -> msgspec.Meta:
-    """Mark a field as positional; a list takes every word that is left."""
-    return option(help=help, metavar=metavar, complete=complete)
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What every command accepts, before or after its name."""
-
-    index: Annotated[
-        str | None,
-        option("--index", metavar="NAME", help="Index to use (default: $GNO_INDEX, else 'default')."),
-    ] = None
-    no_start: Annotated[
-        bool,
-        option("--no-start", help="Do not start the daemon when it is not running (also GNO_NO_AUTOSTART=1)."),
-    ] = False
-    no_color: Annotated[bool, option("--no-color", help="No colours (also NO_COLOR=1).")] = False
-    quiet: Annotated[bool, option("-q", "--quiet", help="No progress and no notes.")] = False
-
-    @property
-    def places(self) -> Places:
-        return resolve(self.index)
-
-    @property
-    def terminal(self) -> Terminal:
-        """Standard output, as far as drawing on it goes."""
-        return detect(no_color=self.no_color)
-
-    def connect(self) -> Connection:
-        """Return a connection to the daemon; start it when it is not running and that is allowed."""
-        announced = None if self.quiet else announce_start
-        return connect_or_start(self.places, may_start=not self.no_start, on_started=announced)
-
-
-class JsonOptions(Options, frozen=True, kw_only=True):
-    json: Annotated[bool, option("--json", help="Print the daemon's answer as JSON.")] = False
-
-
-O = TypeVar("O", bound=Options)  # noqa: E741
-
-
-class Command(NamedTuple, Generic[O]):
-    """One command. `run` returns the exit status; None is 0. `help`: the first line is the summary."""
-
-    options: type[O]
-    run: Callable[[O], int | None]
-    help: str
-
-
-def announce_start(places: Places, pid: int) -> None:
-    """Say that there is a daemon now, and how to end it."""
-    from gnoctl.failures import note
-
-    gnoctl = "gnoctl" if places.index == "default" else f"gnoctl --index {places.index}"
-    note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{gnoctl} daemon stop` ends it")
-
-
-Parsed = tuple[Command[Any], Options]
+    """Mark a field as positional; a list takes all remaining words."""
+    return option(help=help, metavar=metavar, complete=complete, group="Arguments")
 
 
 class Spec(NamedTuple):
@@ -95,21 +42,21 @@ class Spec(NamedTuple):
     kind: type[bool] | type[int] | type[float] | type[str]
     repeats: bool
     required: bool
-    default: object
     help: str
-    metavar: str | None
+    metavar: str
     complete: str | None
+    group: str
 
 
-def specs(options: type[Options]) -> list[Spec]:
+_METAVARS = {bool: "", int: "NUMBER", float: "NUMBER", str: "TEXT"}
+
+
+def specs(options: type[msgspec.Struct]) -> list[Spec]:
     """Return the fields of `options` in the order of their declaration, the shared ones first."""
     return [_spec(field) for field in msgspec.structs.fields(options)]
 
 
-SHARED = frozenset(Options.__struct_fields__)
-
-
-def build(options: type[O], values: dict[str, Any]) -> O:
+def build(options: type[S], values: dict[str, Any]) -> S:
     """Return the struct with `values`, which have their types already. Raises UsageError."""
     try:
         return msgspec.convert(values, options)
@@ -120,23 +67,23 @@ def build(options: type[O], values: dict[str, Any]) -> O:
 def _spec(field: msgspec.structs.FieldInfo) -> Spec:
     kind, meta = _unwrap(field.type)
     repeats = get_origin(kind) is list
-    required = field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT
     extra = meta.extra or {}
+    value_type = get_args(kind)[0] if repeats else kind
     return Spec(
         name=field.name,
         flags=extra["flags"],
-        kind=get_args(kind)[0] if repeats else kind,
+        kind=value_type,
         repeats=repeats,
-        required=required,
-        default=None if required or field.default is msgspec.NODEFAULT else field.default,
+        required=field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT,
         help=meta.description or "",
-        metavar=extra["metavar"],
+        metavar=extra["metavar"] or _METAVARS[value_type],
         complete=extra["complete"],
+        group=extra["group"],
     )
 
 
 def _unwrap(annotation: Any) -> tuple[Any, msgspec.Meta]:
-    """Return the bare type (`list[str]`, `int`) and the outermost note of `Annotated[int | None, note]`."""
+    """Return the bare type (`list[str]`, `int`) and the note with the flags of `Annotated[int | None, note]`."""
     bare, *notes = get_args(annotation)
     while (origin := get_origin(bare)) is not None and origin is not list:
         members = get_args(bare)
@@ -148,7 +95,7 @@ def _unwrap(annotation: Any) -> tuple[Any, msgspec.Meta]:
     return bare, next(note for note in notes if note.extra)
 
 
-def _sentence(message: str, options: type[Options]) -> str:
+def _sentence(message: str, options: type[msgspec.Struct]) -> str:
     """Turn msgspec's "Expected `int` >= 1 - at `$.limit`" into "--limit must be >= 1"."""
     match = re.match(r"Expected `\w+` (?P<rule>.+) - at `\$\.(?P<name>\w+)", message)
     if not match:

@@ -1,32 +1,31 @@
-"""A progress bar on stderr; a plain line now and then where that is no terminal. rich only to draw."""
+"""A progress bar on stderr; a line every few seconds if stderr is not a terminal. rich is imported only to draw."""
 
 from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gnoctl import text
 from gnoctl.terminal import stderr_is_terminal
 from gnoctl.wording import size
-from gnod.protocol.results import ProgressValue
+from gnod.protocol.base import ProgressValue
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-# What is over before that needs no bar, and rich need not be imported for it.
+# Shorter work needs no bar, and so does not import rich.
 FIRST_DRAW_S = 0.25
 LINE_EVERY_S = 5.0
 
 
 class Progress:
-    """A context manager to be given to `Connection.call(on_progress=…)`."""
+    """A context manager, for `Connection.call(on_progress=…)`."""
 
     def __init__(self, *, quiet: bool, no_color: bool = False) -> None:
         self._quiet = quiet
-        self._no_color = no_color or None  # None: rich looks at NO_COLOR itself
+        self._no_color = no_color or None  # None: rich reads NO_COLOR itself
         self._draws = stderr_is_terminal()
         self._due = time.monotonic() + (FIRST_DRAW_S if self._draws else LINE_EVERY_S)
         self._bar: RichProgress | None = None
@@ -35,9 +34,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar:
             self._bar.stop()
 
@@ -59,7 +56,7 @@ class Progress:
         name = _name(value)
         if name not in self._tasks:
             self._tasks[name] = bar.add_task(text.line(name), total=None, label="", amount="")
-        # Bytes are of one thing, which the line's name says; of counted things, the label is the one at hand.
+        # Bytes belong to one item, which is part of the name; of counted items, the label is the current one.
         label = "" if value.unit else text.clip_start(text.line(value.label or ""), 40)
         bar.update(self._tasks[name], completed=value.done, total=value.total, label=label, amount=_amount(value, "/"))
 
@@ -82,7 +79,6 @@ class Progress:
 
 
 def _name(value: ProgressValue) -> str:
-    """Return what a line of progress is called."""
     return f"{value.stage} {value.label}" if value.unit and value.label else value.stage
 
 

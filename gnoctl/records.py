@@ -13,7 +13,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from gnoctl import text
 from gnoctl.formats import Format
-from gnod.protocol.results import Hit
+from gnod.protocol.documents import DocumentEntry, DocumentText
+from gnod.protocol.search import Hit
 
 
 class Record(NamedTuple):
@@ -27,31 +28,25 @@ class Record(NamedTuple):
     body: str | None = None
 
 
-def hit_record(hit: Hit) -> Record:
-    return Record(
-        docid=hit.docid,
-        uri=hit.uri,
-        title=hit.title,
-        score=hit.score,
-        fields={
-            "collection": hit.collection,
-            "path": hit.path,
-            "line": str(hit.line),
-            "end_line": str(hit.end_line),
-            "modified": hit.modified,
-            "source": hit.source,
-        },
-        body=hit.snippet if hit.text is None else hit.text,
-    )
+# The columns of CSV and the attributes of XML.
+_FIELDS: dict[type, tuple[str, ...]] = {
+    Hit: ("collection", "path", "line", "end_line", "modified", "source"),
+    DocumentEntry: ("collection", "path", "modified", "size", "mime", "source"),
+    DocumentText: ("collection", "path", "modified"),
+}
 
 
-def print_records(output: Format, records: Iterable[Record]) -> None:
-    writer = {
-        "files": file_lines,
-        "csv": csv_lines,
-        "md": markdown_lines,
-        "xml": xml_lines,
-    }[output]
+def record_of(document: Hit | DocumentEntry) -> Record:
+    fields = {name: str(getattr(document, name)) for name in _FIELDS[type(document)]}
+    record = Record(document.docid, document.uri, document.title, fields)
+    if isinstance(document, Hit):
+        body = document.snippet if document.text is None else document.text
+        return record._replace(score=document.score, body=body)
+    return record._replace(body=document.text) if isinstance(document, DocumentText) else record
+
+
+def write_records(output: Format, records: Iterable[Record]) -> None:
+    writer = {"files": file_lines, "csv": csv_lines, "md": markdown_lines, "xml": xml_lines}[output]
     for piece in writer(records):
         sys.stdout.write(piece)
 

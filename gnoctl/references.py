@@ -1,4 +1,4 @@
-"""What a user types to name a document, made fit for a daemon that works in another folder."""
+"""References to documents, made absolute for a daemon that runs in another folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _RELATIVE = ("./", "../", "~/")
 def absolute(reference: str) -> str:
     """Make a path on this disk absolute; leave docids, `gno://` addresses and `collection/path` as they are.
 
-    It is a path when it begins like one (`./`, `../`, `~/`) or when such a file is there; the line after a
-    colon stays. Symbolic links stay too: a collection's path may contain one.
+    It is a path if it begins like one (`./`, `../`, `~/`) or if such a file exists; the line after a colon stays.
+    Symbolic links are not resolved: a collection's path may contain one.
     """
     if reference in (".", "..", "~") or reference.startswith(_RELATIVE):
         return os.path.abspath(os.path.expanduser(reference))  # noqa: PTH100, PTH111
@@ -24,11 +24,11 @@ def absolute(reference: str) -> str:
 
 
 def folder(path: str) -> str:
-    """Make a folder's path absolute, whether it is there or not."""
+    """Make a folder's path absolute, even if it does not exist."""
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
 
 
 def split(references: list[str]) -> list[str]:
-    """Take lists apart (`#a1b2c3,#d4e5f6`); a comma in the name of a file that is there stays."""
+    """Split lists (`#a1b2c3,#d4e5f6`); a comma in the name of an existing file stays."""
     parts = ([reference] if os.path.lexists(reference) else reference.split(",") for reference in references)
     return [absolute(part.strip()) for each in parts for part in each if part.strip()]

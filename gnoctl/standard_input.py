@@ -1,4 +1,4 @@
-"""What a command is told at standard input: a text, a yes, a passphrase."""
+"""What a command reads from standard input: a text, a confirmation, a passphrase."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from gnoctl import text
 from gnod.errors import UsageError
 
-# Far beyond all that is taken; a text is not read without end to be refused then.
+# More than any command accepts, so that an endless input is refused.
 _MAX_BYTES = 4 * 1024 * 1024
 
 
 def given_text(words: list[str], *, missing: str) -> str:
-    """Return the words as one text; what standard input has for `-`, and for no words where it is no terminal.
+    """Return the words as one text; for `-`, or without words if standard input is not a terminal, its content.
 
-    Raises UsageError: with the words `missing` where there is nothing, and for what is no UTF-8 or far too long.
+    Raises UsageError: with the message `missing` if there is no text, or if it is not UTF-8 or far too long.
     """
     if words and words != ["-"]:
         return " ".join(words)
@@ -22,32 +22,33 @@ def given_text(words: list[str], *, missing: str) -> str:
         raise UsageError(missing)
     data = sys.stdin.buffer.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        raise UsageError(f"standard input has more than {_MAX_BYTES // 1024**2} MB")
+        raise UsageError(f"standard input is larger than {_MAX_BYTES // 1024**2} MB")
     try:
-        found = data.decode()
+        given = data.decode()
     except UnicodeDecodeError:
         raise UsageError("standard input is not valid UTF-8") from None
-    if not found.strip():
+    if not given.strip():
         raise UsageError(missing)
-    return found
+    return given
 
 
 def confirmed(question: str) -> bool:
-    """Ask on a terminal. Raises UsageError where nobody could answer."""
+    """Ask on a terminal. Raises UsageError if standard input is not a terminal."""
     if not sys.stdin.isatty():
-        raise UsageError("add --yes to do this without being asked")
+        raise UsageError("this needs a confirmation: add --yes")
     print(text.line(f"{question} [y/N] "), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def passphrase(prompt: str, *, is_new: bool = False) -> str:
-    """Ask for a passphrase without showing it, for a new one twice; take the first line where there is no terminal.
-    Raises UsageError when two differ."""
+    """Ask for a passphrase without showing it, twice for a new one; without a terminal, read the next line.
+
+    Raises UsageError if the two differ."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     from getpass import getpass
 
     first = getpass(f"{prompt}: ")
-    if is_new and first and getpass("Once more: ") != first:
-        raise UsageError("those were two different passphrases; nothing was done")
+    if is_new and first and getpass("Repeat it: ") != first:
+        raise UsageError("the passphrases differ; nothing was changed")
     return first

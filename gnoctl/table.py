@@ -16,7 +16,7 @@ def columns(
 ) -> Iterator[str]:
     """Yield a header and the rows; columns of numbers are aligned right.
 
-    On a terminal the `flexible` column is cut at its beginning to make the others fit.
+    On a terminal the `flexible` column is cut at its beginning, so that the others fit.
     """
     safe = [[text.line(cell) for cell in row] for row in rows]
     right = [bool(safe) and all(_is_number(row[at]) for row in safe) for at in range(len(headers))]

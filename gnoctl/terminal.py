@@ -1,4 +1,4 @@
-"""What standard output can show: colours, and how wide it is. ANSI by hand: rich takes 40 ms to import."""
+"""What standard output can show: colours and width. Without rich, which takes 40 ms to import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_WIDTH = 20
 
 
 class Terminal(NamedTuple):
-    """`width` is in cells, and None when the output is no terminal: then nothing is cut or wrapped."""
+    """`width` is in cells; None if the output is not a terminal: then nothing is cut or wrapped."""
 
     colour: bool = False
     width: int | None = None
@@ -27,11 +27,11 @@ class Terminal(NamedTuple):
 
 
 def detect(*, no_color: bool = False) -> Terminal:
-    """Return what standard output is. https://no-color.org: any value that is not empty counts."""
+    """Return what standard output can show. NO_COLOR counts if it is not empty (https://no-color.org)."""
     if not _is_terminal(sys.stdout):
         return Terminal()
-    wanted = not no_color and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Terminal(colour=wanted, width=_width())
+    colour = not no_color and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Terminal(colour=colour, width=_width())
 
 
 def stderr_is_terminal() -> bool:
@@ -44,7 +44,7 @@ def _is_terminal(stream: object) -> bool:
 
 
 def _width() -> int:
-    # shutil.get_terminal_size does the same, and importing shutil costs 5 ms.
+    # shutil.get_terminal_size does the same, but importing shutil takes 5 ms.
     try:
         columns = int(os.environ.get("COLUMNS", "0"))
     except ValueError:

@@ -1,8 +1,8 @@
-"""Text that comes from documents, made safe and made to fit. Pure.
+"""Make text from documents safe for a terminal, and make it fit. Pure.
 
-Safe: a document may hold escape sequences that retitle, recolour or type into the reader's terminal, and
-bidirectional overrides that make text read as something else. Each such character is replaced by exactly one
-visible one, so character offsets (the marks of a snippet) stay right.
+A document may contain escape sequences that retitle, recolour or type into the terminal, and bidirectional overrides
+that change how text reads. Each such character is replaced by exactly one visible character, so character offsets (the
+marks of a snippet) stay correct.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def line(text: str) -> str:
 
 
 def block(text: str) -> str:
-    """Return `text` safe and of the same length, its lines and tabs kept."""
+    """Return `text` safe and of the same length, with its lines and tabs."""
     return text.translate(_BLOCK)
 
 
@@ -62,7 +62,7 @@ def clip(text: str, width: int) -> str:
 
 
 def clip_start(text: str, width: int) -> str:
-    """Cut `text` at its beginning to `width` cells: the end of a path says more than its start."""
+    """Cut `text` at its beginning to `width` cells, for paths: their end says more."""
     if cells(text) <= width:
         return text
     turned = text[::-1]
@@ -78,8 +78,8 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """Return the lines of `text`, each at most `width` cells wide, as ranges of it.
 
-    Broken at spaces where there are some, else anywhere (Chinese and Japanese have none). The spaces at a
-    break belong to no line; blank lines are dropped.
+    Lines break at spaces if there are any, otherwise anywhere (Chinese and Japanese have none). The spaces at a break
+    belong to no line; blank lines are dropped.
     """
     lines = []
     for match in re.finditer(r"[^\n]+", text):

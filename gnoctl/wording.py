@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
@@ -41,11 +44,13 @@ def duration(seconds: float) -> str:
         if amount < step or unit == "d":
             return f"{amount:.0f} {unit}" if unit == "s" else f"{int(amount)} {unit}"
         amount /= step
-    raise AssertionError("days have no end")
+    raise AssertionError("unreachable")
 
 
 def ago(timestamp: str | None, now: datetime | None = None) -> str:
-    """Return how long ago an ISO 8601 time was; what is no time comes back as it is."""
+    """Return how long ago an ISO 8601 time was; anything else is returned unchanged."""
+    from datetime import UTC, datetime  # the search commands do not need it
+
     if timestamp is None:
         return "never"
     try:

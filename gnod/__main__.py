@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
     except GnoError as error:
-        from gnod.server.logs import LINES, printable
+        from gnod.daemon.logs import LINES, printable
 
         print(f"gnod: {printable(error.message, keep=LINES)}", file=sys.stderr)
         return error.exit_status
@@ -92,8 +92,8 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     import asyncio
     import logging
 
-    from gnod.server import allocator, logs, notify, services
-    from gnod.server.lifecycle import serve
+    from gnod.daemon import allocator, composition, logs, notify
+    from gnod.daemon.lifecycle import serve
 
     allocator.give_memory_back()
     sys.setswitchinterval(SWITCH_S)
@@ -101,7 +101,7 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     logs.configure(places.log_file, log_level or "info", sys.stderr if sys.stderr.isatty() else None)
     log = logging.getLogger("gnod")
 
-    start = partial(services.start, log_level=log_level, on_demand=on_demand)
+    start = partial(composition.start, log_level=log_level, on_demand=on_demand)
 
     async def run() -> None:
         if not await serve(places, start, lambda: _announce(places), notifier):

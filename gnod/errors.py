@@ -1,70 +1,7 @@
-"""Every error that gnod raises on purpose, and its number on the wire.
+"""Every error that gnod raises on purpose: one line each, with its code on the wire, exit status and description.
 
-The module knows no other module of the project: everything else may import it.
-
-    GnoError
-    ├── WireError                    what JSON-RPC 2.0 itself defines (negative codes)
-    │   ├── ParseError               -32700
-    │   ├── InvalidRequest           -32600
-    │   ├── MethodNotFound           -32601
-    │   ├── InvalidParams            -32602
-    │   ├── InternalError            -32603
-    │   └── RequestCancelled         -32800
-    ├── NotFound                     1xx
-    │   ├── CollectionNotFound       101
-    │   ├── DocumentNotFound         102
-    │   ├── FolderNotFound           103
-    │   ├── ContextNotFound          104
-    │   ├── ModelNotFound            105
-    │   ├── SubscriptionNotFound     106
-    │   └── MemoryNotFound           107
-    ├── Conflict                     2xx
-    │   ├── CollectionExists         201
-    │   ├── AmbiguousReference       202
-    │   ├── ContextExists            203
-    │   ├── BackupExists             204
-    │   └── MemoryExists             205
-    ├── Refused                      3xx
-    │   ├── QuerySyntaxError         301
-    │   ├── PathOutsideRoot          302
-    │   ├── ConfigInvalid            303
-    │   ├── InvalidName              304
-    │   ├── ForeignDatabase          305
-    │   ├── NewerDatabase            306
-    │   ├── SocketPathTooLong        307
-    │   ├── FolderUnreadable         308
-    │   ├── LimitExceeded            309
-    │   ├── InvalidReference         310
-    │   ├── UsageError               311
-    │   ├── InvalidDataset           312
-    │   ├── InvalidModelUri          313
-    │   ├── ModelRejected            314
-    │   ├── BackupRejected           315
-    │   └── WrongPassphrase          316
-    ├── Unavailable                  4xx, worth another try
-    │   ├── DaemonNotRunning         401
-    │   ├── ShuttingDown             402
-    │   ├── TimedOut                 403
-    │   ├── IndexLocked              404
-    │   ├── StorageFailed            405
-    │   ├── RootUnavailable          406
-    │   ├── UpdateCommandFailed      407
-    │   ├── WorkerFailed             408
-    │   ├── ModelNotPulled           409
-    │   ├── DownloadFailed           410
-    │   ├── Offline                  411
-    │   ├── InferenceFailed          412
-    │   ├── NotEmbedded              413
-    │   ├── ModelNotConfigured       414
-    │   ├── MemoryLocked             415
-    │   ├── KeyringFailed            416
-    │   └── Busy                     417
-    └── Corrupt                      5xx
-        ├── DatabaseCorrupt          501
-        ├── ModelCorrupt             502
-        └── MemoryDamaged            503
-
-`kind` is the stable word that programs compare; messages may change.
+A family ends in 00; its errors inherit its exit status. `kind`, which programs compare, is the class's name in snake
+case unless given. docs/errors.md is generated from this module. It imports no other module of the project.
 """
 
 from __future__ import annotations
@@ -79,11 +16,19 @@ Details = dict[str, object]
 
 
 class GnoError(Exception):
-    """The base. `details` is plain data that says what a program needs to react."""
+    """The base. `details` is plain data that says what a program needs to react. `doc`: when it is raised."""
 
     code: ClassVar[int] = 0
     kind: ClassVar[str] = "error"
     exit_status: ClassVar[int] = EXIT_RUNTIME
+    doc: ClassVar[str] = ""
+
+    def __init_subclass__(
+        cls, *, code: int = 0, doc: str = "", kind: str | None = None, exit_status: int | None = None
+    ) -> None:
+        cls.code, cls.doc = code, doc
+        cls.kind = kind or "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__)[1:]
+        cls.exit_status = cls.exit_status if exit_status is None else exit_status
 
     def __init__(self, message: str, details: Details | None = None) -> None:
         super().__init__(message)
@@ -91,274 +36,76 @@ class GnoError(Exception):
         self.details: Details = details or {}
 
 
-class WireError(GnoError):
-    exit_status = EXIT_RUNTIME
-
-
-class ParseError(WireError):
-    code, kind = -32700, "parse_error"
-
-
-class InvalidRequest(WireError):
-    code, kind, exit_status = -32600, "invalid_request", EXIT_VALIDATION
-
-
-class MethodNotFound(WireError):
-    code, kind, exit_status = -32601, "method_not_found", EXIT_VALIDATION
-
-
-class InvalidParams(WireError):
-    code, kind, exit_status = -32602, "invalid_params", EXIT_VALIDATION
-
-
-class InternalError(WireError):
-    code, kind = -32603, "internal"
-
-
-class RequestCancelled(WireError):
-    code, kind = -32800, "cancelled"
-
-
-class NotFound(GnoError):
-    code, kind, exit_status = 100, "not_found", EXIT_VALIDATION
-
-
-class CollectionNotFound(NotFound):
-    code, kind = 101, "collection_not_found"
-
-
-class DocumentNotFound(NotFound):
-    code, kind = 102, "document_not_found"
-
-
-class FolderNotFound(NotFound):
-    code, kind = 103, "folder_not_found"
-
-
-class ContextNotFound(NotFound):
-    code, kind = 104, "context_not_found"
-
-
-class ModelNotFound(NotFound):
-    """The address names nothing: no such repository, file, package or path."""
-
-    code, kind = 105, "model_not_found"
-
-
-class SubscriptionNotFound(NotFound):
-    code, kind = 106, "subscription_not_found"
-
-
-class MemoryNotFound(NotFound):
-    """No such memory, or no such namespace of them."""
-
-    code, kind = 107, "memory_not_found"
-
-
-class Conflict(GnoError):
-    code, kind, exit_status = 200, "conflict", EXIT_VALIDATION
-
-
-class CollectionExists(Conflict):
-    code, kind = 201, "collection_exists"
-
-
-class AmbiguousReference(Conflict):
-    code, kind = 202, "ambiguous_reference"
-
-
-class ContextExists(Conflict):
-    code, kind = 203, "context_exists"
-
-
-class BackupExists(Conflict):
-    code, kind = 204, "backup_exists"
-
-
-class MemoryExists(Conflict):
-    code, kind = 205, "memory_exists"
-
-
-class Refused(GnoError):
-    code, kind, exit_status = 300, "refused", EXIT_VALIDATION
-
-
-class QuerySyntaxError(Refused):
-    code, kind = 301, "query_syntax"
-
-
-class PathOutsideRoot(Refused):
-    code, kind = 302, "path_outside_root"
-
-
-class ConfigInvalid(Refused):
-    code, kind = 303, "config_invalid"
-
-
-class InvalidName(Refused):
-    code, kind = 304, "invalid_name"
-
-
-class ForeignDatabase(Refused):
-    code, kind = 305, "foreign_database"
-
-
-class NewerDatabase(Refused):
-    code, kind = 306, "newer_database"
-
-
-class SocketPathTooLong(Refused):
-    code, kind = 307, "socket_path_too_long"
-
-
-class FolderUnreadable(Refused):
-    code, kind = 308, "folder_unreadable"
-
-
-class LimitExceeded(Refused):
-    code, kind = 309, "limit_exceeded"
-
-
-class InvalidReference(Refused):
-    code, kind = 310, "invalid_reference"
-
-
-class UsageError(Refused):
-    code, kind = 311, "usage"
-
-
-class InvalidDataset(Refused):
-    code, kind = 312, "invalid_dataset"
-
-
-class InvalidModelUri(Refused):
-    code, kind = 313, "invalid_model_uri"
-
-
-class ModelRejected(Refused):
-    """The file is a model, but not one that can do what is asked of it (self-test failed, no embeddings)."""
-
-    code, kind = 314, "model_rejected"
-
-
-class BackupRejected(Refused):
-    """The file is no backup that can be restored: damaged, another program's, hostile."""
-
-    code, kind = 315, "backup_rejected"
-
-
-class WrongPassphrase(Refused):
-    """Also one that is too short, and one that nobody asked for."""
-
-    code, kind = 316, "wrong_passphrase"
-
-
-class Unavailable(GnoError):
-    code, kind, exit_status = 400, "unavailable", EXIT_RUNTIME
-
-
-class DaemonNotRunning(Unavailable):
-    code, kind, exit_status = 401, "daemon_not_running", EXIT_NOT_RUNNING
-
-
-class ShuttingDown(Unavailable):
-    code, kind = 402, "shutting_down"
-
-
-class TimedOut(Unavailable):
-    code, kind = 403, "timed_out"
-
-
-class IndexLocked(Unavailable):
-    code, kind = 404, "index_locked"
-
-
-class StorageFailed(Unavailable):
-    code, kind = 405, "storage_failed"
-
-
-class RootUnavailable(Unavailable):
-    code, kind = 406, "root_unavailable"
-
-
-class UpdateCommandFailed(Unavailable):
-    code, kind = 407, "update_command_failed"
-
-
-class WorkerFailed(Unavailable):
-    code, kind = 408, "worker_failed"
-
-
-class ModelNotPulled(Unavailable):
-    """The model is known and not on this machine yet."""
-
-    code, kind = 409, "model_not_pulled"
-
-
-class DownloadFailed(Unavailable):
-    code, kind = 410, "download_failed"
-
-
-class Offline(Unavailable):
-    """A download was needed, and a setting forbids downloads."""
-
-    code, kind = 411, "offline"
-
-
-class InferenceFailed(Unavailable):
-    """The inference worker died or could not answer; it is restarted."""
-
-    code, kind = 412, "inference_failed"
-
-
-class NotEmbedded(Unavailable):
-    """What is asked for has no vectors yet."""
-
-    code, kind = 413, "not_embedded"
-
-
-class ModelNotConfigured(Unavailable):
-    """The config has no model for what is asked."""
-
-    code, kind = 414, "model_not_configured"
-
-
-class Busy(Unavailable):
-    """Others ask for so much that there is no room for this; later there may be."""
-
-    code, kind = 417, "busy"
-
-
-class MemoryLocked(Unavailable):
-    """The memories are encrypted, and their key is not here."""
-
-    code, kind = 415, "memory_locked"
-
-
-class KeyringFailed(Unavailable):
-    """The system's keyring has no key for the memories, or did not give it."""
-
-    code, kind = 416, "keyring_failed"
-
-
-class Corrupt(GnoError):
-    code, kind, exit_status = 500, "corrupt", EXIT_RUNTIME
-
-
-class DatabaseCorrupt(Corrupt):
-    code, kind = 501, "database_corrupt"
-
-
-class ModelCorrupt(Corrupt):
-    """A model's file is not what it should be: truncated, not GGUF, another hash."""
-
-    code, kind = 502, "model_corrupt"
-
-
-class MemoryDamaged(Corrupt):
-    """What is stored of a memory does not open with its key."""
-
-    code, kind = 503, "memory_damaged"
+# fmt: off
+
+class WireError(GnoError, code=0, doc="defined by JSON-RPC 2.0"): ...
+class InvalidRequest(WireError, code=-32600, exit_status=EXIT_VALIDATION, doc="JSON, but not a request"): ...
+class MethodNotFound(WireError, code=-32601, exit_status=EXIT_VALIDATION, doc="the method does not exist"): ...
+class InvalidParams(WireError, code=-32602, exit_status=EXIT_VALIDATION, doc="a parameter is missing or invalid"): ...
+class InternalError(WireError, code=-32603, kind="internal", doc="a bug in gnod; the log has the details"): ...
+class ParseError(WireError, code=-32700, doc="a message is not JSON"): ...
+class RequestCancelled(WireError, code=-32800, kind="cancelled", doc="the client cancelled the request"): ...
+
+class NotFound(GnoError, code=100, exit_status=EXIT_VALIDATION, doc="the named object does not exist"): ...
+class CollectionNotFound(NotFound, code=101, doc="no collection has that name"): ...
+class DocumentNotFound(NotFound, code=102, doc="nothing is indexed under that reference"): ...
+class FolderNotFound(NotFound, code=103, doc="the folder to add does not exist, or is a file"): ...
+class ContextNotFound(NotFound, code=104, doc="the scope has no context, or not this text"): ...
+class ModelNotFound(NotFound, code=105, doc="the address leads nowhere: no such repository, file, package or path"): ...
+class SubscriptionNotFound(NotFound, code=106, doc="this connection has no subscription with that number"): ...
+class MemoryNotFound(NotFound, code=107, doc="no such memory, or no such namespace"): ...
+
+class Conflict(GnoError, code=200, exit_status=EXIT_VALIDATION, doc="the request conflicts with existing data"): ...
+class CollectionExists(Conflict, code=201, doc="the name is in use, or the folder is already a collection"): ...
+class AmbiguousReference(Conflict, code=202, doc="several documents match; the message lists them"): ...
+class ContextExists(Conflict, code=203, doc="the scope already has this text"): ...
+class BackupExists(Conflict, code=204, doc="the file to write exists"): ...
+class MemoryExists(Conflict, code=205, doc="the namespace already has a memory with this text"): ...
+
+class Refused(GnoError, code=300, exit_status=EXIT_VALIDATION, doc="gnod refuses the request"): ...
+class QuerySyntaxError(Refused, code=301, kind="query_syntax", doc="an empty or unclosed query, or only negations"): ...
+class PathOutsideRoot(Refused, code=302, doc="the path is outside of its collection"): ...
+class ConfigInvalid(Refused, code=303, doc="the config file has errors; the message lists them with their lines"): ...
+class InvalidName(Refused, code=304, doc="not a valid name for a collection or an index"): ...
+class ForeignDatabase(Refused, code=305, doc="the database file does not belong to gnod; it is left unchanged"): ...
+class NewerDatabase(Refused, code=306, doc="a newer gnod wrote the database; it is left unchanged"): ...
+class SocketPathTooLong(Refused, code=307, doc="the socket path is too long for this system"): ...
+class FolderUnreadable(Refused, code=308, doc="gnod has no permission to list the folder"): ...
+class LimitExceeded(Refused, code=309, doc="too large, or too many at the same time"): ...
+class InvalidReference(Refused, code=310, doc="not a docid, path, gno:// URI or scope"): ...
+class UsageError(Refused, code=311, kind="usage", doc="the command line is wrong"): ...
+class InvalidDataset(Refused, code=312, doc="the folder does not contain a valid data set in BEIR layout"): ...
+class InvalidModelUri(Refused, code=313, doc="not the address of a model"): ...
+class ModelRejected(Refused, code=314, doc="the model is not suitable (self-test failed, no embeddings)"): ...
+class BackupRejected(Refused, code=315, doc="not a backup that can be restored: damaged, foreign or hostile"): ...
+class WrongPassphrase(Refused, code=316, doc="the passphrase is wrong, too short, or not expected"): ...
+
+class Unavailable(GnoError, code=400, doc="not possible now; it may work later"): ...
+class DaemonNotRunning(Unavailable, code=401, exit_status=EXIT_NOT_RUNNING, doc="no daemon listens on the socket"): ...
+class ShuttingDown(Unavailable, code=402, doc="the daemon is shutting down"): ...
+class TimedOut(Unavailable, code=403, doc="the time limit was exceeded"): ...
+class IndexLocked(Unavailable, code=404, doc="another daemon serves this index"): ...
+class StorageFailed(Unavailable, code=405, doc="the disk is full or read-only, or the system denies access"): ...
+class RootUnavailable(Unavailable, code=406, doc="the folder of a collection is missing; its documents are kept"): ...
+class UpdateCommandFailed(Unavailable, code=407, doc="the update command of a collection failed"): ...
+class WorkerFailed(Unavailable, code=408, doc="a converter worker does not start or keeps crashing"): ...
+class ModelNotPulled(Unavailable, code=409, doc="the model is known, but not on this machine yet"): ...
+class DownloadFailed(Unavailable, code=410, doc="the download of a model failed"): ...
+class Offline(Unavailable, code=411, doc="a download is needed, and a setting forbids downloads"): ...
+class InferenceFailed(Unavailable, code=412, doc="the inference worker crashed or timed out; it is restarted"): ...
+class NotEmbedded(Unavailable, code=413, doc="there are no vectors for the request yet"): ...
+class ModelNotConfigured(Unavailable, code=414, doc="the config has no model for the request"): ...
+class MemoryLocked(Unavailable, code=415, doc="the memories are encrypted, and the daemon does not have their key"): ...
+class KeyringFailed(Unavailable, code=416, doc="the system's keyring has no key for the memories, or is locked"): ...
+class Busy(Unavailable, code=417, doc="other requests use all the room; try again later"): ...
+class DependencyMissing(Unavailable, code=418, doc="an optional package is not installed"): ...
+
+class Corrupt(GnoError, code=500, doc="stored data is damaged"): ...
+class DatabaseCorrupt(Corrupt, code=501, doc="SQLite reports that the database is damaged"): ...
+class ModelCorrupt(Corrupt, code=502, doc="the file of a model is damaged: truncated, not GGUF, another hash"): ...
+class MemoryDamaged(Corrupt, code=503, doc="a memory cannot be decrypted with its key"): ...
+
+# fmt: on
 
 
 def _tree(base: type[GnoError]) -> list[type[GnoError]]:

@@ -1,7 +1,7 @@
 """Globs over relative paths. Pure.
 
-Made by hand and not of regular expressions, which take exponential time over `*a*a*a*…`: here a path costs what its
-length does, whatever the pattern.
+An automaton instead of regular expressions, which take exponential time over `*a*a*a*…`: the time is linear in the
+length of the path, whatever the pattern.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 _TOKEN = re.compile(r"(?:\*\*/)+|\*\*+|\*|\[!?\]?[^\]/]*\]|.", re.DOTALL)
 _MAX_REMEMBERED = 2000
 
-# Which characters lead on: ranges of them, or all but those. No class holds the slash.
+# The characters of an edge: ranges, or all except these ranges. No class contains the slash.
 _Class = tuple[bool, tuple[tuple[str, str], ...]]
 
 _NOT_SLASH: _Class = (True, (("/", "/"),))
@@ -28,7 +28,7 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         self._edges: list[list[tuple[_Class, int]]] = []
-        self._free: list[list[int]] = []  # steps that need no character
+        self._free: list[list[int]] = []  # edges without a character
         start = self._state()
         self._end = self._build(_TOKEN.findall(pattern.strip().removeprefix("./")), start)
         self._sets: list[frozenset[int]] = []
@@ -37,7 +37,7 @@ class Glob:
         self._start = start
 
     def matches(self, path: str) -> bool:
-        """Return whether the whole of `path` is what the glob says."""
+        """Tell whether the whole path matches."""
         if not self._sets or len(self._sets) > _MAX_REMEMBERED:
             self._forget()
         at = 0
@@ -73,7 +73,7 @@ class Glob:
         return frozenset(found)
 
     def _build(self, tokens: list[str], here: int) -> int:
-        """Lay a way of states for the tokens from `here`; return where it ends."""
+        """Add the states for the tokens, beginning at `here`; return the last one."""
         choices: list[tuple[int, int]] = []
         for token in tokens:
             if token == "{":

@@ -1,4 +1,4 @@
-"""Which folders are mount points, and which lie on file systems that others change: that causes no events here."""
+"""Finds mount points, and file systems that other machines change without causing events here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MOUNT_INFO = Path("/proc/self/mountinfo")
-# File systems over a network, and shared with a host or a guest. Of FUSE (`fuse.sshfs`, `fuse.rclone`) all but those
-# that only present a local disk.
+# Network file systems, and those shared with a host or guest. FUSE (`fuse.sshfs`, `fuse.rclone`) is remote, except for
+# those that present a local disk.
 _REMOTE = frozenset(
     [
         *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "gfs2", "glusterfs", "lustre", "ncpfs"),
@@ -26,9 +26,9 @@ class Mount(NamedTuple):
 
 
 def why_without_events(root: str) -> str | None:
-    """Return why events do not tell of all changes below a folder, in words, or None."""
+    """Return why events do not report all changes below a folder, in words, or None."""
     mounts = _mounts()
-    # A path to a network drive that does not answer would hang where its links are resolved.
+    # To resolve links on a network drive that does not answer would hang: check the unresolved path first.
     mount = remote_mount(root, mounts) or remote_mount(os.path.realpath(root), mounts)
     if mount is None:
         return None
@@ -36,13 +36,13 @@ def why_without_events(root: str) -> str | None:
 
 
 def is_mount_point(folder: str) -> bool:
-    """Tell whether something is mounted at this very folder; a folder bound to it counts."""
+    """Tell whether something is mounted at this folder; a bind mount counts."""
     real = os.path.realpath(folder)
     return os.path.ismount(real) or any(mount.point == real for mount in _mounts())
 
 
 def parse(text: str) -> list[Mount]:
-    """Return the mounts of /proc/self/mountinfo, in its order: later ones lie over earlier ones."""
+    """Return the mounts of /proc/self/mountinfo, in its order: later ones cover earlier ones."""
     found = []
     for line in text.splitlines():
         fields, _, rest = line.partition(" - ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from gnod.errors import InvalidName, InvalidReference
@@ -80,3 +81,9 @@ def canonical_line(line_map: LineMap, line: int) -> int:
             return min(line - lost, first)
         lost = now_lost
     return line - lost
+
+
+class Unavailable(NamedTuple):
+    """Stands in for a model that cannot be used. `reason` names the command or the setting that helps."""
+
+    reason: str

@@ -1,7 +1,7 @@
-"""Ask the public advisory databases about the versions in constraints.txt. Called by `make audit` and CI.
+"""Check the versions in constraints.txt against the public advisory databases. Called by `make audit` and CI.
 
-pip-audit gets an environment of its own: what it needs must not change what is audited. Exits with 0 when nothing
-is known against any version, 1 when something is, and 3 when nobody could be asked.
+pip-audit runs in its own environment, so that its dependencies do not change the audited ones. Exit status: 0 without
+advisories, 1 with advisories, 3 if the databases cannot be reached.
 """
 # ruff: noqa: T201
 
@@ -16,10 +16,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / "constraints.txt"
-AUDITOR = ROOT / ".venv" / "audit"
+AUDIT_VENV = ROOT / ".venv" / "audit"
 
 EXIT_VULNERABLE = 1
-EXIT_NOT_ASKED = 3
+EXIT_NOT_AUDITED = 3
 
 
 def main() -> int:
@@ -28,28 +28,28 @@ def main() -> int:
         dependencies = _audit()
     except subprocess.CalledProcessError as error:
         print(f"not audited: {_last_line(error.stderr)}", file=sys.stderr)
-        return EXIT_NOT_ASKED
-    # A mirror has packages, and knows of no advisories: to pip-audit they are "not found".
+        return EXIT_NOT_AUDITED
+    # A package mirror has no advisories: pip-audit reports its packages as "not found".
     unknown = [found for found in dependencies if "skip_reason" in found]
     vulnerable = [found for found in dependencies if found.get("vulns")]
     for found in vulnerable:
         for advisory in found["vulns"]:
-            mended = ", ".join(advisory["fix_versions"]) or "no version yet"
-            print(f"{found['name']} {found['version']}: {advisory['id']}, mended in {mended}")
+            fixed_in = ", ".join(advisory["fix_versions"]) or "no version yet"
+            print(f"{found['name']} {found['version']}: {advisory['id']}, fixed in {fixed_in}")
     if vulnerable:
         return EXIT_VULNERABLE
     if len(unknown) == len(dependencies):
-        print("not audited: the package index that pip uses here has no advisories", file=sys.stderr)
-        return EXIT_NOT_ASKED
+        print("not audited: pip's package index provides no advisories", file=sys.stderr)
+        return EXIT_NOT_AUDITED
     for found in unknown:
         print(f"not audited: {found['name']}: {found['skip_reason']}")
-    print(f"nothing is known against {len(dependencies) - len(unknown)} packages")
+    print(f"{len(dependencies) - len(unknown)} packages: no known vulnerabilities")
     return 0
 
 
 def _install() -> None:
-    if not (AUDITOR / "bin" / "pip-audit").exists():
-        venv.create(AUDITOR, with_pip=True, clear=True)
+    if not (AUDIT_VENV / "bin" / "pip-audit").exists():
+        venv.create(AUDIT_VENV, with_pip=True, clear=True)
         _run("pip", "install", "--quiet", "pip-audit>=2.10")
 
 
@@ -61,8 +61,8 @@ def _audit() -> list[dict[str, Any]]:
 
 
 def _run(program: str, *arguments: str, fails_with: int = 0) -> str:
-    """Run a program of the auditor's and return what it printed. Exit status `fails_with` is an answer as well."""
-    command = [str(AUDITOR / "bin" / program), *arguments]
+    """Run a program of the audit environment and return its output. Exit status `fails_with` is not an error."""
+    command = [str(AUDIT_VENV / "bin" / program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode and not (done.returncode == fails_with and done.stdout):
         raise subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
@@ -71,7 +71,7 @@ def _run(program: str, *arguments: str, fails_with: int = 0) -> str:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "pip-audit failed without a word"
+    return lines[-1].strip() if lines else "pip-audit failed without a message"
 
 
 if __name__ == "__main__":

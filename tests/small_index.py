@@ -1,4 +1,4 @@
-"""A real index, small: texts go through the real preparation into a real database."""
+"""A small real index: texts go through the real preparation into a real database."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from gnod.ingest.convert import Converted
 from gnod.ingest.jobs import FileStat, Prepared
 from gnod.ingest.prepare import prepare
 from gnod.pipeline import lexical
-from gnod.store import collections, documents, vectors
-from gnod.store.collections import Folder
+from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection, Database
-from gnod.store.filters import Filters
-from gnod.store.vectors import Piece
+from gnod.store.documents import collections, documents
+from gnod.store.documents.collections import Folder
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import Piece
 
 
 def prepared(text: str, path: str, *, title: str | None = None, language: str | None = None) -> Prepared:
@@ -30,7 +32,7 @@ def prepared(text: str, path: str, *, title: str | None = None, language: str | 
 
 
 def vector_of(uri: str, text: str, dimensions: int = 8) -> NDArray[np.float32]:
-    """Return a vector that depends on its arguments alone, in no way on what the text means."""
+    """Return a pseudo-random vector that depends only on the arguments."""
     seed = int.from_bytes(sha256(f"{uri} {text}".encode()).digest()[:8], "big")
     return np.random.default_rng(seed).standard_normal(dimensions).astype(np.float32)
 
@@ -43,7 +45,7 @@ class SmallIndex:
         self.database.close()
 
     def add(self, texts: Mapping[str, str], collection: str = "notes", **options: str) -> None:
-        """Add path to Markdown text; `options` are `prepared`'s."""
+        """Add documents; `texts` maps paths to Markdown; `options` as in `prepared`."""
 
         def work(connection: Connection) -> None:
             known = [Folder(c.name, c.path, c.language) for c in collections.all_collections(connection)]
@@ -53,13 +55,15 @@ class SmallIndex:
             for path, text in texts.items():
                 documents.put(connection, collection_id, path, prepared(text, path, **options), now=0.0)
 
-        self.database.write(work).result()
+        self.database.submit_write(work).result()
 
     def remove(self, *paths: str, collection: str = "notes") -> None:
-        self.database.write(lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)).result()
+        self.database.submit_write(
+            lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)
+        ).result()
 
     def embed(self, uri: str, *collections: str, limit: int = 10_000, dimensions: int = 8, pieces: int = 1) -> int:
-        """Give the chunks of these collections ("notes") vectors, so many each. Returns how many chunks got some."""
+        """Store vectors for the chunks of these collections ("notes" by default). Returns the number of chunks."""
 
         def work(connection: Connection) -> int:
             chunks = vectors.pending(connection, uri, collections or ("notes",), limit)
@@ -72,17 +76,17 @@ class SmallIndex:
             }
             return vectors.put(connection, uri, made)
 
-        return self.database.write(work).result()
+        return self.database.submit_write(work).result()
 
     def search(self, query: str, filters: Filters | None = None, limit: int = 20) -> list[str]:
-        """Return the paths found, best first."""
+        """Return the paths of the hits, best first."""
 
         def work(connection: Connection) -> list[str]:
-            found = lexical.search(connection, query, filters or Filters(), limit=limit)
-            by_id = documents.by_ids(connection, [r.document_id for r in found.ranked])
-            return [by_id[r.document_id].path for r in found.ranked]
+            found = lexical.search(connection, parse_clauses(query), filters or Filters(), limit=limit)
+            by_id = documents.by_ids(connection, [r.id for r in found.ranked])
+            return [by_id[r.id].path for r in found.ranked]
 
-        return self.database.read(work).result()
+        return self.database.submit_read(work).result()
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        return self.database.read(lambda connection: list(connection.execute(sql))).result()
+        return self.database.submit_read(lambda connection: list(connection.execute(sql))).result()

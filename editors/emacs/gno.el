@@ -74,7 +74,7 @@ to search another index."
   (let ((process (make-network-process :name "gno" :family 'local :service path :noquery t
                                        :coding 'utf-8-emacs-unix)))
     (apply #'make-instance 'gno-connection :name "gno" :process process
-           ;; What is searched for is nobody's business: no log.  Renamed in jsonrpc.el 1.0.21 (Emacs 30).
+           ;; Queries are private: no log.  Renamed in jsonrpc.el 1.0.21 (Emacs 30).
            (if (boundp 'jsonrpc-event-hook)
                '(:events-buffer-config (:size 0))
              '(:events-buffer-scrollback-size 0)))))
@@ -85,7 +85,7 @@ Where it fails, what it said is a `user-error'."
   (let ((errors (make-temp-file "gno")))
     (unwind-protect
         (with-temp-buffer
-          (setq default-directory "/") ; the present one may be remote, or gone
+          (setq default-directory "/") ; the present one may be remote or deleted
           (let ((status (condition-case nil
                             (apply #'call-process (car gno-command) nil (list t errors) nil
                                    (append (cdr gno-command) words))
@@ -108,7 +108,7 @@ Return the request's id, for `gno--cancel'."
      :success-fn done
      :error-fn (lambda (problem)
                  (funcall failed (if (eql (plist-get problem :code) -1)
-                                     "the daemon went away before it answered"
+                                     "the connection to the daemon was lost: see `gnoctl daemon logs`"
                                    (plist-get problem :message))))
      :timeout-fn (lambda () (funcall failed "the daemon did not answer in time")))
     (slot-value connection 'last-id)))
@@ -218,12 +218,12 @@ Open the one that is chosen at the line that was found."
                        (gno--found hits message)))))
     (condition-case problem
         (setq mine (gno--request
-                    :search.lexical (list :query query :limit gno-limit :unfinished t)
+                    :search.lexical (list :query query :limit gno-limit :prefix_last_term t)
                     (lambda (result)
                       (let ((hits (append (plist-get result :hits) nil)))
                         (funcall answered hits (if hits (gno--behind (plist-get result :freshness))
                                                  "nothing found"))))
-                    ;; Half a query (an open quotation mark) is no reason to take the hits away.
+                    ;; Keep the hits while the query is incomplete (an open quotation mark).
                     (lambda (sentence) (funcall answered gno--hits sentence)))
               gno--pending mine)
       ((error quit) (gno--found gno--hits (error-message-string problem))))))

@@ -1,4 +1,4 @@
-"""The AI agents on this machine: where each keeps its list of MCP servers, and how an entry gets into it.
+"""The AI agents on this machine: where each lists its MCP servers, and how an entry is added.
 
-Knows nothing of the daemon and nothing of MCP but the command that serves it.
+Knows nothing of the daemon, and of MCP only the command that serves it.
 """

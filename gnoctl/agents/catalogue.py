@@ -1,4 +1,4 @@
-"""Which agents there are, and where each keeps its MCP servers. Looks at no file's contents."""
+"""The known agents, and where each lists its MCP servers. Reads no file."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from typing import Literal, NamedTuple
 
 
 class Agent(NamedTuple):
-    """One agent. `file` holds the table `table`, of which each server is a member; `more` stands in each entry beside
-    the command. It is on this machine when `home` exists or `program` is found."""
+    """One agent. `table` in `file` has a member for each server; `more` is added to each entry.
+
+    The agent is installed if `home` (default: the folder of `file`) or `file` exists, or `program` is on the PATH.
+    """
 
     name: str
     title: str
-    file: Callable[[], Path]
-    home: Callable[[], Path]
     table: str
-    format: Literal["json", "toml"] = "json"
+    file: Callable[[], Path]
     program: str | None = None
-    more: dict[str, object] = {}  # noqa: RUF012  # never changed
+    home: Callable[[], Path] | None = None
+    format: Literal["json", "toml"] = "json"
+    more: dict[str, object] = {}
 
-    def is_here(self) -> bool:
-        return self.file().exists() or self.home().is_dir() or bool(self.program and shutil.which(self.program))
+    def is_installed(self) -> bool:
+        file = self.file()
+        home = self.home() if self.home else file.parent
+        return file.exists() or home.is_dir() or bool(self.program and shutil.which(self.program))
 
 
 def _home(*parts: str) -> Path:
@@ -32,103 +36,52 @@ def _home(*parts: str) -> Path:
 
 
 def _moved(variable: str, *usual: str) -> Path:
-    """Return the folder that a variable names, else the usual one."""
+    """Return the folder that a variable names, otherwise the usual one."""
     value = os.environ.get(variable)
     return Path(value).expanduser().absolute() if value else _home(*usual)
 
 
 def _settings(*parts: str) -> Path:
-    """Return a path below the folder in which desktop programs keep their settings."""
+    """Return a path below the settings folder of desktop programs."""
     if sys.platform == "darwin":
         return _home("Library", "Application Support", *parts)
     return _moved("XDG_CONFIG_HOME", ".config").joinpath(*parts)
 
 
 def _claude_code() -> Path:
-    # The file lies beside the folder, unless the folder was moved.
-    if os.environ.get("CLAUDE_CONFIG_DIR"):
-        return _moved("CLAUDE_CONFIG_DIR") / ".claude.json"
-    return _home(".claude.json")
+    # The file is beside the folder, unless the variable moves the folder.
+    return _claude_home() / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else _home(".claude.json")
 
 
-AGENTS = {
-    agent.name: agent
-    for agent in (
-        Agent(
-            name="claude-code",
-            title="Claude Code",
-            file=_claude_code,
-            home=lambda: _moved("CLAUDE_CONFIG_DIR", ".claude"),
-            table="mcpServers",
-            program="claude",
-            more={"type": "stdio"},
-        ),
-        Agent(
-            name="claude-desktop",
-            title="Claude Desktop",
-            file=lambda: _settings("Claude", "claude_desktop_config.json"),
-            home=lambda: _settings("Claude"),
-            table="mcpServers",
-        ),
-        Agent(
-            name="codex",
-            title="Codex",
-            file=lambda: _moved("CODEX_HOME", ".codex") / "config.toml",
-            home=lambda: _moved("CODEX_HOME", ".codex"),
-            table="mcp_servers",
-            format="toml",
-            program="codex",
-        ),
-        Agent(
-            name="copilot",
-            title="Copilot CLI",
-            file=lambda: _moved("COPILOT_HOME", ".copilot") / "mcp-config.json",
-            home=lambda: _moved("COPILOT_HOME", ".copilot"),
-            table="mcpServers",
-            program="copilot",
-            more={"type": "local", "tools": ["*"]},
-        ),
-        Agent(
-            name="cursor",
-            title="Cursor",
-            file=lambda: _home(".cursor", "mcp.json"),
-            home=lambda: _home(".cursor"),
-            table="mcpServers",
-            program="cursor",
-        ),
-        Agent(
-            name="gemini",
-            title="Gemini CLI",
-            file=lambda: _home(".gemini", "settings.json"),
-            home=lambda: _home(".gemini"),
-            table="mcpServers",
-            program="gemini",
-        ),
-        Agent(
-            name="vscode",
-            title="VS Code",
-            file=lambda: _settings("Code", "User", "mcp.json"),
-            home=lambda: _settings("Code", "User"),
-            table="servers",
-            program="code",
-            more={"type": "stdio"},
-        ),
-        Agent(
-            name="windsurf",
-            title="Windsurf",
-            file=lambda: _home(".codeium", "windsurf", "mcp_config.json"),
-            home=lambda: _home(".codeium", "windsurf"),
-            table="mcpServers",
-            program="windsurf",
-        ),
-        Agent(
-            name="zed",
-            title="Zed",
-            # Zed keeps it there on macOS, too.
-            file=lambda: _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json",
-            home=lambda: _moved("XDG_CONFIG_HOME", ".config") / "zed",
-            table="context_servers",
-            program="zed",
-        ),
-    )
-}
+def _claude_home() -> Path:
+    return _moved("CLAUDE_CONFIG_DIR", ".claude")
+
+
+def _codex() -> Path:
+    return _moved("CODEX_HOME", ".codex")
+
+
+def _copilot() -> Path:
+    return _moved("COPILOT_HOME", ".copilot")
+
+
+def _zed() -> Path:
+    return _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json"  # on macOS, too
+
+
+_STDIO: dict[str, object] = {"type": "stdio"}
+_LOCAL: dict[str, object] = {"type": "local", "tools": ["*"]}
+
+_ALL = (
+    Agent("claude-code", "Claude Code", "mcpServers", _claude_code, "claude", _claude_home, more=_STDIO),
+    Agent("claude-desktop", "Claude Desktop", "mcpServers", lambda: _settings("Claude", "claude_desktop_config.json")),
+    Agent("codex", "Codex", "mcp_servers", lambda: _codex() / "config.toml", "codex", format="toml"),
+    Agent("copilot", "Copilot CLI", "mcpServers", lambda: _copilot() / "mcp-config.json", "copilot", more=_LOCAL),
+    Agent("cursor", "Cursor", "mcpServers", lambda: _home(".cursor", "mcp.json"), "cursor"),
+    Agent("gemini", "Gemini CLI", "mcpServers", lambda: _home(".gemini", "settings.json"), "gemini"),
+    Agent("vscode", "VS Code", "servers", lambda: _settings("Code", "User", "mcp.json"), "code", more=_STDIO),
+    Agent("windsurf", "Windsurf", "mcpServers", lambda: _home(".codeium", "windsurf", "mcp_config.json"), "windsurf"),
+    Agent("zed", "Zed", "context_servers", _zed, "zed"),
+)
+
+AGENTS = {agent.name: agent for agent in _ALL}

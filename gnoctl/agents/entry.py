@@ -1,4 +1,4 @@
-"""What an agent has to know to start `gnoctl mcp`: the command, its arguments, its environment."""
+"""The entry with which an agent starts `gnoctl mcp`: command, arguments, environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gnod.paths import DEFAULT_INDEX, Places
 
-# Agents hand on little of the environment; without these, the bridge would look for another daemon.
+# Agents pass on little of the environment; without these, the bridge would look for another daemon.
 _VARIABLES = (
     *("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
@@ -19,7 +19,7 @@ _VARIABLES = (
 
 
 class Entry(NamedTuple):
-    """`name`: of the server, in the agent's list."""
+    """`name`: of the server in the agent's settings."""
 
     name: str
     command: str
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     env: dict[str, str]
 
     def values(self, more: Mapping[str, object], old: object = None) -> dict[str, object]:
-        """Return the entry as it is to be, with what an `old` one has beside it."""
+        """Return the new entry, with the additional members of an `old` one."""
         kept: dict[str, object] = dict(old) if isinstance(old, dict) else {}
         env = kept.get("env")
         if self.env or env:
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 def entry(places: Places) -> Entry:
-    """Return what starts the bridge to the daemon of that index."""
+    """Return the entry that starts the bridge to the daemon of an index."""
     program, *words = _program()
     index = [] if places.index == DEFAULT_INDEX else ["--index", places.index]
     return Entry(
@@ -49,13 +49,13 @@ def entry(places: Places) -> Entry:
 
 
 def _program() -> list[str]:
-    """Return gnoctl's own command line, absolute: a program of the desktop has another PATH."""
+    """Return gnoctl's own command line, absolute: desktop programs have another PATH."""
     beside = Path(sys.executable).with_name("gnoctl")
-    found = shutil.which("gnoctl")
-    # The one on the PATH may be a link that outlives the next upgrade (pipx, uv).
-    if found and beside.exists() and Path(found).resolve() == beside.resolve():
-        return [str(Path(found).absolute())]
-    # -P: the folder in which the agent runs must not lend us its modules.
+    on_path = shutil.which("gnoctl")
+    # Prefer the one on the PATH: it may be a link that survives the next upgrade (pipx, uv).
+    if on_path and beside.exists() and Path(on_path).resolve() == beside.resolve():
+        return [str(Path(on_path).absolute())]
+    # -P: do not import modules from the agent's working folder.
     return [str(beside)] if beside.exists() else [sys.executable, "-P", "-m", "gnoctl"]
 
 

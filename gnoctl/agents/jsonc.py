@@ -1,6 +1,6 @@
-"""Change one value in a JSON text, and leave every other character as it is. Pure.
+"""Change one value in a JSON text and no other character. Pure. Knows no agent.
 
-The text may have comments and trailing commas, as in the settings of editors (JSONC). Knows no agent.
+The text may contain comments and trailing commas, as in the settings of editors (JSONC).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _DECODER = json.JSONDecoder()
 
 
 class Unfit(Exception):
-    """The text is not what it has to be to be changed; says why."""
+    """The text cannot be changed safely; the message says why."""
 
 
 class Value(NamedTuple):
-    """What stands in `text[start:end]`. `members` (of an object): where each key begins, and its value.
-    `comma`: one follows the last of them."""
+    """The value in `text[start:end]`. `members` (of an object): where each key begins, and its value.
+    `comma`: one follows the last member."""
 
     start: int
     end: int
@@ -35,19 +35,19 @@ def parse(text: str) -> Value:
     try:
         value = _value(text, _skip(text, 1 if text.startswith("\ufeff") else 0))
         if _skip(text, value.end) != len(text):
-            raise _fault(text, value.end, "nothing more")
+            raise _fault(text, value.end, "the end")
     except (json.JSONDecodeError, RecursionError) as error:
-        raise Unfit(f"it is no JSON ({error})") from None
+        raise Unfit(f"it is not valid JSON ({error})") from None
     return value
 
 
 def with_value(text: str, path: Sequence[str], value: object) -> str:
-    """Return `text` with `value` at `path`; objects that are missing on the way are made. Raises Unfit."""
+    """Return `text` with `value` at `path`; missing objects on the way are created. Raises Unfit."""
     if not text.strip("\ufeff \t\r\n"):
         text += "{}\n"
     root = parse(text)
     changed = _changed(text, root, list(path), value)
-    # What we may not have foreseen must not cost anybody their settings.
+    # An unforeseen layout must not damage the user's settings.
     if parse(changed).data != _expected(root.data, path, value):
         raise Unfit("its layout is too unusual")
     return changed
@@ -57,8 +57,8 @@ def _changed(text: str, root: Value, path: list[str], value: object) -> str:
     at = root
     for depth, key in enumerate(path):
         if not isinstance(at.data, dict):
-            where = f"'{path[depth - 1]}'" if depth else "the whole"
-            raise Unfit(f"{where} is no object")
+            where = f"'{path[depth - 1]}'" if depth else "the file"
+            raise Unfit(f"{where} is not an object")
         if key not in at.members:
             for missing in reversed(path[depth + 1 :]):
                 value = {missing: value}
@@ -95,7 +95,7 @@ def _inserted(text: str, root: Value, into: Value, key: str, value: object) -> s
 
 
 def _render(value: object, unit: str, newline: str) -> str:
-    """Return `value` as JSON: an object's members one a line, everything else on one."""
+    """Return `value` as JSON: an object with one member per line, everything else on one line."""
     if not isinstance(value, Mapping) or not value:
         return json.dumps(value, ensure_ascii=False)
     deeper = newline + unit
@@ -117,7 +117,7 @@ def _newline(text: str) -> str:
 
 
 def _unit(text: str, root: Value) -> str:
-    """Return by how much the text indents."""
+    """Return the indentation of one level."""
     for start, _ in root.members.values():
         if text[:start].rpartition("\n")[1] and (indent := _indent(text, start)):
             return indent
@@ -184,5 +184,5 @@ def _skip(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _fault(text: str, at: int, wanted: str) -> json.JSONDecodeError:
-    return json.JSONDecodeError(f"{wanted} expected", text, at)
+def _fault(text: str, at: int, expected: str) -> json.JSONDecodeError:
+    return json.JSONDecodeError(f"{expected} expected", text, at)

@@ -1,4 +1,4 @@
-"""Change one table of a TOML text, and leave every other line as it is. Pure. Knows no agent."""
+"""Change one table of a TOML text and no other line. Pure. Knows no agent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gnoctl.agents.jsonc import Unfit
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return what `text` says. Raises Unfit."""
+    """Return the data in `text`. Raises Unfit."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Unfit(f"it is no TOML ({error})") from None
+        raise Unfit(f"it is not valid TOML ({error})") from None
 
 
 def with_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
@@ -31,9 +31,9 @@ def with_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> 
         _put(document, path, values)
         changed = tomlkit.dumps(document)
         same = tomllib.loads(changed) == expected
-    except (TOMLKitError, ValueError):  # tomllib's error is one, too
+    except (TOMLKitError, ValueError):  # also tomllib's error
         same = False
-    # What we may not have foreseen must not cost anybody their settings.
+    # An unforeseen layout must not damage the user's settings.
     if not same:
         raise Unfit("its layout is too unusual")
     return changed
@@ -48,7 +48,7 @@ def _put(document: tomlkit.TOMLDocument, path: Sequence[str], values: Mapping[st
     table: Any = document
     for depth, key in enumerate(path):
         if key not in table:
-            # A table that only holds another one needs no line of its own.
+            # A table that only contains another one needs no line of its own.
             is_inline = isinstance(table, InlineTable)
             table[key] = tomlkit.inline_table() if is_inline else tomlkit.table(depth < len(path) - 1)
         table = table[key]
@@ -66,9 +66,9 @@ def _item(value: object) -> Any:
 
 
 def _table(data: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """Return the table `path`, made if need be. Raises Unfit."""
+    """Return the table `path`, created if it is missing. Raises Unfit."""
     for key in path:
         data = data.setdefault(key, {})
         if not isinstance(data, dict):
-            raise Unfit(f"'{key}' is no table")
+            raise Unfit(f"'{key}' is not a table")
     return data

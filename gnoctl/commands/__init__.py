@@ -1,7 +1,4 @@
-"""The commands, one module each. `collection add` lives in `gnoctl.commands.collection.add`.
-
-A module is imported only when its command runs, and exposes `COMMAND`.
-"""
+"""Which commands there are, and in which module each is. A module is imported only when one of its commands runs."""
 
 from __future__ import annotations
 
@@ -9,73 +6,98 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gnoctl.options import Command
+    from gnoctl.command import Command
 
-# The order of the help. A name of two words belongs to a group.
-PANELS: dict[str, tuple[str, ...]] = {
-    "Search and read": ("query", "ask", "search", "vsearch", "similar", "get", "multi-get", "ls"),
-    "Choose and index folders": (
-        "init",
-        "collection add",
-        "collection list",
-        "collection remove",
-        "collection rename",
-        "context add",
-        "context list",
-        "context rm",
-        "index",
-        "update",
-        "embed",
-        "pause",
-        "resume",
-    ),
-    "Remember and recall": (
-        "remember",
-        "recall",
-        "memory show",
-        "memory list",
-        "memory update",
-        "memory done",
-        "memory forget",
-        "memory publish",
-        "memory export",
-        "memory import",
-        "memory lock",
-        "memory unlock",
-        "memory passphrase",
-        "memory status",
-    ),
-    "Choose and fetch models": ("models list", "models use", "models pull", "models clear", "models path"),
-    "Understand and mend": ("status", "follow", "why", "doctor", "cleanup", "backup", "restore", "bench"),
-    "The program itself": (
-        "daemon start",
-        "daemon stop",
-        "daemon restart",
-        "daemon status",
-        "daemon logs",
-        "service install",
-        "service uninstall",
-        "service status",
-        "socket",
-        "mcp",
-        "mcp install",
-        "completion",
-    ),
+# Panel of the help → command → module of this package. A name of two words belongs to a group.
+PANELS: dict[str, dict[str, str]] = {
+    "Search and read": {
+        "query": "search",
+        "ask": "ask",
+        "search": "search",
+        "vsearch": "search",
+        "similar": "search",
+        "get": "document",
+        "multi-get": "document",
+        "ls": "document",
+    },
+    "Index folders": {
+        "init": "collection",
+        "collection add": "collection",
+        "collection list": "collection",
+        "collection remove": "collection",
+        "collection rename": "collection",
+        "context add": "context",
+        "context list": "context",
+        "context rm": "context",
+        "index": "index",
+        "update": "index",
+        "embed": "index",
+        "pause": "index",
+        "resume": "index",
+    },
+    "Memory": {
+        "remember": "memory",
+        "recall": "memory",
+        "memory show": "memory",
+        "memory list": "memory",
+        "memory update": "memory",
+        "memory done": "memory",
+        "memory forget": "memory",
+        "memory publish": "memory",
+        "memory export": "memory_files",
+        "memory import": "memory_files",
+        "memory lock": "vault",
+        "memory unlock": "vault",
+        "memory passphrase": "vault",
+        "memory status": "vault",
+    },
+    "Models": {
+        "models list": "models",
+        "models use": "models",
+        "models pull": "models",
+        "models clear": "models",
+        "models path": "models",
+    },
+    "Inspect and maintain": {
+        "status": "status",
+        "follow": "follow",
+        "why": "why",
+        "doctor": "doctor",
+        "cleanup": "index",
+        "backup": "backup",
+        "restore": "backup",
+        "bench": "bench",
+    },
+    "Daemon and integrations": {
+        "daemon start": "daemon",
+        "daemon stop": "daemon",
+        "daemon restart": "daemon",
+        "daemon status": "daemon",
+        "daemon logs": "logs",
+        "service install": "service",
+        "service uninstall": "service",
+        "service status": "service",
+        "socket": "daemon",
+        "mcp": "mcp",
+        "mcp install": "mcp_install",
+        "completion": "completion",
+    },
 }
 
 GROUPS = {
-    "collection": "Folders that are indexed.",
-    "context": "What a folder is about, in words; handed out with every result from it.",
-    "memory": "What you and your agents want to be remembered, kept encrypted.",
-    "models": "The language models: which are used, and which are on this machine.",
-    "mcp": "AI agents: the bridge that they start, and how they learn of it.",
-    "daemon": "The process that keeps the index and answers.",
-    "service": "The daemon as a service of systemd or launchd.",
+    "collection": "Manage the collections (indexed folders).",
+    "context": "Describe what folders are about; the description accompanies their results.",
+    "memory": "Manage memories; they are stored encrypted.",
+    "models": "Choose, download and delete language models.",
+    "daemon": "Control the daemon and read its log.",
+    "service": "Run the daemon as a service of systemd or launchd.",
+    "mcp": "Serve AI agents (MCP), and configure them.",
 }
 
 ALIASES = {"collection rm": "collection remove", "context remove": "context rm"}
 
-NAMES = frozenset(name for names in PANELS.values() for name in names)
+_MODULES = {name: module for names in PANELS.values() for name, module in names.items()}
+NAMES = list(_MODULES)
 
 
 def longest_name(words: list[str]) -> str | None:
@@ -83,13 +105,15 @@ def longest_name(words: list[str]) -> str | None:
     for length in (2, 1):
         name = " ".join(words[:length])
         name = ALIASES.get(name, name)
-        # A single word with a space in it ("collection add") is no command.
-        if name in NAMES and len(name.split()) == length:
+        # A single word that contains a space ("collection add") is not a command.
+        if name in _MODULES and len(name.split()) == length:
             return name
     return None
 
 
 def load(name: str) -> Command[Any]:
-    module = import_module(f"{__name__}.{name.replace(' ', '.').replace('-', '_')}")
-    command: Command[Any] = module.COMMAND
-    return command
+    from gnoctl.command import COMMANDS
+
+    if name not in COMMANDS:
+        import_module(f"{__name__}.{_MODULES[name]}")
+    return COMMANDS[name]

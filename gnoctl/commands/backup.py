@@ -1,48 +1,134 @@
-"""`gnoctl backup`: the whole index and the memories as one file."""
+"""`gnoctl backup` and `restore`: index, config and memories as one file."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from gnoctl import text
-from gnoctl.json_output import print_json
-from gnoctl.options import Command, JsonOptions, argument, option
-from gnoctl.progress import Progress
-from gnoctl.wording import count, duration, size
-from gnod.protocol.params import IndexBackupParams
-from gnod.protocol.results import IndexBackupResult
+from gnoctl.command import JsonOptions, command
+from gnoctl.failures import note
+from gnoctl.options import argument, option
+from gnoctl.standard_input import confirmed
+from gnoctl.wording import ago, count, duration, size
+from gnod.client.connection import Connection
+from gnod.errors import GnoError, StorageFailed, TimedOut
+from gnod.protocol.base import NoParams
+from gnod.protocol.index import (
+    IndexBackupParams,
+    IndexBackupResult,
+    IndexRestoreParams,
+    IndexRestoreResult,
+    IndexStatusParams,
+    IndexStatusResult,
+)
+from gnod.protocol.memory import MemoryStatusResult, MemoryUnlockParams
 
-HELP = """Write the index, the memories and the config file to one file.
-
-The daemon goes on indexing and searching meanwhile; the file holds everything as it was at one moment: texts, vectors,
-what could not be read. Memories are in it encrypted, as they are on the disk, without their key. Models are not in it,
-and neither are your own files. It is readable by you alone, as the index is. `gnoctl restore FILE` brings it back, here
-or on another machine.
-
-Examples:
-
-  gnoctl backup ~/backups/notes.tar
-
-  gnoctl backup --force /media/stick/gnod.tar
-"""
+CLOSE_TIMEOUT_S = 60.0
+POLL_S = 0.03
 
 
 class BackupOptions(JsonOptions, frozen=True, kw_only=True):
-    file: Annotated[str, argument("FILE", help="The file to write.")]
-    force: Annotated[bool, option("--force", help="Replace a backup of that name.")] = False
+    file: Annotated[str, argument("FILE", help="The file to write")]
+    force: Annotated[bool, option("--force", help="Replace an existing backup")] = False
 
 
+@command("backup", BackupOptions)
 def backup(options: BackupOptions) -> None:
-    params = IndexBackupParams(path=str(Path(options.file).expanduser().absolute()), force=options.force)
-    with options.connect() as daemon, Progress(quiet=options.quiet, no_color=options.no_color) as progress:
-        result = daemon.call("index.backup", params, IndexBackupResult, on_progress=progress)
-    if options.json:
-        print_json(result)
-        return
+    """Write index, memories and config to one file.
+
+    The daemon goes on indexing and searching meanwhile; the file is a snapshot of one moment, with texts, vectors and
+    failures. Memories are included in encrypted form, without their key. Models and your own files are not included.
+    Only you can read the file. `gnoctl restore FILE` restores it, on this machine or on another.
+
+    Examples:
+      gnoctl backup ~/backups/notes.tar
+      gnoctl backup --force /media/stick/gnod.tar
+    """
+    params = IndexBackupParams(path=_absolute(options.file), force=options.force)
+    result = options.call("index.backup", params, IndexBackupResult, shows_progress=True)
     memories = f", memories ({size(result.memory_bytes)}, encrypted)" if result.memory_bytes else ""
-    what = f"{count(result.documents, 'document')}{memories}, {size(result.bytes)}"
-    print(f"wrote {text.line(result.path)}: {what}, in {duration(result.took_ms / 1000)}")
+    contents = f"{count(result.documents, 'document')}{memories}, {size(result.bytes)}"
+    options.show(result, f"wrote {text.line(result.path)}: {contents}, in {duration(result.took_ms / 1000)}")
 
 
-COMMAND = Command(BackupOptions, backup, HELP)
+class RestoreOptions(JsonOptions, frozen=True, kw_only=True):
+    file: Annotated[str, argument("FILE", help="A backup by `gnoctl backup`")]
+    config: Annotated[bool, option("--config", help="Replace index.yml; the old file is kept")] = False
+    memories: Annotated[bool, option("--memories", help="Replace the memories; the old ones are kept")] = False
+    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+
+
+@command("restore", RestoreOptions)
+def restore(options: RestoreOptions) -> int:
+    """Replace the index by a backup.
+
+    The file is checked completely before anything is changed; Ctrl-C leaves the index as it was. The old index is kept
+    beside the new one, with the date in its name: delete it when you no longer need it. Config file and memories are
+    restored if there are none, otherwise only with --config and --memories. Then the index is brought up to date with
+    the disk; folders that the config does not name leave the index.
+
+    Examples:
+      gnoctl restore ~/backups/notes.tar
+      gnoctl restore --config --yes /media/stick/gnod.tar
+    """
+    if not options.yes and not confirmed(f"Replace the index '{options.places.index}' by {options.file}?"):
+        note("Nothing was changed")
+        return 1
+    params = IndexRestoreParams(path=_absolute(options.file), config=options.config, memories=options.memories)
+    with options.connect() as daemon, options.progress() as progress:
+        result = daemon.call("index.restore", params, IndexRestoreResult, on_progress=progress)
+        _wait_until_closed(daemon)
+    with options.connect() as daemon:
+        status = daemon.call("index.status", IndexStatusParams(), IndexStatusResult)
+        if status.restored_at != result.restored_at:
+            raise StorageFailed("the backup was not restored, and nothing was changed: see `gnoctl daemon logs`")
+        locked = None if result.memories == "none" or options.json else _why_locked(daemon)
+    options.show(result, _restored(result, status, locked, options))
+    return 0
+
+
+def _restored(
+    result: IndexRestoreResult, status: IndexStatusResult, locked: str | None, options: RestoreOptions
+) -> Iterator[str]:
+    memories = " and the memories" if result.memories == "restored" else ""
+    yield f"restored {count(result.documents, 'document')}{memories} from a backup made {ago(result.made)}"
+    for path in result.kept:
+        options.note(text.line(f"the old file is kept as {path}"))
+    if result.config == "kept":
+        options.note(text.line(f"{status.config_file} was not replaced; --config replaces it"))
+    if result.memories == "kept":
+        options.note("the memories were not replaced; --memories replaces them")
+    if locked:
+        options.note(text.line(locked))
+    if status.freshness.pending:
+        options.note(f"indexing what changed since then: {count(status.freshness.pending, 'file')}")
+
+
+def _absolute(file: str) -> str:
+    return str(Path(file).expanduser().absolute())
+
+
+def _why_locked(daemon: Connection) -> str | None:
+    """Return why the memories are locked, so that the user learns it now. After a restore the daemon has no passphrase,
+    and the keyring of another machine may not have the key."""
+    try:
+        status = daemon.call("memory.status", NoParams(), MemoryStatusResult)
+        if status.key == "passphrase" and not status.unlocked:
+            return "the memories are locked: run `gnoctl memory unlock`"
+        if status.key == "keyring":
+            daemon.call("memory.unlock", MemoryUnlockParams(), MemoryStatusResult)
+    except GnoError as error:
+        return error.message
+    return None
+
+
+def _wait_until_closed(daemon: Connection) -> None:
+    """Wait until the daemon closes this connection: a new one is answered from the restored index."""
+    deadline = time.monotonic() + CLOSE_TIMEOUT_S
+    while not daemon.is_lost:
+        if time.monotonic() > deadline:
+            raise TimedOut("gnod has not opened the restored index yet: see `gnoctl daemon logs`")
+        time.sleep(POLL_S)

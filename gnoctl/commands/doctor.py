@@ -1,60 +1,47 @@
-"""`gnoctl doctor`: what is there, what is not, and what mends it."""
+"""`gnoctl doctor`: checks everything that gnod depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gnoctl import text
-from gnoctl.json_output import print_json
-from gnoctl.options import Command, JsonOptions
+from gnoctl.command import JsonOptions, command
 from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
 from gnod.errors import EXIT_RUNTIME, GnoError
 from gnod.paths import Places
-from gnod.protocol.params import NoParams
-from gnod.protocol.results import Check, DoctorResult
-
-HELP = """Check everything that gnod depends on, and name what mends it."""
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import Check, DoctorResult
 
 _SIGNS = {"ok": ("✓", GREEN), "warning": ("!", YELLOW), "error": ("✗", RED)}
 
 
+@command("doctor", JsonOptions)
 def doctor(options: JsonOptions) -> int:
-    result = _examine(options)
-    if options.json:
-        print_json(result)
-    else:
-        for line in render(result, options.places, options.terminal):
-            print(line)
+    """Check everything that gnod depends on, and suggest fixes.
+
+    The exit status is 2 if a check fails.
+    """
+    try:
+        result = options.call("doctor.run", NoParams(), DoctorResult)
+    except GnoError as error:  # a daemon that does not start is a finding, too
+        result = DoctorResult(healthy=False, checks=[Check(name="daemon", status="error", message=error.message)])
+    options.show(result, _report(result, options.places, options.terminal))
     return 0 if result.healthy else EXIT_RUNTIME
 
 
-def _examine(options: JsonOptions) -> DoctorResult:
-    """Ask the daemon. That it does not start is a finding, not a reason to say nothing."""
-    try:
-        with options.connect() as daemon:
-            return daemon.call("doctor.run", NoParams(), DoctorResult)
-    except GnoError as error:
-        check = Check(name="daemon", status="error", message=error.message)
-        return DoctorResult(healthy=False, checks=[check])
-
-
-def render(result: DoctorResult, places: Places, terminal: Terminal) -> Iterator[str]:
-    for name, place in _places(places):
-        yield terminal.paint(f"{name:<9} {text.line(place)}", DIM)
+def _report(result: DoctorResult, places: Places, terminal: Terminal) -> Iterator[str]:
+    shown = {
+        "config": places.config_file,
+        "database": places.database,
+        "models": places.models_dir,
+        "log": places.log_file,
+        "socket": places.socket,
+    }
+    for name, path in shown.items():
+        yield terminal.paint(f"{name:<9} {text.line(str(path))}", DIM)
     yield ""
     for check in result.checks:
         sign, colour = _SIGNS.get(check.status, ("?", YELLOW))
         yield f"{terminal.paint(sign, colour)} {text.line(check.name)}: {text.line(check.message)}"
         if check.remedy:
             yield f"    → {text.line(check.remedy)}"
-
-
-def _places(places: Places) -> Iterator[tuple[str, str]]:
-    yield "config", str(places.config_file)
-    yield "database", str(places.database)
-    yield "models", str(places.models_dir)
-    yield "log", str(places.log_file)
-    yield "socket", str(places.socket)
-
-
-COMMAND = Command(JsonOptions, doctor, HELP)

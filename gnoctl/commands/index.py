@@ -1,35 +1,141 @@
-"""`gnoctl index`: make the index equal the disk now."""
+"""`gnoctl index`, `update`, `embed`, `pause`, `resume`, `cleanup`: what the daemon does by itself, on request."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
-from msgspec import field
-
-from gnoctl.json_output import print_json
-from gnoctl.options import Command, JsonOptions, argument
-from gnoctl.syncing import report, sync
-
-HELP = """Make the index equal the disk now.
-
-The daemon does this by itself; run it after a change that must be found at once. Unchanged files are not
-read.
-"""
+from gnoctl import text
+from gnoctl.command import JsonOptions, Options, command
+from gnoctl.failures import NOTHING_INDEXED, note
+from gnoctl.options import argument
+from gnoctl.wording import count, duration, size
+from gnod.client.connection import Connection
+from gnod.errors import EXIT_RUNTIME
+from gnod.protocol.base import NoParams
+from gnod.protocol.index import (
+    CollectionSync,
+    EmbeddingStatus,
+    IndexCleanupResult,
+    IndexEmbedParams,
+    IndexEmbedResult,
+    IndexSyncParams,
+    IndexSyncResult,
+)
 
 
 class IndexOptions(JsonOptions, frozen=True, kw_only=True):
     collections: Annotated[
-        list[str], argument("COLLECTION", help="Only these (default: all).", complete="collections")
-    ] = field(default_factory=list)
+        list[str], argument("COLLECTION", help="Only these collections [default: all]", complete="collections")
+    ] = []
 
 
-def index(options: IndexOptions, *, update: bool = False) -> int:
+@command("index", IndexOptions)
+def index(options: IndexOptions) -> int:
+    """Make the index equal the disk now.
+
+    The daemon does this automatically. Run it if a change must be found at once. Unchanged files are not read.
+    """
+    return _sync_and_show(options, update=False)
+
+
+@command("update", IndexOptions)
+def update(options: IndexOptions) -> int:
+    """Run each collection's update command, such as `git pull`, then index it.
+
+    A collection without an update command is only indexed.
+    """
+    return _sync_and_show(options, update=True)
+
+
+def _sync_and_show(options: IndexOptions, *, update: bool) -> int:
     with options.connect() as daemon:
         result = sync(daemon, options, options.collections, update=update)
-    if options.json:
-        print_json(result)
-        return 0
-    return report(result, options)
+    options.show(result, describe_sync(result, options))
+    return 0 if options.json else sync_status(result)
 
 
-COMMAND = Command(IndexOptions, index, HELP)
+def sync(daemon: Connection, options: Options, collections: list[str], *, update: bool = False) -> IndexSyncResult:
+    """Index `collections` (all if empty) with a progress bar."""
+    params = IndexSyncParams(collections=collections, update=update)
+    with options.progress() as progress:
+        return daemon.call("index.sync", params, IndexSyncResult, on_progress=progress)
+
+
+def sync_status(result: IndexSyncResult) -> int:
+    """Return the exit status: not 0 if a folder was unavailable."""
+    return 0 if all(each.available for each in result.collections) else EXIT_RUNTIME
+
+
+def describe_sync(result: IndexSyncResult, options: Options) -> Iterator[str]:
+    if not result.collections:
+        note(NOTHING_INDEXED)
+    for each in result.collections:
+        if each.available:
+            yield text.line(f"{each.name}: {_changes(each)} · {each.took_ms / 1000:.1f} s")
+        else:
+            reason = each.reason or "its folder does not exist"
+            note(f"{each.name}: not indexed: {reason}; its documents stay in the index")
+    if failed := sum(each.failed for each in result.collections):
+        options.note(f"{count(failed, 'file')} could not be read: `gnoctl status --errors` lists them")
+
+
+def _changes(each: CollectionSync) -> str:
+    names = ("added", "updated", "removed", "unchanged", "skipped", "failed")
+    changes = [f"{number:,} {name}" for name in names if (number := getattr(each, name))]
+    return ", ".join(changes) or "no files"
+
+
+@command("embed", JsonOptions)
+def embed(options: JsonOptions) -> int:
+    """Wait until all chunks have vectors.
+
+    The daemon embeds new and changed chunks automatically; this command shows the progress. Ctrl-C stops the command,
+    not the work. To stop the work, use `gnoctl pause`.
+    """
+    result = options.call("index.embed", IndexEmbedParams(), IndexEmbedResult, shows_progress=True)
+    options.show(result, _embedded(result))
+    return EXIT_RUNTIME if result.reason else 0
+
+
+def _embedded(result: IndexEmbedResult) -> Iterator[str]:
+    if result.reason:
+        note(text.line(f"{result.state}: {result.reason}"))
+        if result.pending:
+            note(f"{count(result.pending, 'chunk')} left to embed")
+    elif result.done:
+        yield f"embedded {count(result.done, 'chunk')} in {duration(result.took_ms / 1000)}"
+    else:
+        yield "all chunks have vectors"
+    if result.failed:
+        note(f"{count(result.failed, 'chunk')} could not be embedded: see `gnoctl daemon logs`")
+
+
+@command("pause", JsonOptions)
+def pause(options: JsonOptions) -> None:
+    """Pause embedding until `gnoctl resume`.
+
+    Files are still indexed and found by keyword; vector search uses the vectors that exist. The pause survives a
+    restart of the daemon.
+    """
+    result = options.call("index.pause", NoParams(), EmbeddingStatus)
+    options.show(result, f"paused, {count(result.pending, 'chunk')} left to embed")
+
+
+@command("resume", JsonOptions)
+def resume(options: JsonOptions) -> None:
+    """Resume embedding after `gnoctl pause`."""
+    result = options.call("index.resume", NoParams(), EmbeddingStatus)
+    options.show(result, "resumed; `gnoctl embed` shows the progress")
+
+
+@command("cleanup", JsonOptions)
+def cleanup(options: JsonOptions) -> None:
+    """Delete unused data and compact the database.
+
+    Also deletes what is left of a damaged index, and with it the message in `gnoctl status`.
+    """
+    result = options.call("index.cleanup", NoParams(), IndexCleanupResult)
+    removed = f"{count(result.removed_documents, 'document')} and {count(result.removed_contents, 'text')}"
+    freed = f"freed {size(result.freed_bytes)}; the database has {size(result.database_bytes)}"
+    options.show(result, f"removed {removed}, {freed}")

@@ -1,30 +1,207 @@
-"""`gnoctl search`: documents by keyword."""
+"""`gnoctl search`, `vsearch`, `query`, `similar`: the call, and what is printed of the results."""
 
 from __future__ import annotations
 
-from gnoctl.options import Command
-from gnoctl.searching import QueryOptions, find, params_of
-from gnod.protocol.params import SearchLexicalParams
+from typing import Annotated, Literal, TypeVar
 
-HELP = """Find documents by keyword.
+from gnoctl import freshness
+from gnoctl.command import command
+from gnoctl.failures import NOTHING_INDEXED, note
+from gnoctl.filters import FilterOptions, filter_values
+from gnoctl.formats import Csv, Files, Format, Markdown, Xml, chosen_format, print_documents
+from gnoctl.hits import render
+from gnoctl.options import argument, option
+from gnoctl.references import absolute
+from gnod.client.connection import Connection
+from gnod.protocol.base import NoParams
+from gnod.protocol.search import (
+    FilterParams,
+    Limit,
+    SearchLexicalParams,
+    SearchQueryParams,
+    SearchResult,
+    SearchSimilarParams,
+    SearchVectorParams,
+    UnitScore,
+)
 
-Several words are searched together and ranked; documents with all of them come first. "quoted words" are a
-phrase, and -word leaves documents out: put such a query into single quotes.
+PEOPLE_LIMIT = 5
+PROGRAM_LIMIT = 20
 
-Examples:
-
-  gnoctl search rust error handling
-
-  gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
-
-  gnoctl search invoice --since 30d --files
-"""
+P = TypeVar("P", bound=FilterParams)
 
 
-def search(options: QueryOptions) -> None:
-    query = " ".join(options.query)
-    params = params_of(options, SearchLexicalParams, query=query)
-    find(options, "search.lexical", params, nothing=f"No results for {query}")
+class SearchOptions(FilterOptions, frozen=True, kw_only=True):
+    limit: Annotated[
+        Limit | None,
+        option(
+            "-n",
+            "--limit",
+            group="Output",
+            help=f"Return at most this many documents [default: {PEOPLE_LIMIT}; {PROGRAM_LIMIT} with --json, --csv, …]",
+        ),
+    ] = None
+    min_score: Annotated[
+        UnitScore, option("--min-score", group="Output", help="Leave out documents with a lower score, 0 to 1")
+    ] = 0.0
+    full: Annotated[bool, option("--full", group="Output", help="Print whole documents instead of passages")] = False
+    line_numbers: Annotated[bool, option("--line-numbers", group="Output", help="Print line numbers")] = False
+    files: Files = False
+    csv: Csv = False
+    md: Markdown = False
+    xml: Xml = False
+
+    @property
+    def format(self) -> Format:
+        return chosen_format(self)
 
 
-COMMAND = Command(QueryOptions, search, HELP)
+class WordsOptions(SearchOptions, frozen=True, kw_only=True):
+    query: Annotated[list[str], argument("QUERY", help="What to search for")]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.query)
+
+
+class HybridOptions(WordsOptions, frozen=True, kw_only=True):
+    no_expand: Annotated[bool, option("--no-expand", help="Do not let a model add query variants")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the best documents")] = False
+    no_floor: Annotated[
+        bool, option("--no-floor", help="Let reranking bury documents that contain the query's words")
+    ] = False
+    candidates: Annotated[int, option("--candidates", metavar="N", help="Rerank this many documents [default: 20]")] = (
+        20
+    )
+    rrf: Annotated[bool, option("--rrf", help="Fuse by rank instead of by score")] = False
+    budget: Annotated[
+        float, option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 2]")
+    ] = 2.0
+
+
+class SimilarOptions(SearchOptions, frozen=True, kw_only=True):
+    ref: Annotated[str, argument("REF", help="A #docid, gno://collection/path, collection/path, or a path on disk")]
+
+
+@command("search", WordsOptions)
+def search(options: WordsOptions) -> None:
+    """Search by keyword.
+
+    Documents that contain all words come first. Use "quotation marks" for a phrase and a minus sign to exclude
+    documents with a word; put such a query in single quotes. Words are matched by their stem, in the language of each
+    document.
+
+    Examples:
+      gnoctl search rust error handling
+      gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
+      gnoctl search invoice --since 30d --files
+    """
+    params = _params(options, SearchLexicalParams, query=options.text)
+    _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
+
+
+@command("vsearch", WordsOptions)
+def vsearch(options: WordsOptions) -> None:
+    """Search by meaning (vector search).
+
+    Finds passages that mean the same as the query, even if they share no word with it; with a multilingual model, also
+    in other languages. Quotation marks and minus signs are not operators here. For names and exact words, use `gnoctl
+    search`. Needs an embedding model: `gnoctl models pull embed` downloads it.
+
+    Examples:
+      gnoctl vsearch how do we bring a release to production
+      gnoctl vsearch 'what to do when the disk is full' -c notes -n 10
+      gnoctl vsearch complaints about delivery --since 30d --min-score 0.7 --files
+    """
+    params = _params(options, SearchVectorParams, query=options.text)
+    _find(options, "search.vector", params, nothing=f"No results for {options.text}")
+
+
+@command("query", HybridOptions)
+def query(options: HybridOptions) -> None:
+    """Search by keyword and by meaning, in one ranking.
+
+    Type words or a question. Documents must contain "quoted words"; -word excludes documents. Which steps run depends
+    on the installed models: with none it is a keyword search; with more, a model also adds query variants and reranks
+    the best documents. `--explain` shows every step, and why a step did not run.
+
+    A query of several lines says itself what is searched: `lex:` by keyword, `vec:` by meaning, `hyde:` for a passage
+    that would answer.
+
+    Examples:
+      gnoctl query how do we bring a release to production
+      gnoctl query 'restore "point in time" -mysql' -c notes -n 10 --explain
+      gnoctl query $'lex: "blue green" deploy\\nvec: switching traffic to a new version without downtime'
+    """
+    fusion: Literal["convex", "rrf"] = "rrf" if options.rrf else "convex"
+    params = _params(
+        options,
+        SearchQueryParams,
+        query=options.text,
+        expand=not options.no_expand,
+        rerank=not options.no_rerank,
+        floor=not options.no_floor,
+        candidates=options.candidates,
+        fusion=fusion,
+        budget_s=options.budget,
+    )
+    _find(options, "search.query", params, nothing=f"No results for {options.text}", shows_progress=True)
+
+
+@command("similar", SimilarOptions)
+def similar(options: SimilarOptions) -> None:
+    """Find documents similar to a document, by meaning.
+
+    The document itself and its copies are left out. It must be indexed and have vectors; --fresh waits for both.
+
+    Examples:
+      gnoctl similar notes/deploy.md
+      gnoctl similar '#a1b2c3d4' -c papers -n 10
+      gnoctl similar ./draft.md --fresh --files
+    """
+    params = _params(options, SearchSimilarParams, ref=absolute(options.ref))
+    _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")
+
+
+def _params(options: SearchOptions, kind: type[P], **more: object) -> P:
+    """Return the parameters of a search; `more` are those that its kind adds."""
+    limit = options.limit or (PEOPLE_LIMIT if options.format == "people" else PROGRAM_LIMIT)
+    values = {**filter_values(options), **more}
+    return kind(limit=limit, min_score=options.min_score, full=options.full, **values)  # type: ignore[arg-type]
+
+
+def _find(
+    options: SearchOptions, method: str, params: FilterParams, *, nothing: str, shows_progress: bool = False
+) -> None:
+    """Search and print the hits. `nothing`: what to say if there are none."""
+    people = options.format == "people"
+    with options.connect() as daemon:
+        if shows_progress and people:
+            with options.progress() as progress:
+                result = daemon.call(method, params, SearchResult, on_progress=progress)
+        else:
+            result = daemon.call(method, params, SearchResult)
+        if people and not result.hits:
+            note(nothing)
+            _explain_nothing(result, params, daemon)
+            return
+    lines = render(result, options.terminal, line_numbers=options.line_numbers)
+    print_documents(options.format, result, result.hits, lines)
+    missed = freshness.describe(result.freshness, nothing_found=True)
+    if missed and options.format not in ("people", "json"):
+        options.note(missed)
+
+
+def _explain_nothing(result: SearchResult, params: FilterParams, daemon: Connection) -> None:
+    if missed := freshness.describe(result.freshness, nothing_found=True):
+        note(missed)
+    elif not _has_collections(daemon):
+        note(NOTHING_INDEXED)
+    elif params.min_score and result.mode != "lexical":  # the best keyword hit always scores 1
+        note(f"Documents with a score below {params.min_score:g} are left out (--min-score)")
+
+
+def _has_collections(daemon: Connection) -> bool:
+    from gnod.protocol.collections import CollectionListResult
+
+    return bool(daemon.call("collection.list", NoParams(), CollectionListResult).collections)

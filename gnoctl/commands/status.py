@@ -1,4 +1,4 @@
-"""`gnoctl status`: how the index compares with the disk."""
+"""`gnoctl status`: the index compared with the disk."""
 
 from __future__ import annotations
 
@@ -6,42 +6,36 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from gnoctl import freshness, text
-from gnoctl.json_output import print_json
-from gnoctl.options import Command, JsonOptions, option
+from gnoctl.command import JsonOptions, command
+from gnoctl.failures import NOTHING_INDEXED
+from gnoctl.options import option
 from gnoctl.table import columns
 from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal
 from gnoctl.wording import ago, count, size
-from gnod.protocol.params import IndexStatusParams
-from gnod.protocol.results import CollectionStatus, IndexStatusResult, IngestError
-
-HELP = """Compare the index with the disk.
-
-The folders are walked for this answer, so it is exact. `gnoctl status --errors` lists the files that could
-not be read, and `gnoctl why PATH` explains a single one.
-
-pending files differ from the index and are being taken in; skipped ones are no documents (binary, empty, too large);
-excluded ones are left out by a rule. watch says how changes are noticed: events (at once), polling (walks every few
-seconds, where the system gives no events) or off. reconciled: when everything was compared with the disk last.
-"""
+from gnod.protocol.index import CollectionStatus, IndexStatusParams, IndexStatusResult, IngestError
 
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
-    errors: Annotated[bool, option("--errors", help="List the files that could not be read.")] = False
+    errors: Annotated[bool, option("--errors", help="List the files that could not be read")] = False
 
 
+@command("status", StatusOptions)
 def status(options: StatusOptions) -> None:
-    with options.connect() as daemon:
-        result = daemon.call("index.status", IndexStatusParams(errors=options.errors), IndexStatusResult)
-    if options.json:
-        print_json(result)
-        return
-    for line in render(result, options.terminal):
-        print(line)
+    """Compare the index with the disk.
+
+    Walks the folders, so the counts are exact. `gnoctl why PATH` explains a single file.
+
+    The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
+    empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
+    polling (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete
+    comparison with the disk."""
+    result = options.call("index.status", IndexStatusParams(errors=options.errors), IndexStatusResult)
+    options.show(result, _report(result, options.terminal))
 
 
-def render(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     documents, chunks = count(result.documents, "document"), count(result.chunks, "chunk")
-    yield (terminal.paint(f"Index {result.index}", BOLD) + f": {documents}, {chunks}, {size(result.database_bytes)}")
+    yield f"{terminal.paint(f'Index {result.index}', BOLD)}: {documents}, {chunks}, {size(result.database_bytes)}"
     yield terminal.paint(text.line(f"{result.database} · {result.config_file}"), DIM)
     if result.languages:
         most = sorted(result.languages.items(), key=lambda item: (-item[1], item[0]))
@@ -61,25 +55,14 @@ def render(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 
 
 def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Iterator[str]:
-    headers = [
-        "collection",
-        "on disk",
-        "indexed",
-        "pending",
-        "failed",
-        "skipped",
-        "excluded",
-        "embedded",
-        "watch",
-        "last event",
-        "reconciled",
-        "path",
-    ]
+    counts = ("on_disk", "indexed", "pending", "failed", "skipped", "excluded")
+    headers = [name.replace("_", " ") for name in counts]
     rows = [
         [
             each.name,
-            *(f"{n:,}" for n in _counts(each)),
-            _embedded(each),
+            *(f"{getattr(each, name):,}" for name in counts),
+            # Rounded down: 100 % means all chunks.
+            f"{100 * each.embedded // each.chunks} %" if each.chunks else "-",
             each.watch,
             ago(each.last_event),
             ago(each.last_reconcile),
@@ -87,23 +70,12 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         ]
         for each in collections
     ]
-    yield from columns(headers, rows, terminal)
-
-
-def _counts(collection: CollectionStatus) -> tuple[int, ...]:
-    each = collection
-    return each.on_disk, each.indexed, each.pending, each.failed, each.skipped, each.excluded
-
-
-def _embedded(collection: CollectionStatus) -> str:
-    """Return the share of its chunks that have a vector; 100 % is all of them and no less."""
-    if not collection.chunks:
-        return "-"
-    return f"{100 * collection.embedded // collection.chunks} %"
+    yield from columns(
+        ["collection", *headers, "embedded", "watch", "last event", "reconciled", "path"], rows, terminal
+    )
 
 
 def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
-    """Say what embeds, and what that takes."""
     embedding, inference = result.embedding, result.inference
     if embedding.state == "embedding":
         rate = f", {embedding.chunks_per_s:.1f} chunks/s" if embedding.chunks_per_s else ""
@@ -112,9 +84,10 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
     for each in result.collections:
         if each.next_model and each.model:
-            yield text.line(f"{each.name}: {each.model} answers until {each.next_model} has embedded everything")
+            yield text.line(f"{each.name}: {each.model} serves searches until all vectors of {each.next_model} exist")
         if each.unembeddable:
-            yield terminal.paint(text.line(f"{each.name}: {count(each.unembeddable, 'chunk')} cannot be embedded"), RED)
+            failed = f"{each.name}: {count(each.unembeddable, 'chunk')} could not be embedded"
+            yield terminal.paint(text.line(failed), RED)
     if inference.pid:
         loaded = f", {count(len(inference.models), 'model')} loaded" if inference.models else ""
         line = f"inference worker: {inference.state}, pid {inference.pid}, {size(inference.resident_bytes)}{loaded}"
@@ -122,14 +95,14 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     else:
         yield terminal.paint(f"inference worker: {inference.state}", DIM)
     if inference.crashes:
-        crashed = f"the inference worker died {count(inference.crashes, 'time')}, last of {inference.last_crash}"
+        crashed = f"the inference worker crashed {count(inference.crashes, 'time')}, last: {inference.last_crash}"
         yield terminal.paint(text.line(crashed), YELLOW)
     if inference.vectors_bytes:
         yield terminal.paint(f"vectors in memory: {size(inference.vectors_bytes)}", DIM)
 
 
 def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
-    """Say what stands between the index and the disk, or that nothing does."""
+    """Yield the problems, and whether the index equals the disk."""
     for problem in result.storage_problems:
         yield terminal.paint(text.line(problem), RED)
     for note in result.storage_notes:
@@ -145,16 +118,16 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(each.failed_by_kind.items()))
             yield text.line(f"{each.name}: failed: {kinds} (`gnoctl status --errors` lists them)")
     if result.syncing:
-        yield "indexing right now"
+        yield "indexing now"
     if missed := freshness.describe(result.freshness, nothing_found=True):
         yield terminal.paint(text.line(missed), YELLOW)
     elif not result.collections:
-        yield "no folders yet: `gnoctl init FOLDER`"
+        yield NOTHING_INDEXED
     elif result.freshness.current:
         yield terminal.paint("the index equals the disk", GREEN)
     explained = {each.name for each in result.collections if each.watch_reason}
     if names := ", ".join(name for name in result.freshness.unwatched if name not in explained):
-        yield text.line(f"changes are not watched in {names}: `gnoctl index` takes them in")
+        yield text.line(f"changes in {names} are not watched: run `gnoctl index` after a change")
 
 
 def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
@@ -162,6 +135,3 @@ def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
     what = text.line(f"{error.stage}: {error.message}")
     yield f"  {terminal.paint(text.line(error.kind), RED)} while {what}"
     yield terminal.paint(f"  {count(error.count, 'time')}, last {ago(error.last_at)}", DIM)
-
-
-COMMAND = Command(StatusOptions, status, HELP)

@@ -1,4 +1,4 @@
-"""Progress on its way from the daemon to the agent: as much of it as an agent can use. Knows no tool."""
+"""Pass progress from the daemon to the agent, at a rate that an agent can show. Knows no tool."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from gnoctl import text
-from gnod.client.answers import OnProgress
-from gnod.protocol.results import ProgressValue
+from gnod.client.replies import OnProgress
+from gnod.protocol.base import ProgressValue
 
-# An answer's words come one by one, and nobody shows more than a few lines a second.
+# An answer arrives word by word; agents show a few updates per second.
 PAUSE_S = 0.2
 
-Tell = Callable[[float, str], Awaitable[None]]
+Report = Callable[[float, str], Awaitable[None]]
 
 
 @asynccontextmanager
-async def relayed(tell: Tell) -> AsyncIterator[OnProgress]:
-    """Yield what takes the daemon's progress; `tell` gets a number that only grows (MCP's rule), and a sentence."""
+async def relayed(report: Report) -> AsyncIterator[OnProgress]:
+    """Yield a callback for the daemon's progress; `report` gets a number that only increases, as MCP requires."""
     latest: list[str] = []
-    news = asyncio.Event()
+    changed = asyncio.Event()
 
     def take(value: ProgressValue) -> None:
         latest[:] = [describe(value)]
-        news.set()
+        changed.set()
 
     async def pass_on() -> None:
-        number, told = 0, None
+        number, reported = 0, None
         while True:
-            await news.wait()
-            news.clear()
-            if latest[0] != told:
-                number, told = number + 1, latest[0]
-                await tell(number, told)
+            await changed.wait()
+            changed.clear()
+            if latest[0] != reported:
+                number, reported = number + 1, latest[0]
+                await report(number, reported)
                 await asyncio.sleep(PAUSE_S)
 
     passing = asyncio.create_task(pass_on())
-    # An agent that hung up is noticed elsewhere.
+    # A disconnected agent is detected elsewhere.
     passing.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         yield take
@@ -46,7 +46,7 @@ async def relayed(tell: Tell) -> AsyncIterator[OnProgress]:
 
 
 def describe(value: ProgressValue) -> str:
-    """Return the progress as a sentence.
+    """Return the progress as text.
 
     >>> describe(ProgressValue(stage="index", done=2, total=10, label="notes"))
     'index notes: 2 of 10'

@@ -1,4 +1,4 @@
-"""The documents as resources: `gno://collection/path` is a document, `gno://collection/` the list of a collection."""
+"""The resources: `gno://collection/path` is a document, `gno://collection/` lists the documents of a collection."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import NamedTuple
 from gnoctl import text
 from gnoctl.mcp.daemon import Daemon
 from gnoctl.wording import count
-from gnod.protocol import params as p
-from gnod.protocol import results as r
+from gnod.protocol.base import NoParams
+from gnod.protocol.collections import CollectionListResult
+from gnod.protocol.documents import DocumentGetParams, DocumentListParams, DocumentListResult, DocumentText
 from gnod.types import SCHEME, format_uri, parse_uri
 
-# Reserved expansion (RFC 6570): the slashes of a path stay slashes. `{path}`, which escapes them, is read as well.
+# Reserved expansion (RFC 6570) keeps the slashes of a path. Addresses with escaped slashes are read as well.
 TEMPLATE = "gno://{collection}/{+path}"
 
 MAX_LISTED = 1000
@@ -29,28 +30,28 @@ class ResourceText(NamedTuple):
 
 
 async def listed(daemon: Daemon) -> list[CollectionResource]:
-    """Return the collections. Their documents are too many to list: that is what searches are for."""
-    found = await daemon.call("collection.list", p.NoParams(), r.CollectionListResult)
+    """Return the collections. Documents are not listed, because there are too many; agents search for them."""
+    result = await daemon.call("collection.list", NoParams(), CollectionListResult)
     return [
         CollectionResource(
             f"{SCHEME}{each.name}/", each.name, f"The list of {count(each.documents, 'document')} in {each.path}"
         )
-        for each in found.collections
+        for each in result.collections
     ]
 
 
 async def read(daemon: Daemon, uri: str) -> ResourceText:
-    """Return a document, whole, or a collection's list of documents. Raises what the daemon answers."""
+    """Return a complete document, or the list of a collection's documents. Raises the daemon's errors."""
     collection, path = parse_uri(uri)
     if path:
-        # Anew: the address may have come with its slashes escaped.
-        params = p.DocumentGetParams(ref=format_uri(collection, path))
-        document = await daemon.call("document.get", params, r.DocumentText)
+        # Format it again: the slashes of the address may have been escaped.
+        params = DocumentGetParams(ref=format_uri(collection, path))
+        document = await daemon.call("document.get", params, DocumentText)
         return ResourceText(document.text, "text/markdown")
     entries = await daemon.call(
-        "document.list", p.DocumentListParams(scope=collection, limit=MAX_LISTED), r.DocumentListResult
+        "document.list", DocumentListParams(scope=collection, limit=MAX_LISTED), DocumentListResult
     )
     lines = [f"{each.uri}  {text.line(each.title)}" for each in entries.documents]
     if entries.total > len(lines):
-        lines.append(f"… and {entries.total - len(lines):,} more: search for them")
+        lines.append(f"… and {entries.total - len(lines):,} more: use `search`")
     return ResourceText("\n".join(lines) or "no documents", "text/plain")

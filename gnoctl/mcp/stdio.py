@@ -1,4 +1,4 @@
-"""Standard output belongs to the protocol: whatever else this process prints goes to standard error."""
+"""Keep standard output for the protocol: everything else that this process prints goes to standard error."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 
 
 def take_output() -> io.TextIOWrapper:
-    """Return what was standard output, and make the descriptor and `print` write to standard error from now on.
+    """Return the original standard output; from now on, the descriptor and `print` write to standard error.
 
-    For the rest of the process: libraries print when they are imported, in threads, and at the end.
+    This lasts until the process ends: libraries print when they are imported, in threads, and at exit.
     """
     sys.stdout.flush()
     wire = os.dup(1)

@@ -1,225 +1,192 @@
-"""The tools: name, what the agent's model is told of each, and the daemon's method behind it. Knows no MCP."""
+"""The tools: name, description for the agent's model, and the daemon's method behind it. Knows no MCP."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
-import msgspec
 from msgspec import UNSET
 
-from gnoctl.mcp import answers as a
-from gnoctl.mcp.arguments import (
-    Arguments,
-    AskArguments,
-    GetArguments,
-    MemoryDeepSearchArguments,
-    MemoryIdsArguments,
-    MemorySearchArguments,
-    MemoryStoreArguments,
-    NarrowedArguments,
-    SearchArguments,
-    SimilarArguments,
-    StatusArguments,
-)
+from gnoctl.mcp import arguments as a
+from gnoctl.mcp import outputs as o
 from gnoctl.mcp.daemon import Daemon
-from gnod.client.answers import OnProgress
+from gnod.client.replies import OnProgress
 from gnod.protocol import memory as m
-from gnod.protocol import params as p
-from gnod.protocol import results as r
+from gnod.protocol import search as s
+from gnod.protocol.base import NoParams, Params, Result
+from gnod.protocol.collections import ContextListResult
+from gnod.protocol.documents import DocumentGetParams, DocumentText
+from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 
-Run = Callable[[Daemon, Any, OnProgress | None], Awaitable[a.Answer]]
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
+Run = Callable[[Daemon, Any, OnProgress | None], Awaitable[o.Output]]
 
 
 class Tool(NamedTuple):
-    """One tool. `effect` on what is on this machine; none goes beyond, and the same again changes nothing more."""
+    """One tool. `effect` is on this machine only, and a second identical call has no further effect."""
 
     name: str
     title: str
     description: str
-    arguments: type[Arguments]
-    answer: type[a.Answer]
+    arguments: type[a.Arguments]
+    output: type[o.Output]
     run: Run
     effect: Literal["reads", "adds", "removes"] = "reads"
 
 
-# An agent has tried the normal search before, and waits.
+# An agent calls it after the normal search, and accepts a delay.
 _DEEP_BUDGET_S = 5.0
 
-_SEARCHES: dict[str, tuple[str, type[p.SearchParams]]] = {
-    "hybrid": ("search.query", p.SearchQueryParams),
-    "lexical": ("search.lexical", p.SearchLexicalParams),
-    "vector": ("search.vector", p.SearchVectorParams),
+_SEARCHES: dict[str, tuple[str, type[s.SearchParams]]] = {
+    "hybrid": ("search.query", s.SearchQueryParams),
+    "lexical": ("search.lexical", s.SearchLexicalParams),
+    "vector": ("search.vector", s.SearchVectorParams),
 }
 
 
-async def _search(daemon: Daemon, given: SearchArguments, on_progress: OnProgress | None) -> a.Answer:
-    method, params = _SEARCHES[given.mode]
-    result = await daemon.call(method, params(query=given.query, **_filters(given)), r.SearchResult, on_progress)
-    return a.found(result)
+def _params(kind: type[P], given: a.Arguments, **changes: object) -> P:
+    """Return the parameters of a method, from the arguments with the same names."""
+    values = {name: getattr(given, name) for name in given.__struct_fields__ if name in kind.__struct_fields__}
+    return kind(**{name: value for name, value in values.items() if value is not UNSET} | changes)
 
 
-async def _similar(daemon: Daemon, given: SimilarArguments, on_progress: OnProgress | None) -> a.Answer:
-    params = p.SearchSimilarParams(ref=given.ref, **_filters(given))
-    return a.found(await daemon.call("search.similar", params, r.SearchResult, on_progress))
+def _calls(method: str, params: type[P], result: type[R], output: Callable[[R], o.Output], **changes: object) -> Run:
+    async def run(daemon: Daemon, given: a.Arguments, on_progress: OnProgress | None) -> o.Output:
+        return output(await daemon.call(method, _params(params, given, **changes), result, on_progress))
+
+    return run
 
 
-async def _ask(daemon: Daemon, given: AskArguments, on_progress: OnProgress | None) -> a.Answer:
-    params = p.AskParams(question=given.question, **_filters(given))
-    return a.answered(await daemon.call("ask.answer", params, r.AskResult, on_progress))
+async def _search(daemon: Daemon, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
+    method, kind = _SEARCHES[given.mode]
+    return o.search_output(await daemon.call(method, _params(kind, given), s.SearchResult, on_progress))
 
 
-async def _get(daemon: Daemon, given: GetArguments, on_progress: OnProgress | None) -> a.Answer:
-    # A reference may name a line of its own, which a start_line would override.
-    start = given.start_line if given.start_line > 1 else None
-    params = p.DocumentGetParams(ref=given.ref, start_line=start, max_lines=given.max_lines)
-    return a.document(await daemon.call("document.get", params, r.DocumentText, on_progress))
+async def _get(daemon: Daemon, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:
+    # `ref` may contain a line, which a start_line would override.
+    params = _params(DocumentGetParams, given, start_line=given.start_line if given.start_line > 1 else None)
+    return o.document_output(await daemon.call("document.get", params, DocumentText, on_progress))
 
 
-async def _status(daemon: Daemon, given: StatusArguments, on_progress: OnProgress | None) -> a.Answer:
+async def _status(daemon: Daemon, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
     result, contexts = await asyncio.gather(
-        daemon.call("index.status", p.IndexStatusParams(errors=given.errors), r.IndexStatusResult, on_progress),
-        daemon.call("context.list", p.NoParams(), r.ContextListResult),
+        daemon.call("index.status", _params(IndexStatusParams, given), IndexStatusResult, on_progress),
+        daemon.call("context.list", NoParams(), ContextListResult),
     )
-    return a.status(result, contexts)
+    return o.status_output(result, contexts)
 
 
-async def _memory_store(daemon: Daemon, given: MemoryStoreArguments, on_progress: OnProgress | None) -> a.Answer:
-    params = m.MemoryStoreParams(text=given.text, type=given.type, topics=given.topics, namespace=given.namespace)
-    return a.stored(await daemon.call("memory.store", params, m.MemoryStoreResult, on_progress))
-
-
-async def _memory_search(daemon: Daemon, given: MemorySearchArguments, on_progress: OnProgress | None) -> a.Answer:
-    params = m.MemorySearchParams(query=given.query, namespaces=given.namespaces, limit=given.limit)
-    return a.recalled(await daemon.call("memory.search", params, m.MemorySearchResult, on_progress))
-
-
-async def _memory_deep_search(
-    daemon: Daemon, given: MemoryDeepSearchArguments, on_progress: OnProgress | None
-) -> a.Answer:
-    params = m.MemoryDeepSearchParams(
-        query=given.query, namespaces=given.namespaces, limit=given.limit, budget_s=_DEEP_BUDGET_S
-    )
-    return a.recalled(await daemon.call("memory.deep_search", params, m.MemorySearchResult, on_progress))
-
-
-async def _memory_retrieve(daemon: Daemon, given: MemoryIdsArguments, on_progress: OnProgress | None) -> a.Answer:
-    params = m.MemoryIdsParams(ids=given.ids)
-    return a.memories(await daemon.call("memory.retrieve", params, m.MemoryRecordsResult, on_progress))
-
-
-async def _memory_forget(daemon: Daemon, given: MemoryIdsArguments, on_progress: OnProgress | None) -> a.Answer:
-    result = await daemon.call("memory.forget", m.MemoryIdsParams(ids=given.ids), m.MemoryForgetResult, on_progress)
-    return a.ForgottenAnswer(forgotten=result.forgotten)
-
-
-def _filters(given: NarrowedArguments) -> dict[str, Any]:
-    """Return what all searches take; the names are those of the wire."""
-    names = NarrowedArguments.__struct_fields__
-    return {name: value for name in names if (value := getattr(given, name)) is not UNSET}
-
-
-TOOLS = {
-    tool.name: tool
-    for tool in (
-        Tool(
-            "search",
-            "Search the user's documents",
-            "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, "
-            "addresses, line ranges and snippets, best first; read the text with `get`.",
-            SearchArguments,
-            a.SearchAnswer,
-            _search,
+_ALL = (
+    Tool(
+        "search",
+        "Search the user's documents",
+        "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, addresses, "
+        "line ranges and snippets, best first; read the text with `get`.",
+        a.SearchArguments,
+        o.SearchOutput,
+        _search,
+    ),
+    Tool(
+        "get",
+        "Read a document",
+        "Return the text of a document as Markdown, complete or some lines. Start near the lines that a search "
+        "returned; `next_line` says where to continue.",
+        a.GetArguments,
+        o.DocumentOutput,
+        _get,
+    ),
+    Tool(
+        "similar",
+        "Find similar documents",
+        "Find documents with a similar meaning to a given document.",
+        a.SimilarArguments,
+        o.SearchOutput,
+        _calls("search.similar", s.SearchSimilarParams, s.SearchResult, o.search_output),
+    ),
+    Tool(
+        "status",
+        "What is indexed",
+        "List the collections (indexed folders), what each is about, and whether the index is current.",
+        a.StatusArguments,
+        o.StatusOutput,
+        _status,
+    ),
+    Tool(
+        "ask",
+        "Ask the user's documents",
+        "Let the small language model on this machine answer a question from the documents, with citations. Takes "
+        "seconds; to find and read documents yourself, use `search` and `get`.",
+        a.AskArguments,
+        o.AskOutput,
+        _calls("ask.answer", s.AskParams, s.AskResult, o.ask_output),
+    ),
+    Tool(
+        "memory_search",
+        "Search memories",
+        "Find facts, preferences, decisions and results from earlier conversations. Look here first, before you ask "
+        "the user or work something out again. Texts may be shortened; scores from 0.30 are excellent, from 0.20 good, "
+        "below weak. No results means that no such memory is stored.",
+        a.MemorySearchArguments,
+        o.MemorySearchOutput,
+        _calls("memory.search", m.MemorySearchParams, m.MemorySearchResult, o.memory_search_output),
+    ),
+    Tool(
+        "memory_deep_search",
+        "Search more memories",
+        "Like `memory_search`, with four times as many candidates, and slower. Use it only if `memory_search` returned "
+        "only weak results, and with at least two keywords.",
+        a.MemoryDeepSearchArguments,
+        o.MemorySearchOutput,
+        _calls(
+            "memory.deep_search",
+            m.MemoryDeepSearchParams,
+            m.MemorySearchResult,
+            o.memory_search_output,
+            budget_s=_DEEP_BUDGET_S,
         ),
-        Tool(
-            "get",
-            "Read a document",
-            "Return a document's text as Markdown, whole or some lines of it. Begin near the lines that a search "
-            "named; `next_line` says where to go on.",
-            GetArguments,
-            a.DocumentAnswer,
-            _get,
+    ),
+    Tool(
+        "memory_retrieve",
+        "Read memories",
+        "Return the complete text of memories, several at once, by the ids from a search. Not needed for memories that "
+        "were complete in the search.",
+        a.MemoryIdsArguments,
+        o.MemoriesOutput,
+        _calls("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, o.memories_output),
+    ),
+    Tool(
+        "memory_store",
+        "Store a memory",
+        "Remember something for later conversations: one fact, preference or decision at a time, in a sentence that "
+        "can be understood on its own, with its type and a few topics. If something is finished or superseded, store "
+        "the same text again with _done at the end of its type (task_done), and the current state as another memory. "
+        "Never store passwords or other secrets, unless the user asks for it.",
+        a.MemoryStoreArguments,
+        o.StoredMemory,
+        _calls(
+            "memory.store",
+            m.MemoryStoreParams,
+            m.MemoryStoreResult,
+            lambda result: o.copied(o.StoredMemory, result),
         ),
-        Tool(
-            "similar",
-            "Find similar documents",
-            "Find documents whose meaning is near to a given document's.",
-            SimilarArguments,
-            a.SearchAnswer,
-            _similar,
+        "adds",
+    ),
+    Tool(
+        "memory_forget",
+        "Delete memories",
+        "Delete memories permanently. Only if the user asks for it, or if a stored memory was wrong.",
+        a.MemoryIdsArguments,
+        o.ForgetOutput,
+        _calls(
+            "memory.forget",
+            m.MemoryIdsParams,
+            m.MemoryForgetResult,
+            lambda result: o.copied(o.ForgetOutput, result),
         ),
-        Tool(
-            "status",
-            "What is indexed",
-            "List the collections (indexed folders), what each is about, and whether the index is current.",
-            StatusArguments,
-            a.StatusAnswer,
-            _status,
-        ),
-        Tool(
-            "ask",
-            "Ask the user's documents",
-            "Let the small language model on this machine answer a question from the documents, with citations. "
-            "Slow (seconds); to find and read by yourself, use `search` and `get`.",
-            AskArguments,
-            a.AskAnswer,
-            _ask,
-        ),
-        Tool(
-            "memory_search",
-            "Recall what was remembered",
-            "Find what was remembered in earlier conversations: facts, preferences, decisions, results. Look here "
-            "first, before you ask the user or work something out again. Texts may be shortened; scores from 0.30 are "
-            "excellent, from 0.20 good, below weak. No results: nothing of the kind is stored.",
-            MemorySearchArguments,
-            a.MemorySearchAnswer,
-            _memory_search,
-        ),
-        Tool(
-            "memory_deep_search",
-            "Recall more",
-            "As `memory_search`, among four times as many memories, and slower. Only when `memory_search` found "
-            "nothing but weak results, and with two keywords or more.",
-            MemoryDeepSearchArguments,
-            a.MemorySearchAnswer,
-            _memory_deep_search,
-        ),
-        Tool(
-            "memory_retrieve",
-            "Read memories",
-            "Return memories whole, several at once, by the ids that a search returned. Not needed for those that "
-            "came complete.",
-            MemoryIdsArguments,
-            a.MemoriesAnswer,
-            _memory_retrieve,
-        ),
-        Tool(
-            "memory_store",
-            "Remember",
-            "Remember something for later conversations: one fact, preference or decision at a time, in a sentence "
-            "that is understood by itself, with its type and a few topics. What is finished or superseded: store the "
-            "same text again with _done at the end of its type (task_done), and what holds now as another. Never "
-            "passwords or other secrets, unless the user asks for it.",
-            MemoryStoreArguments,
-            a.StoredMemory,
-            _memory_store,
-            "adds",
-        ),
-        Tool(
-            "memory_forget",
-            "Forget",
-            "Remove memories for good. Only when the user asks for it, or when something stored was wrong.",
-            MemoryIdsArguments,
-            a.ForgottenAnswer,
-            _memory_forget,
-            "removes",
-        ),
-    )
-}
+        "removes",
+    ),
+)
 
-
-def structured(answer: a.Answer) -> dict[str, Any]:
-    """Return the answer as plain data, without what has its default."""
-    plain: dict[str, Any] = msgspec.to_builtins(answer)
-    return plain
+TOOLS = {tool.name: tool for tool in _ALL}

@@ -1,4 +1,4 @@
-"""The daemon as a service of the user's: systemd's user units, or launchd's agent. Imported by no everyday command."""
+"""The daemon as a user service: systemd units, or a launchd agent. The search commands do not import it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from gnod.client.starting import lock_is_held
 from gnod.errors import DaemonNotRunning, TimedOut, UsageError
 from gnod.paths import Places
 
+STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
+
 _START_TIMEOUT_S = 15.0
 _POLL_S = 0.05
 
 
 class State(NamedTuple):
-    """`manager`: systemd or launchd. `unavailable`: why it runs no services here; None: it does. `running`: the daemon
-    runs as the service; `starts`: it is started at login, or when somebody connects. `pid`: 0 when it does not run."""
+    """`manager`: systemd or launchd. `unavailable`: why it cannot run services here. `running`: the daemon runs as the
+    service; `starts`: at login or when a client connects. `pid`: 0 if it is not running."""
 
     manager: str
     unavailable: str | None
@@ -30,28 +32,28 @@ class State(NamedTuple):
 
 
 class Service(Protocol):
-    """One index's daemon as a service. `files`: what `install` writes."""
+    """The service of one index. `files`: what `install` writes."""
 
     manager: str
     files: tuple[Path, ...]
 
     def is_installed(self) -> bool:
-        """Say whether its files are there. Asks nobody, so it is quick and works everywhere."""
+        """Return whether its files exist. Runs no program, so it is fast."""
 
     def require_manager(self) -> None:
-        """Raises Unavailable where no service manager runs services for this user."""
+        """Raise Unavailable if the service manager cannot run services of this user."""
 
     def write(self) -> None:
-        """Write the files. Raises Refused when there are some by another hand."""
+        """Write the files."""
 
     def enable(self) -> None:
-        """Have it started from now on, at login or when somebody connects."""
+        """Start it from now on at login or when a client connects."""
 
     def start(self) -> None:
-        """Have it run now. Raises Unavailable with what the manager, or gnod, says."""
+        """Start it now. Raises Unavailable with the message of the manager, or of gnod."""
 
     def end(self) -> None:
-        """End the service, also its waiting for clients, and `enable`. Nothing to end is no error."""
+        """Stop the service and its socket, and undo `enable`. Not an error if there is none."""
 
     def remove(self) -> None:
         """Remove the files."""
@@ -60,7 +62,7 @@ class Service(Protocol):
 
 
 def service_of(places: Places) -> Service:
-    """Return the service of that index, installed or not."""
+    """Return the service of an index, installed or not."""
     if sys.platform == "darwin":
         from gnoctl.service.launchd import Launchd
 
@@ -69,20 +71,20 @@ def service_of(places: Places) -> Service:
         from gnoctl.service.systemd import Systemd
 
         return Systemd(places)
-    raise UsageError("gnod is made a service of systemd (Linux) or launchd (macOS); here gnoctl starts it when needed")
+    raise UsageError(f"services need systemd (Linux) or launchd (macOS): {STARTED_BY_GNOCTL}")
 
 
 def check_running(places: Places) -> None:
-    """Raise DaemonNotRunning where the daemon is a service and does not run: to connect would start it."""
+    """Raise DaemonNotRunning if the daemon is a stopped service: connecting would start it."""
     if service_of(places).is_installed() and not lock_is_held(places):
         raise DaemonNotRunning(
-            f"gnod is a service for index '{places.index}' and does not run now: it starts when it is needed",
+            f"gnod is a service for index '{places.index}' and is not running now; it starts when it is needed",
             {"index": places.index},
         )
 
 
 def start_installed(places: Places) -> Connection | None:
-    """Start the service and return a connection; None where there is no service, or nobody who runs it."""
+    """Start the service and return a connection; None if there is no service, or no manager that can run it."""
     service = service_of(places)
     if not service.is_installed() or service.state().unavailable:
         return None
@@ -94,6 +96,6 @@ def start_installed(places: Places) -> Connection | None:
         except DaemonNotRunning:
             if time.monotonic() > deadline:
                 raise TimedOut(
-                    f"{service.manager} has started gnod, and it does not answer: see `gnoctl daemon logs`"
+                    f"{service.manager} started gnod, but it does not answer: see `gnoctl daemon logs`"
                 ) from None
         time.sleep(_POLL_S)

@@ -1,12 +1,12 @@
-"""The files of a service: the shipped patterns, and writing and removing what is ours. Knows no service manager."""
+"""The files of a service: the shipped templates, and which files gnoctl may replace. Knows no service manager."""
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
+from gnoctl.atomic_file import replacing
 from gnod.errors import Refused
 from gnod.paths import Places
 
@@ -18,20 +18,19 @@ _BASES = {"GNO_CONFIG_DIR": "XDG_CONFIG_HOME", "GNO_DATA_DIR": "XDG_DATA_HOME", 
 
 
 def pattern(name: str) -> str:
-    """Return the text of a shipped file, `systemd/gnod.service` say. A wheel has them here; the repository, at its
-    root."""
+    """Return the text of a shipped file such as `systemd/gnod.service`, from the wheel or from the repository."""
     shipped = _HERE / "patterns" / name
     return (shipped if shipped.exists() else _HERE.parents[1] / name).read_text(encoding="utf-8")
 
 
 def command(places: Places) -> list[str]:
-    """Return what runs the daemon: this very Python, whatever PATH the service has."""
+    """Return the command line of the daemon, with this Python: the service may have another PATH."""
     return [sys.executable, "-P", "-m", "gnod", "--index", places.index]
 
 
 def environment(places: Places) -> dict[str, str]:
-    """Return what the daemon must know of this shell's environment to find the places that its clients mean, and, for
-    the `update` commands of collections, the programs."""
+    """Return the variables of this shell that the service needs: for the same folders as its clients, and PATH for the
+    update commands of collections."""
     values = {
         "GNO_CONFIG_DIR": places.config_dir,
         "GNO_DATA_DIR": places.data_dir,
@@ -44,26 +43,17 @@ def environment(places: Places) -> dict[str, str]:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raises Refused for a file that is there and not ours."""
+    """Raise Refused if the file exists and gnoctl did not write it."""
     if os.path.lexists(path) and MARK.encode() not in _content(path):
-        raise Refused(f"{path} was not written by gnoctl: move it away first", {"path": str(path)})
+        raise Refused(f"{path} was not written by gnoctl: move it away and try again", {"path": str(path)})
 
 
 def write(path: Path, text: str) -> None:
-    """Put the file in its place whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    unfinished = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        unfinished.chmod(0o644)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with replacing(path, mode=0o644) as file:
+        file.write(text.encode())
 
 
 def _content(path: Path) -> bytes:
-    # A link by another hand (`systemctl mask` makes one) is not ours, wherever it leads.
+    # A symbolic link (`systemctl mask` creates one) is never ours.
     return b"" if path.is_symlink() or not path.is_file() else path.read_bytes()

@@ -1,4 +1,4 @@
-"""The daemon as an agent of launchd (macOS). It is started at login; launchd holds no socket for it."""
+"""The daemon as a launchd agent (macOS), started at login. launchd does not listen on its socket."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gnoctl.service import State, files
+from gnoctl.service import STARTED_BY_GNOCTL, State, files
 from gnod.errors import Unavailable
 from gnod.paths import Places
 
 MANAGER = "launchd"
-# gnod.server.notify knows a process of ours by it.
+# gnod.daemon.notify recognises the service by this prefix.
 LABEL = "local.gnod."
 
 _TIMEOUT_S = 120.0
@@ -41,7 +41,7 @@ class Launchd:
             raise Unavailable(missing)
 
     def write(self) -> None:
-        self._output().parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # launchd does not
+        self._output().parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # launchd does not create it
         files.write(self.files[0], self.text())
 
     def enable(self) -> None:
@@ -56,7 +56,7 @@ class Launchd:
         if self._missing() or not self._is_loaded():
             return
         self._launchctl("bootout", self._target)
-        # It answers before the daemon has ended, and until then nothing of that name can be loaded.
+        # launchctl returns before the daemon has ended; until then the label cannot be loaded again.
         deadline = time.monotonic() + _TIMEOUT_S
         while self._is_loaded() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
@@ -99,16 +99,16 @@ class Launchd:
 
     def _missing(self) -> str | None:
         if shutil.which("launchctl") is None:
-            return "launchd is not here: gnoctl starts gnod when it is needed"
+            return f"launchd is not installed: {STARTED_BY_GNOCTL}"
         if self._run("print", self._domain).returncode:
-            return "launchd runs no agents of yours here (no session on the screen): gnoctl starts gnod when needed"
+            return f"launchd cannot run agents without a graphical session: {STARTED_BY_GNOCTL}"
         return None
 
     def _launchctl(self, *words: str) -> None:
         done = self._run(*words)
         if done.returncode:
-            said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
-            raise Unavailable(f"launchctl {' '.join(words)} failed: {said}")
+            reason = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+            raise Unavailable(f"launchctl {' '.join(words)} failed: {reason}")
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""The daemon as user units of systemd: a socket, and the service that it activates."""
+"""The daemon as systemd user units: a socket, and the service that it activates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gnoctl.service import State, files
+from gnoctl.service import STARTED_BY_GNOCTL, State, files
 from gnod.errors import Unavailable
 from gnod.paths import DEFAULT_INDEX, Places
 
 MANAGER = "systemd"
 
-# Starting may migrate an index; the unit's own limits end what hangs.
+# The start may upgrade an index; the unit has its own limits for a daemon that hangs.
 _TIMEOUT_S = 1000.0
 
 
@@ -45,12 +45,12 @@ class Systemd:
         _systemctl("enable", self.socket_unit, self.service_unit)
 
     def start(self) -> None:
-        # What failed too often before is tried again all the same.
+        # A unit that failed too often is started again.
         _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
         try:
             _systemctl("start", self.socket_unit, self.service_unit)
         except Unavailable as error:
-            # systemd knows that it failed; what gnod said last, why.
+            # The status text of the unit says why.
             why = _properties(self.service_unit).get("StatusText")
             if not why:
                 raise
@@ -59,7 +59,7 @@ class Systemd:
     def end(self) -> None:
         if _missing():
             return
-        # Both at once: a socket that is left starts the service again.
+        # Together: the socket alone would start the service again.
         _systemctl("stop", self.socket_unit, self.service_unit, may_fail=True)
         _systemctl("disable", self.socket_unit, self.service_unit, may_fail=True)
 
@@ -86,9 +86,9 @@ class Systemd:
         )
 
     def socket_text(self) -> str:
-        own = os.environ.get("GNO_SOCKET")
-        # Not the folder of this shell: systemd knows best where it has put the user's runtime folder.
-        address = _literal(str(self._places.socket)) if own else f"%t/gno/{self._places.index}.sock"
+        # %t: systemd's own runtime folder, which this shell may not know.
+        is_set = os.environ.get("GNO_SOCKET")
+        address = _literal(str(self._places.socket)) if is_set else f"%t/gno/{self._places.index}.sock"
         return _filled("gnod.socket", {"ListenStream": address})
 
     def service_text(self) -> str:
@@ -108,9 +108,9 @@ def _units_folder() -> Path:
 
 
 def _filled(name: str, values: dict[str, str]) -> str:
-    """Return a shipped unit with the values of some of its settings replaced, below a note of whose it is."""
+    """Return a shipped unit with some values replaced, below the mark of gnoctl."""
     lines = files.pattern(f"systemd/{name}").splitlines()
-    first = lines.index("[Unit]")  # the remarks before it are about the pattern
+    first = lines.index("[Unit]")  # the comments before it are about the template
     filled = [f"{key}={values[key]}" if (key := line.partition("=")[0]) in values else line for line in lines[first:]]
     return "\n".join([f"# {files.MARK}", "", *filled, ""])
 
@@ -120,7 +120,7 @@ def _literal(text: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as systemd.syntax(7) wants it.
+    """Return a word in quotation marks, as in systemd.syntax(7).
 
     >>> _quoted('/home/a b/100%/"x"')
     '"/home/a b/100%%/\\\\"x\\\\""'
@@ -130,13 +130,13 @@ def _quoted(word: str) -> str:
 
 
 def _missing() -> str | None:
-    """Return why there is no systemd that runs services of this user's; None: there is one."""
+    """Return why systemd cannot run services of this user; None: it can."""
     if shutil.which("systemctl") is None:
-        return "systemd is not installed here: gnoctl starts gnod when it is needed"
+        return f"systemd is not installed: {STARTED_BY_GNOCTL}"
     done = _run("show-environment")
     if done.returncode == 0:
         return None
-    return f"systemd runs no services of yours here ({_complaint(done)}): gnoctl starts gnod when it is needed"
+    return f"systemd cannot run services of this user ({_complaint(done)}): {STARTED_BY_GNOCTL}"
 
 
 def _properties(unit: str) -> dict[str, str]:
@@ -153,7 +153,7 @@ def _systemctl(*words: str, may_fail: bool = False) -> str:
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
     command = ["systemctl", "--user", "--no-pager", *words]
-    # Its messages are told to people, who asked in no language of their own here.
+    # Its messages are shown to the user: in English, without colours.
     plain = {**os.environ, "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0"}
     return subprocess.run(
         command, env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
@@ -161,5 +161,5 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _complaint(done: subprocess.CompletedProcess[str]) -> str:
-    said = " ".join(done.stderr.split())
-    return said.rstrip(".") or f"exit status {done.returncode}"
+    message = " ".join(done.stderr.split())
+    return message.rstrip(".") or f"exit status {done.returncode}"

@@ -1,1 +1,1 @@
-"""From text to the terms of the lexical index. Pure; used for documents and for queries alike."""
+"""Turn text into index terms. Pure; documents and queries use the same code."""

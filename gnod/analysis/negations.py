@@ -1,6 +1,6 @@
-"""Words that negate. Our own short lists of closed classes; no affixes, for `un-` is in `under` too.
+"""Find negations. Short lists of closed word classes, without affixes (`un-` also begins `under`).
 
-Chinese, Japanese, Korean and Thai are left out: their negations are parts of other words.
+Chinese, Japanese, Korean and Thai are not supported: their negations are parts of other words.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _NEGATING = {
     "tr": "değil yok hiç olmadan hariç",
     "hi": "नहीं बिना मत",
 }
-# What negates without a word of the above: a text that says `fails to start` has kept the `not` of `does not start`.
+# Words that imply a negation: `fails to start` keeps the `not` of `does not start`.
 _IMPLYING = {
     "en": "fail fails failed failing failure unable impossible missing lacks lacking avoid avoiding prevent prevents "
     "exclude excludes free non",
     "de": "fehlt fehlen fehlend fehlende fehlenden scheitert unmöglich vermeiden verhindern frei freie",
 }
-# Where the language is not known; of others a word may mean something else here (`no` is Portuguese for "in the").
+# For unknown languages. Negations of other languages may have another meaning (Portuguese `no` is "in the").
 _USUAL = ("en", "de")
 _JOINERS = re.compile(r"[-_.:/\\@&'’]+")
 _GERMAN_FREE = re.compile(r"\w{3,}frei(?:e[nmrs]?)?\Z")
@@ -45,23 +45,23 @@ def negation(text: str, language: str | None) -> str | None:
     >>> negation("why doesn't it start", "en"), negation("Kuchen ohne Mehl", "de"), negation("under way", "en")
     ("doesn't", 'ohne', None)
     """
-    wanted = _words_of(_NEGATING, language)
+    negating = _words_of(_NEGATING, language)
     for compound in compounds(text):
         if compound.lower().endswith(("n't", "n’t")) and "en" in _languages(language):
             return compound
         for word in _JOINERS.split(compound):
-            if _form(word) in wanted:
+            if _form(word) in negating:
                 return word
     return None
 
 
 def is_negated(text: str, language: str | None) -> bool:
-    """Tell whether anything in the text negates or implies a negation."""
+    """Tell whether the text contains or implies a negation."""
     if negation(text, language):
         return True
-    wanted = _words_of(_IMPLYING, language)
+    implying = _words_of(_IMPLYING, language)
     words = [_form(word) for compound in compounds(text) for word in _JOINERS.split(compound)]
-    return not wanted.isdisjoint(words) or ("de" in _languages(language) and any(map(_GERMAN_FREE.match, words)))
+    return not implying.isdisjoint(words) or ("de" in _languages(language) and any(map(_GERMAN_FREE.match, words)))
 
 
 def _languages(language: str | None) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def _languages(language: str | None) -> tuple[str, ...]:
 
 
 def _words_of(table: dict[str, str], language: str | None) -> frozenset[str]:
-    return frozenset(_form(word) for each in _languages(language) for word in table.get(each, "").split())
+    return frozenset(_form(word) for code in _languages(language) for word in table.get(code, "").split())
 
 
 def _form(word: str) -> str:

@@ -45,8 +45,8 @@ SNOWBALL = {
     "yi": "yiddish",
 }
 
-# Used where the language is not known: short notes and source code are mostly English, and a query is always
-# analysed in this language too, so nothing indexed with it can be missed.
+# For unknown languages: short notes and source code are mostly English. Queries are always analysed in this language
+# too, so they find everything that is indexed with it.
 DEFAULT_LANGUAGE = "en"
 
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
@@ -69,32 +69,35 @@ class Stem:
     """The stemmer of one language. Not safe for several threads at once (Snowball keeps state)."""
 
     def __init__(self, language: str | None) -> None:
-        # Cache size 0: the analyser caches whole compounds, which is faster than caching here again.
+        # Cache size 0: the analyser caches whole compounds.
         code = stemming_language(language)
         self._snowball = Stemmer.Stemmer(SNOWBALL[code], 0)
         self._is_english = code == "en"
 
     def __call__(self, word: str) -> str:
-        """Return the index form of a word without joiners.
+        """Return the index form of a word without joiners. It is empty in all languages or in none: queries combine
+        the forms that several languages give a word.
 
-        >>> Stem("en")("Deployments"), Stem("de")("Häuser"), Stem("en")("RÉSUMÉ")
-        ('deploy', 'haus', 'resum')
+        >>> Stem("en")("Deployments"), Stem("de")("Häuser"), Stem("en")("RÉSUMÉ"), Stem("el")("όταν")
+        ('deploy', 'haus', 'resum', 'οταν')
         """
         if word.isascii():
             lower = word.lower()
-            return str(self._snowball.stemWord(lower)) if lower.isalpha() else lower
+            return str(self._snowball.stemWord(lower)) or lower if lower.isalpha() else lower
         lower = unicodedata.normalize("NFC", normalise(word))
-        # English borrows its accents, and people leave them out; elsewhere the stemmer needs them.
-        return fold(str(self._snowball.stemWord(fold(lower) if self._is_english else lower)))
+        # Accents in English words are often left out; stemmers of other languages need them.
+        stem = fold(str(self._snowball.stemWord(fold(lower) if self._is_english else lower))).strip()
+        # The Greek and Nepali stemmers remove some function words completely (όταν, का).
+        return stem or fold(lower).strip()
 
 
 def normalise(word: str) -> str:
-    """Compatibility forms and case: full-width `ＡＢＣ` and `abc` are one word."""
+    """Normalise compatibility forms and case: full-width `ＡＢＣ` and `abc` are one word."""
     return unicodedata.normalize("NFKC", word).lower()
 
 
 def fold(word: str) -> str:
-    """Drop the diacritics of Latin, Greek and Cyrillic; marks of other scripts are letters and stay.
+    """Remove the diacritics of Latin, Greek and Cyrillic. Marks of other scripts are letters and stay.
 
     >>> fold("žluťoučký"), fold("हिन्दी") == "हिन्दी"
     ('zlutoucky', True)

@@ -1,8 +1,8 @@
-"""Function words: what a question is built with, and what it is not about.
+"""Function words, which are left out of queries.
 
-Our own short lists of closed classes (articles, pronouns, prepositions, conjunctions, auxiliaries, question words),
-because the lists that packages carry swallow content: theirs for English hold "test", "system", "shell", "auth".
-They only ever leave words out of a query that has others, never out of the index, and never out of a phrase.
+Short lists of closed word classes: articles, pronouns, prepositions, conjunctions, auxiliaries, question words. Lists
+of other packages contain content words such as "test", "system" and "auth". Function words stay in the index and
+in phrases, and in queries without other words.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ ENGLISH_FUNCTION_WORDS = _BY_LANGUAGE["en"]
 
 
 def function_words(words: Iterable[str], languages: Sequence[str]) -> frozenset[str]:
-    """Return the lower-case words that are function words in the one language (of `languages`) that explains most
-    of them. `die` is dropped from a German question and kept in `die hard`."""
+    """Return the function words, in lower case, of the language (of `languages`) that has the most of them: `die` is
+    one in a German question, but not in `die hard`."""
     present = {word.lower() for word in words}
-    found = [present & _BY_LANGUAGE.get(language, frozenset()) for language in languages]
-    best: frozenset[str] = frozenset(max(found, key=len, default=()))
-    # Two words may both be meant; with three or more, the others carry the question.
+    candidates = [present & _BY_LANGUAGE.get(language, frozenset()) for language in languages]
+    best: frozenset[str] = frozenset(max(candidates, key=len, default=()))
+    # In a query of two words, both may be relevant.
     return best if len(present) > 2 and len(best) < len(present) else frozenset()

@@ -3,14 +3,14 @@
 One pattern finds *compounds*: words, and words joined by the characters that identifiers are made of
 (`snake_case`, `node.js`, `foo::bar`, `user@example.com`, `a/b/c.md`, `real-time`). Each compound gives
 
-* its *parts*, stemmed, in order: what phrases are made of (`real time`, `snake case`, `node js`);
-* its *whole*, when it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or letters followed by
-  digits). Wholes stand after all parts in the stream, so that they part no phrase.
+* its *parts*, stemmed, in order; phrases consist of parts (`real time`, `snake case`, `node js`);
+* its *whole*, if it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or letters followed by
+  digits). Wholes come after all parts in the stream, so that they do not interrupt phrases.
 
-Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese have no spaces that help: their runs become overlapping
-pairs of characters. A lone last character is added, so that one character finds every place by prefix.
+Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese do not separate words by spaces: their runs become overlapping
+pairs of characters. The last character is added by itself, so that a prefix of one character finds every place.
 
-Words keep their combining marks: Hindi loses a fifth of its nDCG when it is cut there.
+Words keep their combining marks: without them, nDCG for Hindi drops by a fifth.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
 
 T = TypeVar("T")
 
-# Part of the index: raise it when the same text gives other terms, and indexes are rebuilt.
-VERSION = 1
+# Part of the index. Raise it when the same text gives other terms: indexes are then rebuilt.
+VERSION = 2
 
 MAX_TERM_CHARACTERS = 64
 _MAX_CACHED = 200_000
@@ -49,12 +49,12 @@ def _compound_pattern(word_characters: str) -> re.Pattern[str]:
     return re.compile(rf"{word}(?:(?:::|://|_+|[-.:/\\@'’&]){word})*")
 
 
-# Python's `re` has a fast table for the first 65,536 characters only: a class that goes beyond them is ten times
-# slower, so only text that has letters there (rare Han, ancient scripts; not emoji) pays for it.
+# Character classes beyond U+FFFF are ten times slower in `re`, so they are used only for text with letters there (rare
+# Han, ancient scripts; not emoji).
 _BASIC = _word_characters(range(0x10000))
 _BASIC_COMPOUND = _compound_pattern(_BASIC)
 _HIGH_COMPOUND = _compound_pattern(_BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
-# What is left of a word from a place inside it.
+# The rest of a word from a position inside it.
 WORD_REST = re.compile(f"[{_BASIC}]*")
 _HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
 
@@ -72,7 +72,7 @@ _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-# Images and keys pasted as text: 200 characters and more that no person would search for.
+# Encoded images and keys of 200 characters and more are not indexed.
 _LONG_LINE = 200
 _BLOCK = 1 << 20
 _SPACE = re.compile(r"\s")
@@ -94,10 +94,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 class Unit(NamedTuple):
-    """One searchable thing of a query, in the order of the text.
+    """One word, identifier or unspaced run of a query.
 
-    `parts` are consecutive terms; `whole` the identifier in one piece, where it is one. `unspaced` marks a run
-    of Chinese, Japanese, Korean or Thai, whose parts are pairs of characters.
+    `parts`: consecutive terms. `whole`: the term of the whole identifier. `unspaced`: parts are pairs of characters.
     """
 
     surface: str
@@ -106,14 +105,14 @@ class Unit(NamedTuple):
     unspaced: bool = False
 
     def indexed_parts(self) -> tuple[str, ...]:
-        """Return the parts as they stand in the index, with the lone last character of an unspaced run."""
+        """Return the parts as in the index, with the last character of an unspaced run."""
         if self.unspaced and len(self.parts[-1]) > 1:
             return (*self.parts, self.parts[-1][1:])
         return self.parts
 
 
 class Analyzer:
-    """Analyses text of one language. Not safe for several threads at once; cheap to keep, dear to make."""
+    """Analyses text of one language. Belongs to one thread. Expensive to create, so keep it."""
 
     def __init__(self, language: str | None = None) -> None:
         self.language = stemming_language(language)
@@ -129,14 +128,14 @@ class Analyzer:
         for block in _blocks(visible(text)):
             if any(len(line) > _LONG_LINE for line in block.split("\n")):
                 block = _ENCODED.sub(" ", block)
-            found = (_HIGH_COMPOUND if high else _BASIC_COMPOUND).findall(block)
-            analysed = [self._cache[compound] for compound in found]
+            analysed = [self._cache[each] for each in (_HIGH_COMPOUND if high else _BASIC_COMPOUND).findall(block)]
             parts.append(" ".join([parts for parts, _ in analysed]))
             wholes += [whole for _, whole in analysed if whole]
         return " ".join([*filter(None, parts), *wholes])
 
     def units(self, text: str) -> list[Unit]:
-        """Return what a query asks for, compound by compound."""
+        """Return what a query asks for, compound by compound. Analysers of all languages return the same units with the
+        same number of parts; only the terms differ."""
         return [unit for compound in compounds(visible(text)) for unit in self._units(compound)]
 
     def terms_of(self, compound: str) -> tuple[str, str]:
@@ -144,7 +143,7 @@ class Analyzer:
         return self._cache[compound]
 
     def analyse(self, compound: str) -> tuple[str, str]:
-        """Do what `terms_of` returns, without remembering."""
+        """As `terms_of`, without the cache."""
         if compound.isascii() and compound.isalpha() and (compound[1:].islower() or compound.isupper()):
             return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # most words
         units = self._units(compound)
@@ -177,7 +176,7 @@ class Analyzer:
             return None
         if _IDENTIFIER_JOINER.search(compound):
             return fold(normalise(compound))
-        # `GitHub` must be what the plain word `github` becomes.
+        # The term of `GitHub` must equal that of `github`.
         return self._stem(compound) if len(words) == 1 and len(parts) > 1 else None
 
     def word_parts(self, word: str) -> list[str]:
@@ -188,7 +187,7 @@ class Analyzer:
 
 
 class _Cache(dict[str, T], Generic[T]):
-    """Remembers what a function makes of a string: text repeats its words, and a lookup costs a tenth of the work."""
+    """Caches a function of strings. Text repeats its words, and a lookup takes a tenth of the time."""
 
     def __init__(self, function: Callable[[str], T]) -> None:
         super().__init__()
@@ -204,7 +203,7 @@ class _Cache(dict[str, T], Generic[T]):
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield the text in pieces that end at white space: all words of a large one at once are forty times the text."""
+    """Yield the text in blocks that end at white space. A list of all words takes forty times its memory."""
     start = 0
     while len(text) - start > _BLOCK:
         gap = _SPACE.search(text, start + _BLOCK)
@@ -215,7 +214,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def visible(text: str) -> str:
-    """Drop what nobody sees: soft hyphens, zero-width and direction marks part no word."""
+    """Remove invisible characters: soft hyphens, zero-width and direction marks do not separate words."""
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
@@ -224,7 +223,7 @@ def _pieces(word: str) -> list[str]:
     if word.isdigit() or (word.isalpha() and (word[1:].islower() or word.isupper())):
         return [word]  # most words
     if _PLURAL_ACRONYM.match(word):
-        return [word[:-1]]  # PDFs, APIs: no stemmer knows them
+        return [word[:-1]]  # PDFs, APIs: stemmers do not handle them
     if _CAMEL.search(word):
         return _camel_pieces(word)
     if match := _LETTERS_DIGITS.match(word):
@@ -234,5 +233,5 @@ def _pieces(word: str) -> list[str]:
 
 def _camel_pieces(word: str) -> list[str]:
     pieces = _HUMP.findall(word)
-    # Letters outside ASCII are no humps: a word that would lose some stays in one piece.
+    # The pattern has ASCII letters only: a word with others stays whole.
     return pieces if sum(map(len, pieces)) == len(word) else [word]

@@ -1,4 +1,4 @@
-"""Child processes that speak msgpack frames over a socket pair. Knows nothing of what the frames say.
+"""Child processes that exchange msgpack frames over a socket pair. Knows nothing of the frames' content.
 
-`process` is for the daemon, `settle` for the child, `frames` for both. A child imports neither asyncio nor psutil.
+`process` is for the daemon, `child_setup` for the child, `frames` for both. A child imports neither asyncio nor psutil.
 """

@@ -1,6 +1,6 @@
 """Messages between the daemon and a child process: a length of 4 bytes, then msgpack.
 
-Both ends are ours. The limit is there so that a damaged length is an error and not an allocation.
+The limit makes a damaged length an error instead of an allocation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class FrameError(Exception):
-    """The stream ended inside a frame, or a frame is larger than any can be."""
+    """The stream ended inside a frame, or a frame exceeds the limit."""
 
 
 def encode(message: object) -> bytes:
@@ -34,10 +34,7 @@ def encode(message: object) -> bytes:
 
 
 def receive(channel: socket.socket, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
-    """Block for the next message; None when the other end is gone.
-
-    Raises FrameError, and msgspec.DecodeError for a message of another kind.
-    """
+    """Block for the next message; None when the other end is closed. Raises FrameError and msgspec.DecodeError."""
     header = _receive(channel, _LENGTH.size)
     if not header:
         return None
@@ -48,7 +45,7 @@ def receive(channel: socket.socket, decoder: msgspec.msgpack.Decoder[T]) -> T | 
 
 
 async def read(reader: StreamReader, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
-    """Wait for the next message; None when the other end is gone. Raises as `receive` does."""
+    """Wait for the next message, as `receive` does."""
     from asyncio import IncompleteReadError  # 60 ms that a child does not need
 
     try:

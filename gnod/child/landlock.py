@@ -1,7 +1,7 @@
-"""Landlock: a process of Linux gives up, for good, what it may do with files, TCP and signals. Through ctypes.
+"""Landlock: a Linux process gives up access to files, TCP and signals for good. Through ctypes.
 
-Knows the kernel's interface and nothing of who is confined. What a kernel does not know yet it is not asked for; the
-versions of the interface ("ABI") are those of landlock(7).
+Knows the kernel's interface and nothing of the confined process. Asks only for what the kernel's version of the
+interface ("ABI", see landlock(7)) supports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OF_FIRST_VERSION = (1 << 13) - 1
 _OF_PLAIN_FILES = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 
 READ = _READ_FILE | _READ_DIR
-# Plain files only: what can be emptied without looking into folders of folders.
+# Plain files only, so that the folder can be emptied without recursion.
 READ_AND_WRITE = READ | _WRITE_FILE | _REMOVE_FILE | _MAKE_REGULAR | _TRUNCATE
 
 _BIND_AND_CONNECT_TCP = 0b11
@@ -39,16 +39,17 @@ class _Ruleset(ctypes.Structure):
 
 class _PathBeneath(ctypes.Structure):
     _pack_ = 1
-    _layout_ = "ms"  # Python 3.14 wants to be told; it is what _pack_ has always meant
+    _layout_ = "ms"  # Python 3.14 requires it with _pack_
     _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
 def restrict(rules: Iterable[tuple[str, int]] | None, *, reading: bool) -> list[str]:
-    """Forbid this thread, and those it starts, TCP, signals to other processes, and files but for what `rules` allow.
+    """Forbid this thread, and those that it starts, TCP, signals to other processes, and files except what `rules`
+    allow.
 
-    A rule is a path and READ or READ_AND_WRITE of what is below; a path that is not there is passed over. Without
-    `rules` files are left alone; `reading` says whether reading them is forbidden as well. Programs cannot be started
-    where files are restricted. Returns what holds, in words. Raises NotHeld.
+    A rule is a path, and READ or READ_AND_WRITE for everything below it; a missing path is skipped. Without `rules`
+    files are not restricted; `reading` says whether reading them is. Restricted files also forbid starting programs.
+    Returns what is enforced, in words. Raises NotHeld.
     """
     known = version()
     files = _handled_files(known, reading) if rules is not None else 0
@@ -71,7 +72,7 @@ def restrict(rules: Iterable[tuple[str, int]] | None, *, reading: bool) -> list[
 
 
 def version() -> int:
-    """Return which version of its interface this kernel has. Raises NotHeld."""
+    """Return the kernel's version of the interface. Raises NotHeld."""
     return call(_CREATE_RULESET, None, 0, _ASK_VERSION)
 
 

@@ -1,7 +1,6 @@
-"""Let work that nobody waits for have the processor and the disk last.
+"""Lower the CPU and disk priority of background work.
 
-On Linux this is said of a thread, and the threads that it starts later inherit it. There is no way back: to raise a
-priority again needs rights that an ordinary user lacks.
+On Linux this holds for a thread and the threads that it starts later. An ordinary user cannot raise it again.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LOWEST_BEST_EFFORT = 2 << 13 | 7
 
 
 def lower_process(nice: int) -> None:
-    """Lower this process, which has one thread yet. `nice`: by how much; 0 leaves it as it is."""
+    """Lower this process, while it has one thread, by `nice`; 0 leaves it as it is."""
     if nice:
         with contextlib.suppress(OSError):
             os.nice(nice)
@@ -29,7 +28,7 @@ def lower_process(nice: int) -> None:
 
 
 def lower_thread() -> None:
-    """Lower this thread. Elsewhere than on Linux it would be the whole process: there it stays as it is."""
+    """Lower this thread. On other systems than Linux this would lower the process, so there it does nothing."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         with contextlib.suppress(OSError):
@@ -38,6 +37,5 @@ def lower_thread() -> None:
 
 
 def _lower_disk() -> None:
-    """A kernel without it, or a sandbox that forbids it, is no reason to fail."""
     if sys.platform == "linux" and (number := _SYSTEM_CALLS.get(os.uname().machine)):
         ctypes.CDLL(None).syscall(number, _WHO_PROCESS, _CALLING_THREAD, _LOWEST_BEST_EFFORT)

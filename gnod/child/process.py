@@ -1,4 +1,4 @@
-"""A child process as the daemon sees it: its start, the stream to it, and how it ended."""
+"""A child process, for the daemon: its start, the stream to it, and its exit status."""
 
 from __future__ import annotations
 
@@ -28,39 +28,36 @@ class ChildProcess:
         self._process = process
 
     async def send(self, frame: bytes) -> None:
-        """Write a frame, waiting while the child is behind. Raises ConnectionError when it is gone."""
+        """Write a frame, waiting while the child is behind. Raises ConnectionError when it has ended."""
         try:
             self.writer.write(frame)
             await self.writer.drain()
-        except RuntimeError as error:  # how some transports put it that they are closed
+        except RuntimeError as error:  # raised by some closed transports
             raise ConnectionError("the stream is closed") from error
 
     def resident_bytes(self) -> int:
-        """Return the memory that the process holds; 0 when it has ended."""
+        """Return the resident size; 0 when it has ended."""
         try:
             return int(psutil.Process(self.pid).memory_info().rss)
         except psutil.Error:
             return 0
 
     def mapped_bytes(self) -> int:
-        """Return the address space that the process has taken; 0 when it has ended."""
+        """Return the size of the address space; 0 when it has ended."""
         try:
             return int(psutil.Process(self.pid).memory_info().vms)
         except psutil.Error:
             return 0
 
     def kill(self) -> None:
-        """End the process and those it started, whatever they are doing; harmless when it has ended."""
-        # Not Popen's kill: it polls first, and so takes the exit status away from asyncio's watcher.
+        """Kill the process and those that it started; harmless when it has ended."""
+        # Not Popen.kill: it polls first and takes the exit status away from asyncio's watcher.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)  # it leads a session of its own
 
     async def ended(self) -> str:
-        """Close the stream, wait for the end of the process and return how it came, in words.
-
-        The words are like "exit status 1" or "signal SIGKILL".
-        """
+        """Close the stream, wait for the process and return how it ended: "exit status 1", "signal SIGKILL"."""
         self.writer.close()
         status = await self._process.wait()
         with contextlib.suppress(ConnectionError):
@@ -82,9 +79,8 @@ async def launch(
 ) -> ChildProcess:
     """Start `python -m MODULE FD *ARGUMENTS PARENT`, where FD is its end of the stream and PARENT this process.
 
-    `environment` is added to what it gets of the daemon's: all, or the variables whose whole name is like `inherited`.
-    Standard error stays the daemon's until the child silences it. Raises OSError.
-    Not to be cancelled: the child would be lost.
+    The child gets the daemon's environment, or the variables whose names match `inherited`, and `environment`. Standard
+    error stays the daemon's until the child silences it. Raises OSError. Must not be cancelled: the child would leak.
     """
     ours, theirs = socket.socketpair()
     try:
@@ -100,10 +96,10 @@ async def launch(
 async def _spawn(
     module: str, channel: socket.socket, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> asyncio.subprocess.Process:
-    """Start the process. From the loop's own thread: Linux tells a child of its parent's death by thread."""
+    """Start the process, from the event loop's thread: PR_SET_PDEATHSIG follows the thread, not the process."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        "-P",  # a file called socket.py in the current folder is not to be imported
+        "-P",  # a file called socket.py in the current folder must not be imported
         "-m",
         module,
         str(channel.fileno()),

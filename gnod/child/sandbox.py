@@ -1,7 +1,7 @@
-"""What a child process gives up before it looks at what other people have made. Linux only; elsewhere nothing holds.
+"""The sandbox of a child process that reads untrusted data. Linux only; elsewhere nothing is enforced.
 
-Landlock bars files, TCP and signals, seccomp the rest of the network, programs and whatever else reaches beyond the
-process (docs/adr/0020). Each counts for itself: a kernel, or a container, may have one, both or neither.
+Landlock blocks files, TCP and signals; seccomp the rest of the network, programs and other access to the system
+(docs/adr/0020). A kernel, or a container, may support one, both or neither.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import gnod
 from gnod.child import landlock, seccomp
 from gnod.child.system_calls import NotHeld
 
-# What Python, the C library and the readers look into: programs, libraries, time zones, types of files, and how many
-# processors there are.
+# What Python, the C library and converters read: programs, libraries, time zones, MIME types, the number of CPUs.
 _SYSTEM = """
     /usr /bin /sbin /lib /lib32 /lib64 /etc /opt /nix/store /gnu/store /run/current-system /home/linuxbrew/.linuxbrew
     /proc/self /proc/cpuinfo /proc/meminfo /proc/stat /proc/filesystems /proc/sys/vm
@@ -26,10 +25,10 @@ _SYSTEM = """
 
 
 def confine(*, writable: str | None, readable: Sequence[str] | None) -> list[str]:
-    """Give up programs, connections, other processes, and files but for plain ones directly in `writable`.
+    """Give up programs, connections, other processes, and writing files except plain ones directly in `writable`.
 
-    `readable` are the folders below which files may be read, apart from the system's and Python's own; None: all files.
-    Returns what holds, in words for people.
+    `readable`: folders below which files may be read, besides the system's and Python's own; None: all files. Returns
+    what is enforced, in words.
     """
     reads = None if readable is None else _readable(readable)
     rules = [("/dev/null", landlock.READ_AND_WRITE)]
@@ -42,8 +41,7 @@ def confine(*, writable: str | None, readable: Sequence[str] | None) -> list[str
 
 
 def stay_local() -> list[str]:
-    """Give up the network and programs, and nothing that the driver of a graphics card could need. Returns what holds,
-    in words."""
+    """Give up the network and programs, and nothing that a GPU driver may need. Returns what is enforced, in words."""
     return _held("seccomp", seccomp.stay_local)
 
 
@@ -57,7 +55,7 @@ def _held(name: str, bar: Callable[[], list[str]]) -> list[str]:
 
 
 def _readable(folders: Sequence[str]) -> list[str] | None:
-    """Return all that has to be read; None where that cannot be told, because packages are links into other places."""
+    """Return all that must be readable; None where it is unknown, because packages are links into other places."""
     paths = [
         *_SYSTEM.split(),
         sys.prefix,
@@ -68,7 +66,7 @@ def _readable(folders: Sequence[str]) -> list[str] | None:
     ]
     paths += filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     paths += [os.path.dirname(os.path.dirname(gnod.__file__))]  # noqa: PTH120 - pathlib is 20 ms that we do not need
-    # An empty entry in PYTHONPATH is the current folder, here the root: nothing is imported from there.
+    # An empty entry in PYTHONPATH is the current folder, here "/": nothing is imported from there.
     paths = [path for path in paths if os.path.realpath(path) != "/"]
     real = [os.path.realpath(path).rstrip("/") + "/" for path in paths]
     if not os.path.realpath(msgspec.__file__).startswith(tuple(real)):

@@ -1,7 +1,7 @@
-"""A seccomp filter: which system calls a process of Linux can still make. Through ctypes, as classic BPF.
+"""A seccomp filter for the system calls of a Linux process. Through ctypes, as classic BPF.
 
-Knows the calls and their numbers, and nothing of who is confined. What is forbidden fails with EPERM, so that a library
-that asks for too much goes on without it; what newer kernels may add does not exist here.
+Knows the calls and their numbers, and nothing of the confined process. A forbidden call fails with EPERM, so that a
+library can continue without it; calls of newer kernels do not exist (ENOSYS).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnod.child.system_calls import NotHeld, call, no_new_privileges
 
 
 class _Machine(NamedTuple):
-    """`column`: of the tables below. `architecture`: the kernel's word for it."""
+    """`column`: of the tables below. `architecture`: the kernel's identifier."""
 
     column: int
     architecture: int
@@ -31,7 +31,7 @@ _MACHINES = {
 
 # Names, and the numbers on x86_64 and on newer machines; 0 where there is no such call.
 _PROGRAMS = "execve 59 221  execveat 322 281"
-# It does what others do, and no filter sees it.
+# Does what other calls do, unseen by the filter.
 _RINGS = "io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427"
 _CONFINED = f"""
     {_PROGRAMS}  fork 57 0  vfork 58 0
@@ -57,25 +57,25 @@ _CONFINED = f"""
     settimeofday 164 170  clock_settime 227 112  adjtimex 159 171  clock_adjtime 305 266
     iopl 172 0  ioperm 173 0  modify_ldt 154 0  vhangup 153 58  personality 135 92
 """
-_NEWEST = 462  # mseal; what came after it takes new arguments to do what is forbidden above
+_NEWEST = 462  # mseal; later calls offer new ways to do what is forbidden above
 
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _KILL, _TGKILL, _PRLIMIT = (62, 129), (234, 131), (302, 261)
 _FCNTL, _IOCTL, _PRCTL, _SOCKET = (72, 25), (16, 29), (157, 167), (41, 198)
 _CLONE_THREAD = 0x10000
-_SIGNALS_OF_FILES = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: whom the kernel sends a signal on our behalf
+_SIGNALS_OF_FILES = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: the kernel sends signals on our behalf
 _OF_TERMINALS_AND_SIGNALS = (0x5412, 0x541C, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP
-_PR_SET_PDEATHSIG = 1  # we die with the daemon
-_LOCAL_FAMILIES = (1, 16)  # AF_UNIX, AF_NETLINK: drivers of graphics cards speak to their services
+_PR_SET_PDEATHSIG = 1  # the process ends with the daemon
+_LOCAL_FAMILIES = (1, 16)  # AF_UNIX, AF_NETLINK: GPU drivers use them
 
 _SET_MODE_FILTER = 1
-_ALL_THREADS, _AS_FAST_AS_BEFORE = 1, 4  # the latter: no mitigations that older kernels add with a filter
+_ALL_THREADS, _AS_FAST_AS_BEFORE = 1, 4  # the latter: without the mitigations that older kernels add
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
 _ALLOW = 0x7FFF0000
 _REFUSE = 0x00050000 | errno.EPERM
-_UNKNOWN = 0x00050000 | errno.ENOSYS  # the C library then does it the older way, which can be looked into
+_UNKNOWN = 0x00050000 | errno.ENOSYS  # the C library then uses an older call, which the filter can check
 
 
 class _Program(ctypes.Structure):
@@ -83,10 +83,8 @@ class _Program(ctypes.Structure):
 
 
 def confine() -> list[str]:
-    """Forbid this process programs, connections, other processes, and what changes files without opening them.
-
-    Returns what holds, in words. Raises NotHeld.
-    """
+    """Forbid programs, connections, other processes, and changing files without opening them. Returns what is enforced,
+    in words. Raises NotHeld."""
     machine = _machine()
     own = os.getpid()
     _load(
@@ -107,13 +105,13 @@ def confine() -> list[str]:
 
 
 def stay_local() -> list[str]:
-    """Forbid this process programs and the network, and nothing else. Returns what holds. Raises NotHeld."""
+    """Forbid programs and the network only. Returns what is enforced. Raises NotHeld."""
     machine = _machine()
     _load(machine, [*_each(machine, _PROGRAMS + "  " + _RINGS), *_when(machine, _SOCKET, _only(0, *_LOCAL_FAMILIES))])
     return ["network", "programs"]
 
 
-_Step = tuple[int, int, int, int]  # an operation, how many steps to pass over if it holds and if not, and its number
+_Step = tuple[int, int, int, int]  # an operation, the steps to skip if it is true and if not, and its number
 
 
 def _machine() -> _Machine:
@@ -128,7 +126,7 @@ def _each(machine: _Machine, table: str) -> list[_Step]:
 
 
 def _when(machine: _Machine, numbers: tuple[int, int], steps: list[_Step]) -> list[_Step]:
-    """Take the steps, of which one returns, for one system call."""
+    """Run the steps, one of which returns, for one system call."""
     return [(_EQUAL, 0, len(steps), numbers[machine.column]), *steps]
 
 
@@ -143,7 +141,7 @@ def _all_but(argument: int, *values: int) -> list[_Step]:
 
 
 def _argument(number: int) -> _Step:
-    """Load the lower half of an argument: those we look at are ints, and these machines little-endian."""
+    """Load the lower half of an argument: the checked ones are ints, and these machines little-endian."""
     return _LOAD, 0, 0, _AT_ARGUMENTS + 8 * number
 
 
@@ -156,8 +154,8 @@ def _allow() -> _Step:
 
 
 def _load(machine: _Machine, steps: list[_Step]) -> None:
-    """Give the kernel the filter, for all threads, behind a look at whose numbers these are: a process can make the
-    calls of a 32-bit one, and on x86_64 those of x32, whose numbers are large."""
+    """Install the filter for all threads. It checks the architecture first: a process can also make 32-bit calls, and
+    on x86_64 those of x32, whose numbers are large."""
     steps = [
         (_LOAD, 0, 0, _AT_ARCHITECTURE),
         (_EQUAL, 1, 0, machine.architecture),

@@ -1,4 +1,4 @@
-"""System calls of Linux that neither Python nor the C library has a function for."""
+"""Linux system calls that neither Python nor the C library wraps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 class NotHeld(Exception):
-    """This kernel, or a sandbox around us, does not do it."""
+    """This kernel, or a sandbox around the process, does not support it."""
 
 
 def call(number: int, *arguments: object) -> int:
@@ -23,6 +23,6 @@ def call(number: int, *arguments: object) -> int:
 
 
 def no_new_privileges() -> None:
-    """Give up what a program with special rights would lend us; the kernel wants that before anything else."""
+    """Give up the rights of setuid programs; the kernel requires that before any restriction."""
     if ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise NotHeld("no_new_privs is refused")

@@ -1,4 +1,4 @@
-"""A client for the daemon's socket: `Client` blocks, `AsyncClient` has many requests in flight.
+"""The Python client: `Client` blocks, `AsyncClient` has many requests in flight.
 
     from gnod.client import Client
 
@@ -6,13 +6,12 @@
         for hit in gnod.search("kayak permit", limit=5).hits:
             print(hit.title, hit.uri)
 
-Knows the protocol and how a daemon is started; nothing of what is behind the socket, and it prints nothing. Errors are
-those of `gnod.errors`. The names are imported when they are asked for: `gnoctl` takes only the blocking connection, and
-must not pay for asyncio.
-"""
+Knows the protocol and how to start the daemon, but nothing behind the socket. It prints nothing and raises the errors
+of `gnod.errors`. The names are imported on first use: `gnoctl` needs only the blocking connection, without asyncio."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +33,4 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(_MODULES[name]), name)

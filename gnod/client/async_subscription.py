@@ -1,28 +1,27 @@
-"""What changes in the index, as it changes, for programs with an event loop."""
+"""A subscription to changes of the index, for programs with an event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
 
 from msgspec import Raw
 
-from gnod.client.answers import decode
+from gnod.client.replies import decode
 from gnod.client.wire import Wire, open_wire
-from gnod.errors import Unavailable
+from gnod.errors import Details, Unavailable
 from gnod.paths import Places
 from gnod.protocol.jsonrpc import Response
-from gnod.protocol.methods import CHANGED
-from gnod.protocol.params import IndexSubscribeParams
-from gnod.protocol.results import IndexChanged, IndexSubscribeResult
+from gnod.protocol.subscription import CHANGED, IndexChanged, IndexSubscribeParams, IndexSubscribeResult
 
-# Changes that are kept for a program that is busy; with more the daemon waits, and tells the rest together.
+# Unread changes that are buffered; beyond that the daemon waits, and sends the rest together.
 MAX_UNREAD = 16
 
 
 class AsyncSubscription:
-    """An async iterator of IndexChanged and an async context manager, on a connection of its own: whoever is slow to
-    take changes delays no answer. `begun` is the state at the beginning."""
+    """An async iterator of IndexChanged and an async context manager. `begun` is the state at the start.
+
+    It has a connection of its own, so that unread changes do not delay other calls.
+    """
 
     begun: IndexSubscribeResult
 
@@ -39,25 +38,24 @@ class AsyncSubscription:
         await self._begin()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __aiter__(self) -> AsyncSubscription:
         return self
 
     async def __anext__(self) -> IndexChanged:
-        """Return what changed next. Raises Unavailable, with the `clock` to resume from, when the daemon goes away."""
+        """Return the next change. Raises Unavailable, with the `clock` to resume from, if the connection is lost."""
         if self._closed:
             raise StopAsyncIteration
         wire = self._wire or await self._begin()
         raw = await self._unread.get()
         if raw is None:
-            self._unread.put_nowait(None)  # it stays lost
+            self._unread.put_nowait(None)  # for the next call
             if self._closed:
                 raise StopAsyncIteration
-            raise Unavailable("the daemon went away; subscribe again from this clock", {"clock": self._clock})
+            clock: Details = {"clock": self._clock}
+            raise Unavailable("the connection to the daemon was lost: subscribe again from this clock", clock)
         if self._unread.empty():
             wire.resume()
         changed = decode(raw, IndexChanged)
@@ -86,6 +84,6 @@ class AsyncSubscription:
     def _take(self, message: Response) -> None:
         if message.method != CHANGED or not isinstance(message.params, Raw):
             return
-        self._unread.put_nowait(message.params.copy())  # Raw is a view that would keep all that was read alive
+        self._unread.put_nowait(message.params.copy())  # a view would keep the whole buffer alive
         if self._wire is not None and self._unread.qsize() >= MAX_UNREAD:
             self._wire.pause()

@@ -1,33 +1,31 @@
 """The client for programs without an event loop: one request at a time.
 
-Starts the daemon when it is not running. Knows no method; `everyday` does.
+Starts the daemon if it is not running. Knows no method; `shortcuts` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 from weakref import WeakSet
 
-from gnod.client.answers import OnProgress
-from gnod.client.connection import Connection, connect_or_start
-from gnod.client.everyday import Everyday
-from gnod.client.places import places_of
+from gnod.client.connection import Connection, connect_or_start, places_of
+from gnod.client.replies import OnProgress
+from gnod.client.shortcuts import Shortcuts
 from gnod.client.subscription import Subscription
 from gnod.errors import GnoError, Unavailable
 from gnod.paths import Places
-from gnod.protocol.params import IndexSubscribeParams, Params
-from gnod.protocol.results import Result
+from gnod.protocol.base import Params, Result
+from gnod.protocol.subscription import IndexSubscribeParams
 
 R = TypeVar("R", bound=Result)
 
 
-class Client(Everyday):
-    """One daemon, for one thread. A context manager.
+class Client(Shortcuts):
+    """A client for one thread. A context manager.
 
-    When the daemon went away, the call that waits raises Unavailable and the next one connects anew.
+    If the connection is lost, the waiting call raises Unavailable, and the next call connects again.
     """
 
     def __init__(self, places: Places, *, start: bool = True) -> None:
@@ -41,8 +39,8 @@ class Client(Everyday):
     def connect(cls, index: str | None = None, *, socket: Path | None = None, start: bool = True) -> Client:
         """Return a client of `index` (default: `GNO_INDEX`, else "default"), or of the daemon behind `socket`.
 
-        `start`: start the daemon when it is not running, unless GNO_NO_AUTOSTART is set. Raises DaemonNotRunning, or
-        what the daemon said when it could not start.
+        `start`: start the daemon if it is not running, unless GNO_NO_AUTOSTART is set. Raises DaemonNotRunning, or the
+        daemon's error if it cannot start.
         """
         client = cls(places_of(index, socket), start=start)
         client._connected()
@@ -51,13 +49,11 @@ class Client(Everyday):
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """End the connection, and all subscriptions."""
+        """Close the connection and all subscriptions."""
         self._closed = True
         for subscription in self._subscriptions:
             subscription.close()
@@ -65,23 +61,23 @@ class Client(Everyday):
             self._connection.close()
 
     def call(self, method: str, params: Params, result_type: type[R], *, on_progress: OnProgress | None = None) -> R:
-        """Return the daemon's answer. Raises the error that it answered, or Unavailable when it goes away.
+        """Return the daemon's answer. Raises the daemon's error, or Unavailable if the connection is lost.
 
-        `on_progress` is called for each piece of progress that comes before the answer.
+        `on_progress` is called for each progress notification before the answer.
         """
         connection = self._connected()
         try:
             return connection.call(method, params, result_type, on_progress=on_progress)
         except GnoError:
             raise
-        except BaseException:  # interrupted, perhaps in the middle of a message: the next call begins anew
+        except BaseException:  # perhaps interrupted within a message: the next call needs a new connection
             connection.close()
             raise
 
     def subscribe(self, since: int | None = None, collections: Sequence[str] = ()) -> Subscription:
-        """Return the changes of the index from now on, or from the clock `since`; of all collections when empty.
+        """Return the changes of the index from now on, or from the clock `since`; of all collections if empty.
 
-        On a connection of its own: the client can be called meanwhile.
+        It uses a connection of its own, so the client can be called meanwhile.
         """
         if self._closed:
             raise Unavailable("this client is closed")

@@ -1,4 +1,4 @@
-"""Start the daemon and wait until it answers. Imported only when nobody listens; prints nothing."""
+"""Start the daemon and wait until it answers. Imported only if the daemon is not running; prints nothing."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gnod.errors import (
     Unavailable,
 )
 from gnod.paths import Places, resolve
-from gnod.protocol.params import NoParams
-from gnod.protocol.results import DaemonStatusResult
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import DaemonStatusResult
 
 START_TIMEOUT_S = 15.0
 FIRST_POLL_S = 0.01
@@ -32,7 +32,7 @@ SLOWEST_POLL_S = 0.05
 MAX_STARTUP_LOG_BYTES = 256 * 1024
 MIN_FREE_BYTES = 64 * 1024
 
-# The daemon says what it is in a sentence, and how grave in its exit status.
+# A daemon that cannot start prints one sentence; its exit status gives the class of the error.
 _KINDS: dict[int, type[GnoError]] = {EXIT_VALIDATION: Refused, EXIT_NOT_RUNNING: DaemonNotRunning}
 
 
@@ -43,11 +43,11 @@ def start(
     command: Sequence[str] | None = None,
     on_started: OnStarted | None = None,
 ) -> Connection:
-    """Return a connection to the daemon that was started, or to another that was faster.
+    """Return a connection to the started daemon, or to one that another client has started at the same time.
 
-    `on_demand`: nobody asked for a daemon, so one whose config says `autostart: false` refuses. `command` is what is
-    run instead of `python -m gnod`. `on_started` is told the process id, unless another was faster. Raises what the
-    daemon said when it ends at once.
+    `on_demand`: the user did not ask for the daemon, so it refuses if its config has `autostart: false`. `command`: run
+    this instead of `python -m gnod`. `on_started` gets the process id, unless another client was faster. Raises the
+    daemon's error if it cannot start.
     """
     log = _startup_log(places)
     offset = log.stat().st_size
@@ -57,12 +57,12 @@ def start(
     status = connection.call("daemon.status", NoParams(), DaemonStatusResult)
     if on_started and status.pid == child.pid:
         on_started(places, child.pid)
-    child.returncode = child.returncode or 0  # it outlives us on purpose: no ResourceWarning
+    child.returncode = child.returncode or 0  # it outlives this process on purpose: no ResourceWarning
     return connection
 
 
 def lock_is_held(places: Places) -> bool:
-    """Say whether a daemon serves this index, or is about to. Asks by taking the lock for a moment."""
+    """Return whether a daemon serves this index or is starting. Tries to take the lock for a moment."""
     try:
         descriptor = os.open(places.lock_file, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -77,18 +77,18 @@ def lock_is_held(places: Places) -> bool:
 
 
 def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Popen[bytes]:
-    """Start the daemon as the leader of its own session: neither Ctrl-C nor a closed terminal ends it."""
+    """Start the daemon as the leader of its own session, so that Ctrl-C and a closed terminal do not end it."""
     given = {
         "GNO_CONFIG_DIR": places.config_dir,
         "GNO_DATA_DIR": places.data_dir,
         "GNO_CACHE_DIR": places.cache_dir,
         "GNO_SOCKET": places.socket,
     }
-    # The daemon runs in "/", to keep no drive busy: relative places must be made absolute here.
+    # The daemon runs in "/", so that it keeps no drive busy: make relative paths absolute.
     absolute = {name: str(path) for name, path in given.items() if os.environ.get(name)}
     if places.socket != resolve(places.index).socket:
-        absolute["GNO_SOCKET"] = str(places.socket)  # a client that was given another path
-    # Where a service has run this client, its manager must not take the daemon's signs of life for the service's.
+        absolute["GNO_SOCKET"] = str(places.socket)  # a client with its own socket path
+    # If a service runs this client, its manager must not take the daemon's notifications for the service's.
     inherited = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
     with log.open("ab") as output:
         return subprocess.Popen(
@@ -106,23 +106,23 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
     deadline = time.monotonic() + START_TIMEOUT_S
     pause = FIRST_POLL_S
     while True:
-        # Looked at before the attempt: a child that ends right after a failed attempt gets one more.
+        # Checked before connecting: after the child has ended, try once more.
         ended = child.poll() is not None
         try:
             return connect(places)
         except DaemonNotRunning:
             pass
-        # A child that lost the race for the lock ends, and the winner may still be on its way.
+        # The child ends if another daemon has the lock; that one may still be starting.
         if ended and not lock_is_held(places):
             raise _failure(child.returncode, log, offset)
         if time.monotonic() > deadline:
-            raise TimedOut(f"gnod did not answer within {START_TIMEOUT_S:g} s after its start; see {places.log_file}")
+            raise TimedOut(f"gnod did not answer within {START_TIMEOUT_S:g} s after its start: see {places.log_file}")
         time.sleep(pause)
         pause = min(pause * 1.5, SLOWEST_POLL_S)
 
 
 def _startup_log(places: Places) -> Path:
-    """Return the file that takes what the daemon prints before its own log is open, and when it crashes."""
+    """Return the file for what the daemon prints before its log is open, and when it crashes."""
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     too_large = log.exists() and log.stat().st_size > MAX_STARTUP_LOG_BYTES
@@ -133,13 +133,12 @@ def _startup_log(places: Places) -> Path:
 def _failure(status: int, log: Path, offset: int) -> GnoError:
     with log.open("rb") as file:
         file.seek(offset)
-        said = file.read().decode(errors="replace").strip()
-    # Before the sentence may stand warnings of libraries; it may go on over several lines (config errors).
-    _, found, message = f"\n{said}".rpartition("\ngnod: ")
+        printed = file.read().decode(errors="replace").strip()
+    # Warnings of libraries may come before the sentence, which may have several lines (config errors).
+    _, found, message = f"\n{printed}".rpartition("\ngnod: ")
     if found:
         return _KINDS.get(status, Unavailable)(message)
-    if not said and shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
-        # It could not even say so.
+    if not printed and shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
         return StorageFailed(f"gnod could not start: no space left on the disk that holds {log.parent}")
-    last = said.splitlines()[-1] if said else f"exit status {status}"
-    return Unavailable(f"gnod could not start ({last}); details in {log}")
+    last = printed.splitlines()[-1] if printed else f"exit status {status}"
+    return Unavailable(f"gnod could not start ({last}): see {log}")

@@ -1,4 +1,4 @@
-"""One connection in an event loop: requests go out side by side, and each answer finds its call. Knows no method."""
+"""One connection in an event loop, with many requests at once. Knows no method."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 from msgspec import UnsetType
 
-from gnod.client.answers import Lines, OnProgress, decode_progress, decode_result, gone, refusal
 from gnod.client.connection import Connection, connect_or_start
+from gnod.client.replies import Lines, OnProgress, decode_progress, decode_result, lost, refusal
 from gnod.errors import GnoError
 from gnod.paths import Places
+from gnod.protocol.base import CancelParams, Params, ProgressParams, Result
 from gnod.protocol.jsonrpc import CANCEL_METHOD, Response, decode_response, encode_call
-from gnod.protocol.params import CancelParams, Params
-from gnod.protocol.results import ProgressParams, Result
 
-# The daemon takes 64 of a connection at once; the other half is for cancelled ones that it has not ended yet.
+# The daemon accepts 64 requests per connection; half are reserved for cancelled ones that have not ended yet.
 MAX_IN_FLIGHT = 32
 
 R = TypeVar("R", bound=Result)
@@ -32,7 +31,7 @@ class _Waiting(NamedTuple):
 
 
 class Wire(asyncio.Protocol):
-    """`lost` is done when the connection is closed, by whomever. `on_notification` gets all but progress."""
+    """`lost` is done when the connection is closed. `on_notification` gets all notifications except progress."""
 
     def __init__(self, on_notification: OnNotification | None = None) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -41,8 +40,7 @@ class Wire(asyncio.Protocol):
         self._lines = Lines()
         self._waiting: dict[int, _Waiting] = {}
         self._room = asyncio.Semaphore(MAX_IN_FLIGHT)
-        # What it said before it hung up.
-        self._refusal: GnoError | None = None
+        self._refusal: GnoError | None = None  # sent by the daemon before it closed the connection
 
     async def call(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
         """Return the daemon's answer. Cancelling this cancels the request."""
@@ -71,7 +69,7 @@ class Wire(asyncio.Protocol):
         self._transport.close()
 
     def pause(self) -> None:
-        """Read no more until `resume`: the daemon notices, and waits."""
+        """Stop reading until `resume`, so that the daemon waits."""
         self._transport.pause_reading()
 
     def resume(self) -> None:
@@ -84,36 +82,36 @@ class Wire(asyncio.Protocol):
         for line in self._lines.feed(data):
             try:
                 self._take(decode_response(line))
-            except GnoError as error:  # no JSON-RPC: nothing that follows can be trusted
+            except GnoError as error:  # not JSON-RPC: the rest cannot be trusted
                 self._fail(error)
                 self._transport.abort()
                 return
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(self._refusal or gone(str(error) if error else "it closed the connection"))
+        self._fail(self._refusal or lost(str(error) if error else "the daemon closed it"))
         self.lost.set_result(None)
 
     def _send(self, payload: bytes) -> None:
         if self.is_closed:
-            raise self._refusal or gone("it closed the connection")
+            raise self._refusal or lost("the daemon closed it")
         self._transport.write(payload + b"\n")
 
     def _take(self, message: Response) -> None:
         if isinstance(message.method, UnsetType):
-            self._settle(message)
+            self._set_result(message)
         elif progress := decode_progress(message):
             self._report(progress)
         elif self._on_notification is not None:
             self._on_notification(message)
 
-    def _settle(self, response: Response) -> None:
-        # An error without an id answers what could not be read as a request; it may have been any of them.
-        said = refusal(response)
-        if said and not self._waiting:
-            self._refusal = said
-        ids = list(self._waiting) if said else [response.id]
+    def _set_result(self, response: Response) -> None:
+        # An error without an id means an unreadable request, which may have been any of them.
+        error = refusal(response)
+        if error and not self._waiting:
+            self._refusal = error
+        ids = list(self._waiting) if error else [response.id]
         for request_id in ids:
-            waiting = self._waiting.get(cast(int, request_id))  # none: it was cancelled
+            waiting = self._waiting.get(cast(int, request_id))  # None: it was cancelled
             if waiting and not waiting.answer.done():
                 waiting.answer.set_result(response)
 
@@ -123,7 +121,7 @@ class Wire(asyncio.Protocol):
             return
         try:
             waiting.on_progress(progress.value)
-        except Exception as error:  # the caller's own: it belongs to the caller, not to the connection
+        except Exception as error:  # an error of the caller, not of the connection
             waiting.answer.set_exception(error)
 
     def _fail(self, error: GnoError) -> None:
@@ -133,15 +131,15 @@ class Wire(asyncio.Protocol):
 
 
 async def open_wire(places: Places, *, may_start: bool, on_notification: OnNotification | None = None) -> Wire:
-    """Return a connection; start the daemon when it is not running and that is allowed."""
+    """Return a connection; start the daemon if it is not running and `may_start`."""
     sock = await _connected_socket(places, may_start=may_start)
     _, wire = await asyncio.get_running_loop().create_unix_connection(lambda: Wire(on_notification), sock=sock)
-    await asyncio.sleep(0)  # whoever has refused it has said so by now: to write first would lose that
+    await asyncio.sleep(0)  # read a refusal before the first write: writing would lose it
     return wire
 
 
 async def _connected_socket(places: Places, *, may_start: bool) -> socket.socket:
-    # In a thread: a daemon that starts, or has too much to do to accept at once, is waited for.
+    # In a thread: connecting may wait for a daemon that starts or is busy.
     opening = asyncio.ensure_future(asyncio.to_thread(connect_or_start, places, may_start=may_start))
     try:
         return (await asyncio.shield(opening)).take_socket()

@@ -1,5 +1,4 @@
-"""The config file `index.yml`: what it may hold, reading it, and edits that keep its comments.
+"""The config file `index.yml`: its settings, reading it, and edits that keep its comments.
 
-`load.load` reads, `edit.*` writes, `model` says what a valid file means. Nothing here knows the wire, asyncio
-or the database. The caller serialises edits of one file.
+`model` declares the settings, `load.load` reads, `edit.*` writes. Knows neither the wire nor asyncio nor the database.
 """

@@ -1,8 +1,8 @@
-"""Parsing: YAML text in, a tree of nodes out. The one module that touches ruamel.yaml.
+"""Parsing: YAML text in, a tree of nodes out. The only module that imports ruamel.yaml.
 
-It builds the tree from the parser's events instead of constructing Python values: nothing in a file can then
-run code, an alias stays one reference however often it is used, and an edit can change a few characters and
-leave the rest of the file, comments and quoting too, as the user wrote it.
+The tree is built from the parser's events, not from constructed Python values: so nothing in a file can run code, an
+alias stays one reference however often it is used, and an edit can change a few characters and leave the rest of the
+file, comments and quoting too, as the user wrote it.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
 from gnod.config.faults import Report, quoted
-from gnod.config.nodes import Document, Kind, Node, value_of
+from gnod.config.nodes import Kind, Node, YamlDocument, value_of
 
 MAX_DEPTH = 64
 
-# Bounds the time for parsing, about 40 microseconds a value. A thousand collections need 15,000.
+# Limits the time for parsing, about 40 microseconds a value. A thousand collections need 15,000.
 MAX_VALUES = 100_000
 
 _GAP = re.compile(r"(?:[ \t\r\n]+(?:#[^\r\n]*)?)*")
 
-# GNO's manual writes `scopeKey: notes:`, which strict YAML refuses: a colon at a line's end wants quotes.
-# For the parser a character that no file uses stands for that colon, so that all positions stay right.
+# GNO's manual writes `scopeKey: notes:`, which strict YAML rejects: a colon at a line's end must be quoted.
+# The parser gets a character that no file uses in place of that colon, so that all positions stay correct.
 _BARE_SCOPE = re.compile(r"^([ \t]*(?:- +)?scope(?:Key)?: +[a-z0-9][a-z0-9_-]*):(?=[ \t]*(?:\r?$| #))", re.MULTILINE)
 _COLON = "\ue000"
 
 _SHORT = 40
 
 
-def parse(text: str, report: Report) -> Document:
+def parse(text: str, report: Report) -> YamlDocument:
     """Return the tree of `text`, empty when it is not YAML. Faults, also duplicate keys, go to the report."""
     builder = _Builder(text)
     readable = text if _COLON in text else _BARE_SCOPE.sub(rf"\1{_COLON}", text)
@@ -42,15 +42,14 @@ def parse(text: str, report: Report) -> Document:
             builder.take(event)
     except _RejectedError as rejected:
         report.fault(rejected.line, "", str(rejected))
-        return Document(text=text, root=None, end=0)
-    # Broken input makes ruamel raise ValueError, AssertionError, AttributeError and others beside its own.
-    except Exception as error:
+        return YamlDocument(text=text, root=None, end=0)
+    except Exception as error:  # broken input makes ruamel raise ValueError, AssertionError, AttributeError and others
         report.fault(*_syntax_fault(error, text))
-        return Document(text=text, root=None, end=0)
+        return YamlDocument(text=text, root=None, end=0)
     if builder.root is not None:
         for key, where in _duplicates(builder.root, ""):
             report.fault(key.line, where, f"the key {quoted(key.text)} is given twice in the same mapping")
-    return Document(text=text, root=builder.root, end=builder.end)
+    return YamlDocument(text=text, root=builder.root, end=builder.end)
 
 
 def skip_gap(text: str, position: int) -> int:
@@ -147,7 +146,7 @@ class _Builder:
         return value if _COLON in self._text else value.replace(_COLON, ":")
 
     def _place_empty(self, node: Node) -> None:
-        """Put a value that is not written behind its key's colon; ruamel puts it at whatever comes next."""
+        """Put a missing value behind its key's colon; ruamel puts it at the next token."""
         parent = self._open[-1] if self._open else None
         if node.kind == "scalar" and parent and parent.kind == "mapping" and len(parent.children) % 2:
             key = parent.children[-1]

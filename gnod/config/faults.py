@@ -1,4 +1,4 @@
-"""What is wrong or odd in a config file, gathered so that the user hears of all of it at once."""
+"""What is wrong in a config file, collected so that the user reads all of it at once."""
 
 from __future__ import annotations
 
@@ -34,20 +34,14 @@ class Report:
         self._unlisted = {"faults": 0, "warnings": 0}
 
     def fault(self, line: int | None, where: str, message: str) -> None:
-        if len(self._faults) < MAX_LISTED:
-            self._faults.append(Fault(line=line, where=where, message=message))
-        else:
-            self._unlisted["faults"] += 1
+        self._add(self._faults, "faults", Fault(line=line, where=where, message=message))
 
     def warn(self, line: int | None, where: str, message: str) -> None:
-        if len(self._warnings) < MAX_LISTED:
-            self._warnings.append(Fault(line=line, where=where, message=message))
-        else:
-            self._unlisted["warnings"] += 1
+        self._add(self._warnings, "warnings", Fault(line=line, where=where, message=message))
 
     @property
     def wants_warnings(self) -> bool:
-        """Whether another warning would be listed, so whether its text is worth working out."""
+        """Whether another warning would be listed, so whether its text is worth computing."""
         return len(self._warnings) < MAX_LISTED
 
     def raise_faults(self) -> None:
@@ -68,6 +62,12 @@ class Report:
         """Return the warnings in the file's order."""
         return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))
 
+    def _add(self, listed: list[Fault], kind: str, fault: Fault) -> None:
+        if len(listed) < MAX_LISTED:
+            listed.append(fault)
+        else:
+            self._unlisted[kind] += 1
+
     def _lines(self, faults: list[Fault], kind: str) -> list[str]:
         lines = [self._format(fault) for fault in faults]
         if count := self._unlisted[kind]:
@@ -84,7 +84,7 @@ def _line(fault: Fault) -> int:
 
 
 def quoted(text: str) -> str:
-    """Return `text` in quotes, printable and not longer than a line can bear."""
+    """Return `text` in quotes, printable and shortened for a message."""
     return repr(text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…")
 
 

@@ -8,21 +8,23 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from gnod.config.faults import Report, did_you_mean
-from gnod.config.nodes import Node, Opaque, describe, is_null, value_of
+from gnod.config.model import Setting
+from gnod.config.nodes import Node, Opaque, Value, describe, is_null, value_of
 
-# What validation may look at in total. Aliases let a short file mean a huge one; no real file comes near.
+# How many values validation looks at in total. Aliases let a short file mean a huge one; no real file comes near.
 MAX_VISITS = 100_000
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
     """The keys that one level of the file may have.
 
-    `aliases` maps GNO's spelling to ours. `foreign` are GNO's settings that gnod does not have: they
-    are no typos, so they get no proposal.
+    `aliases` maps GNO's spelling to ours. `foreign` are settings of GNO that gnod does not have: they are not typos,
+    so they get no proposal.
     """
 
     own: tuple[str, ...]
@@ -62,19 +64,33 @@ class Fields:
 
     def path(self, key: str) -> str:
         """Return where `key` is, under the name that the user gave it."""
-        name = self._written.get(key, key)
-        return f"{self.where}.{name}" if self.where else name
+        return f"{self.where}.{self._written.get(key, key)}".lstrip(".")
 
     def fault(self, key: str, message: str) -> None:
-        node = self._values.get(key)
-        self._report.fault(node.line if node else self.line, self.path(key), message)
+        self._report.fault(self._line(key), self.path(key), message)
 
     def warn(self, key: str, message: str) -> None:
-        node = self._values.get(key)
-        self._report.warn(node.line if node else self.line, self.path(key), message)
+        self._report.warn(self._line(key), self.path(key), message)
 
     def has(self, key: str) -> bool:
         return key in self._values and not is_null(self._values[key])
+
+    def read(self, setting: Setting) -> Any:
+        """Return the value of a setting, read according to its type."""
+        key, kind = setting.name, setting.kind
+        if not self.has(key):
+            return setting.default
+        if get_origin(kind) is Literal:
+            value: object = self.choice(key, get_args(kind))
+        elif get_origin(kind) is tuple:
+            value = self.texts(key)
+        elif kind is bool:
+            value = self._flag(key)
+        elif kind in (int, float):
+            value = self._number(setting)
+        else:
+            value = self.text(key)
+        return setting.default if value is None else value
 
     def text(self, key: str, *, blank: bool = False) -> str | None:
         """Return a non-empty string. With `blank`, an empty one is no fault and means None."""
@@ -95,8 +111,8 @@ class Fields:
         """Return a string or a number as it is written."""
         if not self.has(key):
             return None
-        node = self._values[key].target
-        if node.kind == "scalar" and not isinstance(value_of(node), bool | Opaque) and node.text.strip():
+        node, value = self._scalar(key)
+        if node.kind == "scalar" and not isinstance(value, bool | Opaque) and node.text.strip():
             return node.text
         self.fault(key, f"expected a string, got {describe(node)}")
         return None
@@ -104,8 +120,8 @@ class Fields:
     def texts(self, key: str) -> tuple[str, ...] | None:
         if not self.has(key):
             return None
-        found = [self._string(item, f"{self.path(key)}[{i}]") for i, item in enumerate(self._items(key, "strings"))]
-        return tuple(text for text in found if text is not None)
+        texts = [self._string(item, f"{self.path(key)}[{i}]") for i, item in enumerate(self._items(key, "strings"))]
+        return tuple(text for text in texts if text is not None)
 
     def mapping(self, key: str, keys: Keys) -> Fields | None:
         if not self.has(key):
@@ -113,45 +129,52 @@ class Fields:
         return mapping(self._report, self._visits, self._values[key], self.path(key), keys)
 
     def mappings(self, key: str, keys: Keys) -> Iterator[Fields]:
-        """Yield the items of a list of mappings; one that is no mapping is a fault and left out."""
+        """Yield the items of a list of mappings; an item of another kind is a fault and left out."""
         for index, item in enumerate(self._items(key, "mappings")):
             if fields := mapping(self._report, self._visits, item, f"{self.path(key)}[{index}]", keys):
                 yield fields
 
-    def flag(self, key: str, *, default: bool) -> bool:
-        if not self.has(key):
-            return default
-        node = self._values[key].target
-        value = value_of(node) if node.kind == "scalar" else None
-        if isinstance(value, bool):
-            return value
-        spelt = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
-        hint = f"; did you mean {spelt}?" if spelt else ""
-        self.fault(key, f"expected true or false, got {describe(node)}{hint}")
-        return default
-
-    def integer(self, key: str, *, default: int, low: int, high: int) -> int:
-        value = self._number(key, "a whole number", low, high)
-        if isinstance(value, float) and not value.is_integer():
-            self.fault(key, f"expected a whole number, got {describe(self._values[key])}")
-            return default
-        return default if value is None else int(value)
-
-    def seconds(self, key: str, *, default: float, low: float, high: float) -> float:
-        value = self._number(key, "a number of seconds", low, high)
-        return default if value is None else value
-
     def choice(self, key: str, options: Sequence[str]) -> str | None:
         if not self.has(key):
             return None
-        node = self._values[key].target
-        value = value_of(node) if node.kind == "scalar" else None
+        node, value = self._scalar(key)
         if isinstance(value, str) and value in options:
             return value
         expected = ", ".join(options[:-1]) + f" or {options[-1]}"
-        hint = did_you_mean(node.text, options)
-        self.fault(key, f"expected {expected}, got {describe(node)}{hint}")
+        self.fault(key, f"expected {expected}, got {describe(node)}{did_you_mean(node.text, options)}")
         return None
+
+    def _flag(self, key: str) -> bool | None:
+        node, value = self._scalar(key)
+        if isinstance(value, bool):
+            return value
+        meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
+        hint = f"; did you mean {meant}?" if meant else ""
+        self.fault(key, f"expected true or false, got {describe(node)}{hint}")
+        return None
+
+    def _number(self, setting: Setting) -> float | None:
+        is_whole = setting.kind is int
+        node, value = self._scalar(setting.name)
+        expected = f"expected {'a whole number' if is_whole else 'a number of seconds'}, got {describe(node)}"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            hint = "; leave out the quotes" if isinstance(value, str) and value.isdecimal() else ""
+            self.fault(setting.name, f"{expected}{hint}")
+        elif math.isnan(value) or not setting.low <= value <= setting.high:
+            self.fault(setting.name, f"must be from {setting.low:,} to {setting.high:,}, got {node.text[:40]}")
+        elif is_whole and int(value) != value:
+            self.fault(setting.name, expected)
+        else:
+            return int(value) if is_whole else value
+        return None
+
+    def _line(self, key: str) -> int:
+        return self._values[key].line if key in self._values else self.line
+
+    def _scalar(self, key: str) -> tuple[Node, Value | Opaque]:
+        """Return the node of `key`, and its value if it is a scalar."""
+        node = self._values[key].target
+        return node, value_of(node) if node.kind == "scalar" else None
 
     def _items(self, key: str, of: str) -> list[Node]:
         if not self.has(key):
@@ -162,20 +185,6 @@ class Fields:
             return []
         return list(self._counted(node.children))
 
-    def _number(self, key: str, expected: str, low: float, high: float) -> float | None:
-        if not self.has(key):
-            return None
-        node = self._values[key].target
-        value = value_of(node) if node.kind == "scalar" else None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            hint = "; leave out the quotes" if isinstance(value, str) and value.isdecimal() else ""
-            self.fault(key, f"expected {expected}, got {describe(node)}{hint}")
-            return None
-        if math.isnan(value) or not low <= value <= high:
-            self.fault(key, f"must be from {low:,} to {high:,}, got {node.text[:40]}")
-            return None
-        return value
-
     def _string(self, node: Node, where: str) -> str | None:
         target = node.target
         value = value_of(target) if target.kind == "scalar" else None
@@ -184,7 +193,7 @@ class Fields:
             self._report.fault(node.line, where, f"expected a string, got {describe(node)}{hint}")
         elif not value.strip():
             self._report.fault(node.line, where, "must not be empty")
-        # Neither can be part of a path or a message: the system and UTF-8 refuse them, much later.
+        # Neither can be part of a path or a message: the system and UTF-8 would refuse them later.
         elif "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
             self._report.fault(node.line, where, "contains a NUL or half a surrogate pair, which is not valid text")
         else:
@@ -200,9 +209,8 @@ class Fields:
         """Yield (key, value, inherited): the mapping's own entries, then those of its `<<`, nearest first."""
         pending, seen, inherited = [node], {id(node)}, False
         while pending:
-            entries = pending.pop(0).entries
             merged: list[Node] = []
-            for key, value in entries:
+            for key, value in pending.pop(0).entries:
                 self._visits.spend()
                 if key.kind == "scalar" and key.text == "<<" and not key.style:
                     merged += self._merge_sources(value)
@@ -216,10 +224,10 @@ class Fields:
     def _merge_sources(self, value: Node) -> list[Node]:
         target = value.target
         sources = list(self._counted(target.children)) if target.kind == "sequence" else [target]
-        found = [source.target for source in sources if source.target.kind == "mapping"]
-        if len(found) < len(sources):
+        mappings = [source.target for source in sources if source.target.kind == "mapping"]
+        if len(mappings) < len(sources):
             self._report.fault(value.line, self.where, f"'<<' expects a mapping to merge, got {describe(value)}")
-        return found
+        return mappings
 
     def _keep(self, key: Node, value: Node, inherited: bool, keys: Keys) -> None:
         if key.target.kind != "scalar":
@@ -237,19 +245,17 @@ class Fields:
             self._report.fault(key.line, f"{self.where}.{name}".lstrip("."), message)
 
     def _warn_unknown(self, key: Node, name: str, keys: Keys) -> None:
-        where = f"{self.where}.{name[:60]}".lstrip(".")
+        message = "unknown key"
         if name in keys.foreign:
-            self._report.warn(key.line, where, "a setting of GNO that gnod does not have; kept and ignored")
+            message = "a setting of GNO that gnod does not have; kept and ignored"
         elif self._report.wants_warnings:
             self._unknown.append(name)
-            hint = did_you_mean(name, [*keys.own, *keys.aliases])
-            self._report.warn(key.line, where, f"unknown key, kept and ignored{hint}")
-        else:
-            self._report.warn(key.line, where, "unknown key")
+            message = f"unknown key, kept and ignored{did_you_mean(name, [*keys.own, *keys.aliases])}"
+        self._report.warn(key.line, f"{self.where}.{name[:60]}".lstrip("."), message)
 
 
 def mapping(report: Report, visits: Visits, node: Node, where: str, keys: Keys) -> Fields | None:
-    """Return the fields of `node`; None, and a fault, when it is no mapping."""
+    """Return the fields of `node`; None, and a fault, when it is not a mapping."""
     if node.target.kind != "mapping" or describe(node) != "a mapping":
         report.fault(node.line, where, f"expected a mapping, got {describe(node)}")
         return None

@@ -11,7 +11,7 @@ from gnod.config.document import parse
 from gnod.config.faults import Report
 from gnod.config.fields import MAX_VISITS, TooManyVisitsError
 from gnod.config.model import Config
-from gnod.config.nodes import Document
+from gnod.config.nodes import YamlDocument
 from gnod.config.schema import read_config
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -34,21 +34,19 @@ def read_text(path: Path) -> str | None:
     """Return the file's text, None when there is no file. Raises ConfigInvalid for what is not UTF-8 text."""
     report = Report(path)
     data = _read(path, report)
+    if data is not None:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            report.fault(line, "", f"is not UTF-8: the byte 0x{data[error.start]:02x} cannot be decoded")
     report.raise_faults()
-    if data is None:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        report.fault(line, "", f"is not UTF-8: the byte 0x{data[error.start]:02x} cannot be decoded")
-    report.raise_faults()
-    return None
+    return None if data is None else text
 
 
 def _read(path: Path, report: Report) -> bytes | None:
     try:
-        # Asked first: opening a pipe would wait for its writer.
+        # Checked first: opening a pipe would block until it has a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             report.fault(None, "", "cannot be read: it is not a regular file")
             return None
@@ -60,11 +58,11 @@ def _read(path: Path, report: Report) -> bytes | None:
         report.fault(None, "", f"cannot be read: {error.strerror or error}")
         return None
     if len(data) > MAX_BYTES:
-        report.fault(None, "", f"is larger than {MAX_BYTES // 1024**2} MB, so it is no config file")
+        report.fault(None, "", f"is larger than {MAX_BYTES // 1024**2} MB, so it is not a config file")
     return data
 
 
-def parse_text(text: str, path: Path) -> tuple[Document, LoadedConfig]:
+def parse_text(text: str, path: Path) -> tuple[YamlDocument, LoadedConfig]:
     """Validate the text of the file at `path`; relative paths start from its folder. Raises ConfigInvalid."""
     report = Report(path)
     document = parse(text.removeprefix("\ufeff"), report)

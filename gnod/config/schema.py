@@ -1,24 +1,21 @@
-"""The settings of the config file: their names, GNO's spellings of them, their ranges and their meaning.
-
-Turns a parsed document into a `Config`; whatever is wrong goes to the report.
-"""
+"""From a parsed document to a `Config`: GNO's names, and the checks that a type cannot express. Faults are reported."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, TypeVar
+
+import msgspec
 
 from gnod.config import model_uris
 from gnod.config.faults import Report, did_you_mean, quoted
 from gnod.config.fields import Fields, Keys, Visits, mapping
 from gnod.config.model import (
-    DEFAULT_EXCLUDES,
-    MODEL_ROLES,
     NO_MODEL,
-    PRESETS,
     CollectionConfig,
     Config,
     ContextConfig,
@@ -26,40 +23,41 @@ from gnod.config.model import (
     IngestConfig,
     ModelsConfig,
     WatchConfig,
+    normalise,
     parse_scope,
-    settle,
+    settings_of,
 )
-from gnod.config.model_uris import FORMS
 from gnod.config.nodes import Node
 from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
+from gnod.presets import MODEL_ROLES, PRESETS
 from gnod.types import check_collection_name
 
 _GNO_ROOT = """
     contentTypes editorUriTemplate ftsTokenizer gateway projectAffinity projectProfileBindings recordAdapters
     retrievalTraces
 """
-_GNO_MODELS = "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl"
 
-ROOT_KEYS = Keys(own=Config.__struct_fields__, foreign=frozenset(_GNO_ROOT.split()))
-COLLECTION_KEYS = Keys(
-    own=CollectionConfig.__struct_fields__,
-    aliases={"updateCmd": "update_command", "languageHint": "language"},
-    foreign=frozenset({"egressPolicy", "sourceAvailability", "recordAdapters"}),
-)
-ROLE_KEYS = Keys(own=MODEL_ROLES, aliases={"gen": "answer"})
-CONTEXT_KEYS = Keys(own=("scope", "text", "scopeType"), aliases={"scopeKey": "scope"})
-INGEST_KEYS = Keys(own=IngestConfig.__struct_fields__)
-WATCH_KEYS = Keys(own=WatchConfig.__struct_fields__)
-DAEMON_KEYS = Keys(own=DaemonConfig.__struct_fields__)
-MODELS_KEYS = Keys(
-    own=ModelsConfig.__struct_fields__,
-    aliases={"activePreset": "preset", **ROLE_KEYS.aliases},
-    foreign=frozenset(_GNO_MODELS.split()),
-)
+Section = TypeVar("Section", bound=msgspec.Struct)
+Reader = Callable[[Fields, str], Any]
 
-_DAY_S = 86_400
+
+def _keys(section: type[msgspec.Struct], foreign: str = "", *more: str) -> Keys:
+    return Keys(
+        own=(*section.__struct_fields__, *more),
+        aliases={setting.gno: setting.name for setting in settings_of(section) if setting.gno},
+        foreign=frozenset(foreign.split()),
+    )
+
+
+_ROOT_KEYS = Keys(own=Config.__struct_fields__, foreign=frozenset(_GNO_ROOT.split()))
+_COLLECTION_KEYS = _keys(CollectionConfig, "egressPolicy sourceAvailability recordAdapters")
+_CONTEXT_KEYS = _keys(ContextConfig, "", "scopeType")
+_MODELS_KEYS = _keys(ModelsConfig, "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl")
+ROLE_ALIASES = {gno: role for gno, role in _MODELS_KEYS.aliases.items() if role in MODEL_ROLES}
+_ROLE_KEYS = Keys(own=MODEL_ROLES, aliases=ROLE_ALIASES)
+
 _EXTENSION = re.compile(r"[^\s./\\*?]+(?:\.[^\s./\\*?]+)*")
-# The primary subtag has two or three letters (RFC 5646); which ones are registered is not our business.
+# The primary subtag has two or three letters (RFC 5646). Whether it is registered is not checked.
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 
 
@@ -68,23 +66,22 @@ def resolve_path(written: str, folder: Path) -> str:
     expanded = os.path.expanduser(written)  # noqa: PTH111  (Path's raises RuntimeError)
     if expanded.startswith("~"):
         raise ValueError(f"{quoted(written)} names no home folder; write './~…' for a folder of such a name")
-    # Unlike Path.resolve this leaves the disk alone: a root on a dead network drive must not hang us.
+    # Unlike Path.resolve this does not touch the disk: a root on a dead network drive would block.
     return os.path.abspath(os.path.join(folder, expanded))  # noqa: PTH100, PTH118
 
 
 def normalise_extension(written: str) -> str | None:
-    """Return ".md" for "md", ".MD" or "*.md"; None for what is no extension."""
+    """Return ".md" for "md", ".MD" or "*.md"; None for what is not an extension."""
     bare = written.strip().removeprefix("*").removeprefix(".")
     return f".{bare.lower()}" if _EXTENSION.fullmatch(bare) else None
 
 
 def read_config(root: Node, report: Report, folder: Path) -> Config:
-    """Return the config that `root` holds; only to be used when the report has no faults afterwards.
+    """Return the config that `root` holds; use it only if the report has no faults afterwards.
 
     `folder` is the config file's own. Raises `fields.TooManyVisitsError`.
     """
-    visits = Visits()
-    fields = mapping(report, visits, root, "", ROOT_KEYS)
+    fields = mapping(report, Visits(), root, "", _ROOT_KEYS)
     if fields is None:
         return Config()
     places: dict[str, str] = {}
@@ -92,11 +89,27 @@ def read_config(root: Node, report: Report, folder: Path) -> Config:
         version=_version(fields),
         collections=tuple(_collections(fields, folder, places)),
         contexts=tuple(_contexts(fields, places)),
-        ingest=_ingest(fields),
-        watch=_watch(fields),
-        daemon=_daemon(fields),
-        models=_models(fields),
+        ingest=_section(fields.mapping("ingest", _keys(IngestConfig)), IngestConfig),
+        watch=_section(fields.mapping("watch", _keys(WatchConfig)), WatchConfig),
+        daemon=_section(fields.mapping("daemon", _keys(DaemonConfig)), DaemonConfig),
+        models=_section(
+            fields.mapping("models", _MODELS_KEYS),
+            ModelsConfig,
+            preset=_preset,
+            **dict.fromkeys(MODEL_ROLES, partial(_model_uri, or_none=True)),
+        ),
     )
+
+
+def _section(fields: Fields | None, section: type[Section], **readers: Reader) -> Section:
+    """Read the settings of a section: by their reader, if they have one, else by their type."""
+    if fields is None:
+        return section()
+    values = {
+        setting.name: reader(fields, setting.name) if (reader := readers.get(setting.name)) else fields.read(setting)
+        for setting in settings_of(section)
+    }
+    return section(**values)
 
 
 def _version(fields: Fields) -> str:
@@ -109,180 +122,131 @@ def _version(fields: Fields) -> str:
 
 
 def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterator[CollectionConfig]:
-    """Yield the faultless ones. `places` becomes name → place, for all whose name is good."""
-    for entry in fields.mappings("collections", COLLECTION_KEYS):
-        name, path = _name(entry, places), _path(entry, folder)
-        exclude = entry.texts("exclude")
-        collection = CollectionConfig(
-            name=name or "",
-            path=path or "",
-            pattern=entry.text("pattern") or "**/*",
-            include=_include(entry),
-            exclude=DEFAULT_EXCLUDES if exclude is None else exclude,
-            gitignore=entry.flag("gitignore", default=True),
-            language=_language(entry),
-            update_command=entry.text("update_command", blank=True),
-            models=_roles(entry),
+    """Yield those with a valid name and path. `places` becomes name → place, for all valid names."""
+    for entry in fields.mappings("collections", _COLLECTION_KEYS):
+        collection = _section(
+            entry,
+            CollectionConfig,
+            name=partial(_name, places=places),
+            path=partial(_path, folder=folder),
+            include=_include,
+            language=_language,
+            update_command=lambda entry, key: entry.text(key, blank=True),
+            models=_roles,
         )
-        if name and path:
+        if collection.name and collection.path:
             yield collection
 
 
-def _name(fields: Fields, places: dict[str, str]) -> str | None:
-    name = fields.required("name")
+def _name(fields: Fields, key: str, places: dict[str, str]) -> str:
+    """Return the name; "" after a fault."""
+    name = fields.required(key)
     if name is None:
-        return None
+        return ""
     try:
         check_collection_name(name)
     except InvalidName as error:
-        fields.fault("name", error.message)
-        return None
+        fields.fault(key, error.message)
+        return ""
     if name in places:
-        fields.fault("name", f"'{name}' is already the name of {places[name]}")
-        return None
+        fields.fault(key, f"'{name}' is already the name of {places[name]}")
+        return ""
     places[name] = f"{fields.where} (line {fields.line})"
     return name
 
 
-def _path(fields: Fields, folder: Path) -> str | None:
-    written = fields.required("path")
+def _path(fields: Fields, key: str, folder: Path) -> str:
+    """Return the absolute path; "" after a fault."""
+    written = fields.required(key)
     try:
-        return None if written is None else resolve_path(written, folder)
+        return "" if written is None else resolve_path(written, folder)
     except ValueError as error:
-        fields.fault("path", str(error))
-        return None
+        fields.fault(key, str(error))
+        return ""
 
 
-def _include(fields: Fields) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for written in fields.texts("include") or ():
+def _include(fields: Fields, key: str) -> tuple[str, ...]:
+    extensions: dict[str, None] = {}
+    for written in fields.texts(key) or ():
         if extension := normalise_extension(written):
-            found[extension] = None
+            extensions[extension] = None
         else:
-            fields.fault("include", f"expected extensions such as '.md', got {quoted(written)}")
-    return tuple(found)
+            fields.fault(key, f"expected extensions such as '.md', got {quoted(written)}")
+    return tuple(extensions)
 
 
-def _language(fields: Fields) -> str | None:
-    language = fields.text("language")
+def _language(fields: Fields, key: str) -> str | None:
+    language = fields.text(key)
     if language is None or _LANGUAGE.fullmatch(language):
         return language
     dashed = language.replace("_", "-")
     hint = f"; did you mean '{dashed}'?" if _LANGUAGE.fullmatch(dashed) else ""
-    fields.fault("language", f"expected a language tag such as 'en' or 'zh-CN', got {quoted(language)}{hint}")
+    fields.fault(key, f"expected a language tag such as 'en' or 'zh-CN', got {quoted(language)}{hint}")
     return None
 
 
-def _roles(fields: Fields) -> dict[str, str]:
-    roles = fields.mapping("models", ROLE_KEYS)
+def _preset(fields: Fields, key: str) -> str:
+    default = ModelsConfig().preset
+    preset = fields.text(key) or default
+    if preset in PRESETS:
+        return preset
+    # A warning: a file of GNO may name a preset of GNO's, or one that it defines itself.
+    fields.warn(key, f"there is no preset {quoted(preset)}, so '{default}' is used{did_you_mean(preset, PRESETS)}")
+    return default
+
+
+def _roles(fields: Fields, key: str) -> dict[str, str]:
+    roles = fields.mapping(key, _ROLE_KEYS)
     return {role: uri for role in MODEL_ROLES if (uri := _model_uri(roles, role))} if roles else {}
 
 
-def _model_uri(roles: Fields, role: str, *, or_none: bool = False) -> str | None:
-    """Return an address; with `or_none`, it may also be NO_MODEL. None: nothing is said, so others decide."""
-    written = roles.text(role)
+def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | None:
+    """Return an address, or NO_MODEL where that is allowed; None when the setting is missing, ignored or faulty."""
+    written = fields.text(role)
     if written is None:
         return None
     if or_none and written.strip().lower() == NO_MODEL:
         return NO_MODEL
     if written.startswith(("http://", "https://")) and ".gguf" not in written:
-        # GNO can ask a server; a file that it may have written is no fault.
-        roles.warn(role, "gnod runs models itself and asks no server, so the preset's is used; expected " + FORMS)
+        # GNO can use a model server; a file that GNO may have written is not a fault.
+        message = "gnod runs models itself and uses no model server, so the preset's is used; expected "
+        fields.warn(role, message + model_uris.FORMS)
         return None
     try:
         model_uris.parse(written)
     except InvalidModelUri as error:
-        roles.fault(role, error.message)
+        fields.fault(role, error.message)
         return None
     return written
 
 
 def _contexts(fields: Fields, places: dict[str, str]) -> Iterator[ContextConfig]:
-    for entry in fields.mappings("contexts", CONTEXT_KEYS):
+    for entry in fields.mappings("contexts", _CONTEXT_KEYS):
         scope, text = _scope(entry, places), entry.required("text")
         if scope and text:
-            yield ContextConfig(scope=scope, text=settle(text))
+            yield ContextConfig(scope=scope, text=normalise(text))
 
 
 def _scope(fields: Fields, places: dict[str, str]) -> str | None:
-    scope = fields.required("scope")
+    written = fields.required("scope")
     kind = fields.choice("scopeType", ("global", "collection", "prefix"))
-    if scope is None:
+    if written is None:
         return None
+    scope = normalise(written)
     try:
         collection, _ = parse_scope(scope)
     except InvalidReference as error:
         fields.fault("scope", error.message)
         return None
-    if kind and kind != (actual := _scope_type(settle(scope))):
-        fields.fault("scopeType", f"is '{kind}', but {quoted(scope)} is a scope of type '{actual}'")
+    if kind and kind != (actual := _scope_type(scope)):
+        fields.fault("scopeType", f"is '{kind}', but {quoted(written)} is a scope of type '{actual}'")
     if collection is not None and collection not in places:
         hint = did_you_mean(collection, places)
         fields.warn("scope", f"there is no collection '{collection}', so this context is not used{hint}")
-    return settle(scope)
+    return scope
 
 
 def _scope_type(scope: str) -> str:
     if scope == "/":
         return "global"
     return "collection" if scope.endswith(":") else "prefix"
-
-
-def _ingest(fields: Fields) -> IngestConfig:
-    entry = fields.mapping("ingest", INGEST_KEYS)
-    base = IngestConfig()
-    if entry is None:
-        return base
-    return IngestConfig(
-        max_file_mb=entry.integer("max_file_mb", default=base.max_file_mb, low=1, high=100_000),
-        timeout_s=entry.seconds("timeout_s", default=base.timeout_s, low=0.1, high=_DAY_S),
-        max_characters=entry.integer("max_characters", default=base.max_characters, low=1_000, high=10**9),
-        memory_mb=entry.integer("memory_mb", default=base.memory_mb, low=64, high=1_048_576),
-        workers=entry.integer("workers", default=1, low=1, high=256) if entry.has("workers") else None,
-    )
-
-
-def _watch(fields: Fields) -> WatchConfig:
-    entry = fields.mapping("watch", WATCH_KEYS)
-    base = WatchConfig()
-    if entry is None:
-        return base
-    return WatchConfig(rescan_s=entry.seconds("rescan_s", default=base.rescan_s, low=0.1, high=30 * _DAY_S))
-
-
-def _daemon(fields: Fields) -> DaemonConfig:
-    entry = fields.mapping("daemon", DAEMON_KEYS)
-    base = DaemonConfig()
-    if entry is None:
-        return base
-    level = entry.choice("log_level", ("debug", "info", "warning", "error"))
-    return DaemonConfig(
-        shutdown_grace_s=entry.seconds("shutdown_grace_s", default=base.shutdown_grace_s, low=0, high=3_600),
-        log_level=cast(Literal["debug", "info", "warning", "error"], level or base.log_level),
-        autostart=entry.flag("autostart", default=base.autostart),
-    )
-
-
-def _models(fields: Fields) -> ModelsConfig:
-    entry = fields.mapping("models", MODELS_KEYS)
-    base = ModelsConfig()
-    if entry is None:
-        return base
-    preset = entry.text("preset") or base.preset
-    if preset not in PRESETS:
-        # A warning: a file of GNO may name a preset of GNO's, or one that it defines itself.
-        hint = did_you_mean(preset, PRESETS)
-        entry.warn("preset", f"there is no preset {quoted(preset)}, so '{base.preset}' is used{hint}")
-        preset = base.preset
-    gpu = entry.choice("gpu", ("auto", "off"))
-    return ModelsConfig(
-        preset=preset,
-        embed=_model_uri(entry, "embed", or_none=True),
-        rerank=_model_uri(entry, "rerank", or_none=True),
-        expand=_model_uri(entry, "expand", or_none=True),
-        answer=_model_uri(entry, "answer", or_none=True),
-        idle_unload_s=entry.seconds("idle_unload_s", default=base.idle_unload_s, low=0, high=30 * _DAY_S),
-        gpu=cast(Literal["auto", "off"], gpu or base.gpu),
-        threads=entry.integer("threads", default=1, low=1, high=256) if entry.has("threads") else None,
-        embed_on_battery=entry.flag("embed_on_battery", default=base.embed_on_battery),
-    )

@@ -1,21 +1,22 @@
 """Small changes to YAML text: add an item to a list, remove some, replace one value.
 
-Each function says which characters to replace and leaves all others alone, so comments, order and quoting
-stay as the user wrote them. Knows nodes and text, and not what the settings mean. Layouts that it cannot
-follow raise `UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
+Each function says which characters to replace and leaves all others alone, so comments, order and quoting stay as the
+user wrote them. Knows nodes and text, and not what the settings mean. Layouts that it cannot follow raise
+`UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.config.document import skip_gap
-from gnod.config.nodes import Document, Node, is_null
+from gnod.config.nodes import Node, YamlDocument, is_null
 
-# Plain only where no YAML reader, of version 1.1 either, could take it for something else than a string.
+# Plain only where no YAML reader, of version 1.1 either, could take it for something other than a string.
 _PLAIN = re.compile(r"[^\W\d_][\w/. @+-]*[\w/]|[^\W\d_]|[~/.]*/[\w/. @+-]*[\w/]|/|\.[^\W\d_]\w*")
 _NOT_PLAIN = re.compile(r"(?:null|true|false|yes|no|on|off|y|n|\.inf|\.nan|[.\d_]+)", re.IGNORECASE)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -45,55 +46,45 @@ def apply(text: str, splices: Iterable[Splice]) -> str:
     return text
 
 
-def append_item(document: Document, key: str, settings: Settings) -> list[Splice]:
-    """Add a mapping at the end of the top-level list `key`, which need not be there yet."""
-    root = document.root
-    if root is None:
-        return [_new_section(document, key, settings, indent="")]
-    entry = find_entry(root, key)
-    if entry is None and root.flow:
-        return [_into_flow(root, f"{key}: [{_flow(settings)}]")]
-    if entry is None:
-        return [_new_section(document, key, settings, indent=" " * root.column)]
+def append_item(document: YamlDocument, key: str, settings: Settings) -> list[Splice]:
+    """Add a mapping at the end of the top-level list `key`, which may be missing."""
+    text, root = document.text, document.root
+    entry = find_entry(root, key) if root else None
+    if root is None or entry is None:
+        return [_new_section(document, key, f"[{_flow(settings)}]", _block(settings, "  "))]
     name, items = entry
-    empty = is_null(items) or _EMPTY_LIST.fullmatch(document.text, items.start, items.end)
-    if empty and root.flow:
-        return [Splice(items.start, items.end, f" [{_flow(settings)}]")]
-    if empty:
-        return _first_item(document, name, items, settings)
+    if is_null(items) or _EMPTY_LIST.fullmatch(text, items.start, items.end):
+        if root.flow:
+            return [Splice(items.start, items.end, f" [{_flow(settings)}]")]
+        return _first_item(text, name, items, settings)
     if items.flow:
         return [_into_flow(items, _flow(settings))]
     if items.kind != "sequence":
         raise UneditableError
-    dash = _dashes(document.text, items)[-1]
-    end = _block_end(document.text, items.children[-1], dash)
-    return [_insert_lines(document.text, end, _block(settings, " " * _column(document.text, dash)))]
+    dash = _dashes(text, items)[-1]
+    end = _block_end(text, items.children[-1], dash)
+    return [_insert_lines(text, end, _block(settings, " " * _column(text, dash)))]
 
 
-def set_string(document: Document, section: str, keys: Sequence[str], value: str) -> list[Splice]:
+def set_string(document: YamlDocument, section: str, keys: Sequence[str], value: str) -> list[Splice]:
     """Set a string of a top-level mapping, under whichever of `keys` is there; the first when none is.
 
-    Neither the setting nor the mapping need be there yet.
+    Both the setting and the mapping may be missing.
     """
     root = document.root
     line = f"{keys[0]}: {quote(value)}"
-    if root is None:
-        return [_insert_lines(document.text, document.end, f"{section}:\n  {line}\n")]
-    entry = find_entry(root, section)
-    if entry is None and root.flow:
-        return [_into_flow(root, f"{section}: {{{line}}}")]
+    entry = find_entry(root, section) if root else None
     if entry is None:
-        indent = " " * root.column
-        return [_insert_lines(document.text, document.end, f"{indent}{section}:\n{indent}  {line}\n")]
+        return [_new_section(document, section, f"{{{line}}}", f"  {line}\n")]
     name, settings = entry
     if is_null(settings) or (settings.kind == "mapping" and settings.flow and not settings.children):
-        return [_set_value(document, name, settings, f"{{{line}}}")]
+        return [_set_value(document.text, name, settings, f"{{{line}}}")]
     if settings.kind != "mapping":
         raise UneditableError
     for key in keys:
         if found := find_entry(settings, key):
             if is_null(found[1]):
-                return [_set_value(document, *found, quote(value))]
+                return [_set_value(document.text, *found, quote(value))]
             return [replace_string(document, found[1], value)]
     if settings.flow:
         return [_into_flow(settings, line)]
@@ -102,30 +93,40 @@ def set_string(document: Document, section: str, keys: Sequence[str], value: str
     return [_insert_lines(document.text, start, f"{' ' * first.column}{line}\n")]
 
 
-def remove_items(document: Document, key: str, indexes: Iterable[int]) -> list[Splice]:
+def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> list[Splice]:
     """Remove items of the top-level list `key`, with the comments inside them and none outside."""
-    gone = sorted(set(indexes))
+    text, gone = document.text, sorted(set(indexes))
     entry = find_entry(document.root, key) if document.root else None
     if not gone or entry is None or entry[1].kind != "sequence":
         return []
     name, items = entry
     if items.flow:
-        return [splice for index in gone for splice in _flow_removal(document.text, items, index, gone)]
-    dashes = _dashes(document.text, items)
-    splices = [_block_removal(document.text, items.children[index], dashes[index]) for index in gone]
+        return [splice for index in gone for splice in _flow_removal(text, items, index, gone)]
+    dashes = _dashes(text, items)
+    splices = [
+        Splice(_line_start(text, dashes[index]), _block_end(text, items.children[index], dashes[index]), "")
+        for index in gone
+    ]
     if len(gone) == len(items.children):
-        splices.append(_empty_list(document.text, name, items))
+        splices.append(_empty_list(text, name, items))
     return splices
 
 
-def replace_string(document: Document, node: Node, value: str) -> Splice:
-    """Replace a string where it stands; its quotes stay, if they can."""
+def replace_string(document: YamlDocument, node: Node, value: str) -> Splice:
+    """Replace a string in place; its quotes stay, if they can."""
     written = document.text[node.start : node.end]
     properties = _PROPERTIES.match(written)
     start = node.start + (properties.end() if properties and node.kind == "scalar" else 0)
     if node.style == "'" and value.isprintable():
         return Splice(start, node.end, "'" + value.replace("'", "''") + "'")
     return Splice(start, node.end, _double_quoted(value) if node.style == '"' else quote(value))
+
+
+def find_entry(root: Node, key: str) -> tuple[Node, Node] | None:
+    """Return key and value of a mapping's entry. Raises UneditableError when `root` is not a mapping."""
+    if root.kind != "mapping":
+        raise UneditableError
+    return next(((name, value) for name, value in root.entries if name.target.text == key), None)
 
 
 def quote(text: str) -> str:
@@ -158,34 +159,32 @@ def _block(settings: Settings, indent: str) -> str:
     return f"{indent}- {lines[0].lstrip()}" + "".join(lines[1:])
 
 
-def find_entry(root: Node, key: str) -> tuple[Node, Node] | None:
-    if root.kind != "mapping":
-        raise UneditableError
-    return next(((name, value) for name, value in root.entries if name.target.text == key), None)
+def _new_section(document: YamlDocument, key: str, flow: str, block: str) -> Splice:
+    """Add a top-level key, with its value in brackets or in lines, as the file is written."""
+    root = document.root
+    if root and root.flow:
+        return _into_flow(root, f"{key}: {flow}")
+    lines = textwrap.indent(f"{key}:\n{block}", " " * root.column if root else "")
+    return _insert_lines(document.text, document.end, lines)
 
 
-def _new_section(document: Document, key: str, settings: Settings, indent: str) -> Splice:
-    return _insert_lines(document.text, document.end, f"{indent}{key}:\n" + _block(settings, f"{indent}  "))
-
-
-def _set_value(document: Document, name: Node, value: Node, written: str) -> Splice:
-    """Replace a value that is nothing, or an empty mapping."""
-    colon = skip_gap(document.text, name.end)
-    if value.kind == "alias" or document.text[colon : colon + 1] != ":":
+def _set_value(text: str, name: Node, value: Node, written: str) -> Splice:
+    """Replace a value that is missing, or an empty mapping."""
+    colon = skip_gap(text, name.end)
+    if value.kind == "alias" or text[colon : colon + 1] != ":":
         raise UneditableError
     if value.end > value.start:
         return Splice(value.start, value.end, written)
     return Splice(colon + 1, colon + 1, f" {written}")
 
 
-def _first_item(document: Document, name: Node, items: Node, settings: Settings) -> list[Splice]:
-    """Replace an empty value by lines below its key, and leave a comment beside the key where it is."""
-    text = document.text
+def _first_item(text: str, name: Node, items: Node, settings: Settings) -> list[Splice]:
+    """Replace an empty value by lines below its key, and leave a comment beside the key in place."""
     start = items.start
     while text[start - 1] in " \t" and not text[items.end : items.end + 1].strip():
         start -= 1
     below = _line_end(text, items.end)
-    # A comment indented deeper than the new item would look like a part of it, and go with it.
+    # A comment indented deeper than the new item would look like a part of it, and be removed with it.
     comment = re.compile(r"\s*^( *)#", re.MULTILINE).match(text, below)
     indent = max(name.column + 2, len(comment[1]) if comment else 0)
     lines = _insert_lines(text, below, _block(settings, " " * indent))
@@ -230,10 +229,6 @@ def _dashes(text: str, items: Node) -> list[int]:
     return dashes
 
 
-def _block_removal(text: str, item: Node, dash: int) -> Splice:
-    return Splice(_line_start(text, dash), _block_end(text, item, dash), "")
-
-
 def _block_end(text: str, item: Node, dash: int) -> int:
     """Return the end of an item's lines, with comments right below it that are indented as part of it."""
     inside = re.compile(rf"(?: {{{_column(text, dash) + 1},}}#[^\n]*(?:\n|\Z))*")
@@ -247,17 +242,15 @@ def _flow_removal(text: str, items: Node, index: int, gone: list[int]) -> list[S
     item = items.children[index]
     comma = skip_gap(text, item.end)
     if text[comma] != ",":
-        before = [] if index == 0 or index - 1 in gone else [_comma_before(text, items, index)]
-        return [*before, Splice(item.start, item.end, "")]
+        splices = [Splice(item.start, item.end, "")]
+        if index > 0 and index - 1 not in gone:
+            before = skip_gap(text, items.children[index - 1].end)
+            splices.append(Splice(before, before + 1, ""))
+        return splices
     if comma > item.end:
         return [Splice(item.start, item.end, ""), Splice(comma, comma + 1, "")]
     blanks = re.compile(r"[ \t]*").match(text, comma + 1)
     return [Splice(item.start, blanks.end() if blanks else comma + 1, "")]
-
-
-def _comma_before(text: str, items: Node, index: int) -> Splice:
-    comma = skip_gap(text, items.children[index - 1].end)
-    return Splice(comma, comma + 1, "")
 
 
 def _line_start(text: str, position: int) -> int:

@@ -1,4 +1,4 @@
-"""Writing the config file so that a crash or a full disk leaves either the old file or the new one, whole."""
+"""Writing a file so that a crash or a full disk leaves either the old file or the new one, complete."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def write(path: Path, text: str) -> None:
     with _translated(path):
         target = Path(os.path.realpath(path))
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # os.replace asks only the folder for permission: a file that its owner protected would be lost.
+        # os.replace needs permission for the folder only: it would replace a read-only file.
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         _replace(target, text.encode())
 
 
 def create(path: Path, text: str) -> bool:
-    """Write a new file; False, and nothing happens, if there is one. Raises StorageFailed."""
+    """Write a new file; return False, and leave the file alone, if there is one. Raises StorageFailed."""
     with _translated(path):
         target = Path(os.path.realpath(path))
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def create(path: Path, text: str) -> bool:
         except BaseException:
             target.unlink(missing_ok=True)
             raise
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         return True
 
 
@@ -62,7 +62,7 @@ def _replace(target: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _copy_rights(target: Path, descriptor: int) -> None:
@@ -79,8 +79,8 @@ def _fill(descriptor: int, data: bytes) -> None:
         os.fsync(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
-    # The new name is on the disk only when its folder is. Some file systems cannot, and the file is written.
+def sync_folder(folder: Path) -> None:
+    """Write a folder's names to the disk, on file systems that can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""The command `gnod bench`, which `gnoctl bench` becomes. Needs no daemon, and touches no index but its own."""
+"""The command `gnod bench`, which `gnoctl bench` runs. It needs no daemon and uses a temporary index."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from gnod import paths
 from gnod.config import load
 from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
 from gnod.evaluate import report, runs
-from gnod.evaluate.ablation import Contrast, contrasts
 from gnod.evaluate.choice import choose
-from gnod.evaluate.comparison import Comparison, compare
-from gnod.evaluate.dataset import Dataset, check_layout, read
+from gnod.evaluate.comparison import Comparison, Contrast, compare, contrasts
+from gnod.evaluate.dataset import check_layout, read
 from gnod.evaluate.evaluation import Run, Summary, evaluate
-from gnod.evaluate.meaning import Meaning
+from gnod.evaluate.measures import library
+from gnod.evaluate.models import EvaluationModels
+from gnod.evaluate.modes import DEFAULT_MODES, MODES
 from gnod.evaluate.progress import Progress
-from gnod.evaluate.retrievers import DEFAULT_MODES, MODES
 from gnod.models.files import ModelFiles
 
 PROGRAM = "gnoctl bench"
 EXIT_INTERRUPTED = 130
 
 
-class Answer(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
-    """What `--json` prints: the figures without those of every query."""
+class BenchOutput(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
+    """The output of `--json`: the figures without those of each query."""
 
     contrasts: list[Contrast] = msgspec.field(default_factory=list)
     comparisons: list[Comparison] = msgspec.field(default_factory=list)
@@ -45,7 +45,7 @@ def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
         return 0
     except GnoError as error:
         return _report(error, out if as_json else err, as_json=as_json)
-    except (KeyboardInterrupt, asyncio.CancelledError):  # the second, while indexing
+    except (KeyboardInterrupt, asyncio.CancelledError):  # the second one while indexing
         return EXIT_INTERRUPTED
 
 
@@ -67,19 +67,19 @@ def _parser() -> argparse.ArgumentParser:
         choices=tuple(MODES),
         help=f"how to search, repeatable (default: {', '.join(DEFAULT_MODES)})",
     )
-    parser.add_argument("--ablation", action="store_true", help="the hybrid query with one thing changed at a time")
-    parser.add_argument("--model", metavar="URI", help="what embeds (default: the model of your index.yml)")
-    parser.add_argument("--expand", metavar="URI", help="what writes other words for a query (default: as --model)")
-    parser.add_argument("--rerank", metavar="URI", help="what reranks (default: as --model)")
+    parser.add_argument("--ablation", action="store_true", help="run all variants of the hybrid query")
+    parser.add_argument("--model", metavar="URI", help="embedding model (default: from index.yml)")
+    parser.add_argument("--expand", metavar="URI", help="query expansion model (default: from index.yml)")
+    parser.add_argument("--rerank", metavar="URI", help="reranking model (default: from index.yml)")
     parser.add_argument(
-        "--budget", type=_seconds, metavar="SECONDS", help="time for a hybrid query (default: no limit)"
+        "--budget", type=_seconds, metavar="SECONDS", help="time limit of a hybrid query (default: none)"
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="ask the first N queries only")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures, of every query too, as JSON")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="show what changed since --save wrote FILE")
-    parser.add_argument("--run", type=Path, metavar="FILE", help="write what was found as a TREC run file")
+    parser.add_argument("--limit", type=_positive, metavar="N", help="run the first N queries only")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write all figures as JSON, with those of each query")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="show the changes since --save wrote FILE")
+    parser.add_argument("--run", type=Path, metavar="FILE", help="write the results as a TREC run file")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no notes")
     return parser
 
 
@@ -103,28 +103,29 @@ class _Bench:
     def __init__(self, options: argparse.Namespace, out: TextIO, err: TextIO) -> None:
         self._folders: list[Path] = options.folders
         self._modes: list[str] = []
-        self._meaning: Meaning | None = None
+        self._models: EvaluationModels | None = None
         self._options = options
         self._out = out
         self._err = err
         self._queries: dict[str, dict[str, str]] = {}  # by collection, for the comparison
 
     def run(self) -> None:
-        """Raises GnoError. What can be refused is refused before the work begins."""
+        """Check all options before the work begins, then measure and print. Raises GnoError."""
+        library()
         before = runs.load(self._options.compare) if self._options.compare else None
         self._check()
-        model = self._model()
+        models = self._choose()
         if self._options.run and len(self._folders) * len(self._modes) > 1:
-            raise UsageError("--run writes one run: give one DIR, and one --mode")
-        with model or contextlib.nullcontext() as self._meaning:
-            if self._meaning:
-                self._meaning.try_all()
+            raise UsageError("--run writes one run: give one DIR and one --mode")
+        with models or contextlib.nullcontext() as self._models:
+            if self._models:
+                self._models.check()
             saved = runs.summarise([self._finish(run) for folder in self._folders for run in self._measure(folder)])
         if self._options.save:
             runs.save(saved, self._options.save)
         compared = compare(saved.runs, before.runs) if before else []
         if before and len(compared) < len(saved.runs):
-            self._note(f"{self._options.compare} does not have every run of this one")
+            self._note(f"{self._options.compare} does not contain every run of this measurement")
         if self._options.json:
             self._print_json(saved, compared)
         else:
@@ -135,13 +136,13 @@ class _Bench:
             check_layout(folder)
         names = [folder.resolve().name for folder in self._folders]
         if taken := {name for name in names if names.count(name) > 1}:
-            raise UsageError(f"two folders are called {min(taken)!r}; collections go by the name of their folder")
+            raise UsageError(f"two folders are named {min(taken)!r}: a collection has the name of its folder")
         for file in (self._options.save, self._options.run):
             if file and not file.absolute().parent.is_dir():
-                raise UsageError(f"{file} cannot be written: there is no folder {file.absolute().parent}")
+                raise UsageError(f"cannot write {file}: there is no folder {file.absolute().parent}")
 
-    def _model(self) -> Meaning | None:
-        """Return the models that the modes need, and leave out those modes that cannot be and were not named."""
+    def _choose(self) -> EvaluationModels | None:
+        """Choose the modes. Return the models that they use."""
         places = paths.resolve(None)
         files = ModelFiles(places.models_dir)
         options = self._options
@@ -155,10 +156,10 @@ class _Bench:
         models = choice.models
         if "embed" not in models:
             return None
-        return Meaning(models["embed"], files, expand=models.get("expand"), rerank=models.get("rerank"))
+        return EvaluationModels(models["embed"], files, expand=models.get("expand"), rerank=models.get("rerank"))
 
     def _measure(self, folder: Path) -> list[Run]:
-        dataset: Dataset = read(folder)
+        dataset = read(folder)
         self._queries[dataset.name] = dataset.queries
         progress = Progress(self._err, quiet=self._options.quiet)
         try:
@@ -167,7 +168,7 @@ class _Bench:
                     dataset,
                     self._modes,
                     progress,
-                    meaning=self._meaning,
+                    models=self._models,
                     max_queries=self._options.limit,
                     budget_s=self._options.budget,
                 )
@@ -179,14 +180,14 @@ class _Bench:
         if file := self._options.run:
             encoded = runs.write_trec(run.rankings, file, tag=f"gnod-{run.summary.mode}")
             if encoded:
-                self._note(f"{file}: {encoded:,} ids hold spaces or '%' and are percent-encoded")
+                self._note(f"{file}: {encoded:,} ids contain spaces or '%' and are percent-encoded")
         return run.summary
 
     def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         for line in report.table(saved):
             self._out.write(line + "\n")
-        if found := contrasts(saved.runs):
-            for line in ["", *report.ablation(found)]:
+        if compared_modes := contrasts(saved.runs):
+            for line in ["", *report.ablation(compared_modes)]:
                 self._out.write(line + "\n")
         for each in compared:
             for line in ["", *report.comparison(each, self._queries[each.collection])]:
@@ -195,8 +196,8 @@ class _Bench:
     def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
         figures = {**msgspec.structs.asdict(saved), "runs": short}
-        answer = Answer(**figures, contrasts=contrasts(saved.runs), comparisons=compared)
-        _write_json(answer, self._out)
+        output = BenchOutput(**figures, contrasts=contrasts(saved.runs), comparisons=compared)
+        _write_json(output, self._out)
 
     def _note(self, message: str) -> None:
         if not self._options.quiet:
@@ -204,7 +205,7 @@ class _Bench:
 
 
 def _report(error: GnoError, stream: TextIO, *, as_json: bool) -> int:
-    """Tell of an error as gnoctl does."""
+    """Print an error in the form of gnoctl."""
     if as_json:
         family = "VALIDATION" if error.exit_status == EXIT_VALIDATION else "RUNTIME"
         details = {**error.details, "kind": error.kind, "code": error.code}

@@ -1,17 +1,49 @@
-"""Set a run beside a saved one: what changed, by measure and by query."""
+"""Compare runs query by query: with the baseline of the same measurement, and with a saved run. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from gnod.evaluate.evaluation import Summary
 from gnod.evaluate.measures import MEASURES
+from gnod.evaluate.modes import BASELINE
 
 MAX_CHANGED = 10
-# Below this a difference is rounding, not retrieval.
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+_SEED = 20_260_101
+# Random indices that are drawn at once; bounds the memory.
+_BATCH = 1 << 22
+# Smaller differences are rounding errors.
 _SAME = 1e-9
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The mean lies between `low` and `high` with 95 % confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > _SAME or self.high < -_SAME
+
+
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """nDCG@10 of a mode minus nDCG@10 of the baseline, over the queries of a collection. `better`, `worse`: numbers of
+    queries. `is_sure`: the interval excludes 0."""
+
+    collection: str
+    mode: str
+    change: Interval
+    is_sure: bool
+    better: int
+    worse: int
 
 
 class ChangedQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,8 +59,8 @@ class ChangedQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`change` is after - before by measure. `better`, `worse`: how many queries; `changed` names those that
-    changed most. `warnings` say why the two are not the same test."""
+    """`change`: after - before, by measure. `better`, `worse`: numbers of queries; `changed`: those that changed most.
+    `warnings`: differences between the two measurements."""
 
     collection: str
     mode: str
@@ -39,10 +71,49 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str]
 
 
+def contrasts(runs: Sequence[Summary]) -> list[Contrast]:
+    """Compare each run with the baseline of its collection, if that was measured."""
+    baselines = {run.collection: run for run in runs if run.mode == BASELINE}
+    return [
+        _contrast(run, baselines[run.collection])
+        for run in runs
+        if run.mode != BASELINE and run.collection in baselines
+    ]
+
+
+def bootstrap(differences: Sequence[float]) -> Interval:
+    """Return the mean with its percentile interval (Efron 1979) over resamples of the queries. `differences` is not
+    empty. The seed is fixed."""
+    values = np.asarray(differences, dtype=np.float64)
+    rng = np.random.default_rng(_SEED)
+    means: list[NDArray[np.float64]] = []
+    left = RESAMPLES
+    while left:
+        rows = min(left, max(_BATCH // len(values), 1))
+        means.append(values[rng.integers(0, len(values), (rows, len(values)))].mean(axis=1))
+        left -= rows
+    outside = 100 * (1 - CONFIDENCE) / 2
+    low, high = np.percentile(np.concatenate(means), [outside, 100 - outside])
+    return Interval(float(values.mean()), float(low), float(high))
+
+
 def compare(now: Sequence[Summary], before: Sequence[Summary]) -> list[Comparison]:
-    """Return a comparison for each run that has one of the same collection and mode."""
+    """Compare each run with the earlier run of the same collection and mode, if there is one."""
     known = {(run.collection, run.mode): run for run in before}
     return [_compare(run, known[key]) for run in now if (key := (run.collection, run.mode)) in known]
+
+
+def _contrast(run: Summary, baseline: Summary) -> Contrast:
+    differences = [score - baseline.per_query[query] for query, score in run.per_query.items()]
+    change = bootstrap(differences)
+    return Contrast(
+        collection=run.collection,
+        mode=run.mode,
+        change=change,
+        is_sure=change.excludes_zero,
+        better=sum(each > _SAME for each in differences),
+        worse=sum(each < -_SAME for each in differences),
+    )
 
 
 def _compare(now: Summary, before: Summary) -> Comparison:
@@ -59,7 +130,7 @@ def _compare(now: Summary, before: Summary) -> Comparison:
 
 
 def _changed(now: Mapping[str, float], before: Mapping[str, float]) -> list[ChangedQuery]:
-    """Return the queries of both runs whose score changed, most first, ties by id."""
+    """Return the queries of both runs whose score changed, largest change first, ties by id."""
     both = [ChangedQuery(id=each, before=before[each], after=now[each]) for each in now if each in before]
     return sorted((query for query in both if abs(query.change) > _SAME), key=lambda q: (-abs(q.change), q.id))
 
@@ -69,9 +140,9 @@ def _warnings(now: Summary, before: Summary) -> list[str]:
     if now.dataset_sha256 != before.dataset_sha256:
         warnings.append("the collection's files differ from those of the saved run")
     if now.per_query.keys() != before.per_query.keys():
-        warnings.append(f"{now.queries:,} queries were asked, {before.queries:,} in the saved run")
-    for what in ("model", "expand", "rerank", "budget_s"):
-        here, there = getattr(now, what), getattr(before, what)
-        if here != there:
-            warnings.append(f"{what} is {here or 'none'}, {there or 'none'} in the saved run")
+        warnings.append(f"{now.queries:,} queries were run, {before.queries:,} in the saved run")
+    for name in ("model", "expand", "rerank", "budget_s"):
+        ours, theirs = getattr(now, name), getattr(before, name)
+        if ours != theirs:
+            warnings.append(f"{name} is {ours or 'none'}, {theirs or 'none'} in the saved run")
     return warnings

@@ -1,4 +1,4 @@
-"""Read a test collection in BEIR layout (Thakur et al. 2021), and refuse one that would give wrong figures.
+"""Read a test collection in BEIR layout (Thakur et al. 2021). Refuse one that would give wrong figures.
 
 A folder holds `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`, or
 `qrels/test.tsv` (query-id, corpus-id, score; usually under a header line).
@@ -21,22 +21,22 @@ QRELS = ("qrels.tsv", "qrels/test.tsv")
 LAYOUT = f"a collection in BEIR layout has {CORPUS}, {QUERIES} and {' or '.join(QRELS)}"
 
 Qrels = dict[str, dict[str, int]]
-"""Query id → document id → grade; 1 and more is relevant."""
+"""Query id → document id → grade. Grades of 1 and more are relevant."""
 
 
-class Document(NamedTuple):
+class CorpusDocument(NamedTuple):
     id: str
     title: str
     text: str
 
 
 class Dataset(NamedTuple):
-    """`queries` holds the judged ones only, in the file's order; `unjudged` counts the others. `sha256` is of the
-    three files."""
+    """`queries`: those with judgements, in the order of the file. `unjudged`: the number of the others. `sha256`: of
+    the three files together."""
 
     name: str
     path: Path
-    documents: list[Document]
+    documents: list[CorpusDocument]
     queries: dict[str, str]
     qrels: Qrels
     unjudged: int
@@ -82,12 +82,12 @@ def read(folder: Path) -> Dataset:
     queries = {line.id: line.text for line in _records(files.queries, _QueryLine)}
     qrels = _read_qrels(files.qrels, known_queries=queries.keys(), known_documents=documents.keys())
     if not qrels:
-        raise _fault(files.qrels, None, "there is no judgement in it")
+        raise _fault(files.qrels, None, "the file has no judgements")
     judged = {query_id: text for query_id, text in queries.items() if query_id in qrels}
     return Dataset(
         name=folder.resolve().name,
         path=folder.resolve(),
-        documents=[Document(d.id, d.title or "", d.text) for d in documents.values()],
+        documents=[CorpusDocument(d.id, d.title or "", d.text) for d in documents.values()],
         queries=judged,
         qrels=qrels,
         unjudged=len(queries) - len(judged),
@@ -96,18 +96,18 @@ def read(folder: Path) -> Dataset:
 
 
 def _records(path: Path, kind: type[Record]) -> Iterator[Record]:
-    """Yield one record a line; blank lines are passed over. An `_id` that comes again is a fault."""
+    """Yield the record of each line that is not blank. Raises InvalidDataset if an `_id` occurs twice."""
     decoder = msgspec.json.Decoder(kind)
     first: dict[str, int] = {}
     for number, line in _lines(path):
         try:
             record = decoder.decode(line)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise _fault(path, number, f"not a record as expected: {error}") from None
+            raise _fault(path, number, f"invalid record: {error}") from None
         if not record.id:
             raise _fault(path, number, "the _id is empty")
         if record.id in first:
-            raise _fault(path, number, f"_id {record.id!r} is taken by line {first[record.id]}")
+            raise _fault(path, number, f"_id {record.id!r} is also the _id of line {first[record.id]}")
         first[record.id] = number
         yield record
 
@@ -120,8 +120,8 @@ def _read_qrels(path: Path, *, known_queries: Set[str], known_documents: Set[str
             raise _fault(path, number, f"expected query-id, corpus-id and score between tabs, not {line!r}")
         query_id, document_id, grade = fields
         if number == 1 and not any(map(str.isdigit, grade)):
-            continue  # the header
-        if not _is_number(grade):
+            continue  # the header line
+        if not (grade.removeprefix("-").isdecimal() and grade.isascii()):
             raise _fault(path, number, f"the score must be a whole number, not {grade!r}")
         if query_id not in known_queries:
             raise _fault(path, number, f"query {query_id!r} is not in {QUERIES}")
@@ -136,20 +136,16 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without its end) of the lines that are not blank."""
     number = 0
     try:
-        # Not splitlines: U+2028 and its kind may stand in a JSON string.
+        # str.splitlines would also split at U+2028, which a JSON string may contain.
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError:
-        # Text is decoded in blocks: the count is of the lines before this one's block.
+        # Files are decoded in blocks, so the exact line is unknown.
         raise _fault(path, None, f"not UTF-8, somewhere after line {number}") from None
     except OSError as error:
-        raise _fault(path, None, f"it cannot be read: {error.strerror}") from error
-
-
-def _is_number(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and text.isascii()
+        raise _fault(path, None, f"cannot read the file: {error.strerror}") from error
 
 
 def _digest(files: _Files) -> str:

@@ -1,4 +1,4 @@
-"""Run every judged query of a collection in every mode asked for, and score the runs."""
+"""Run every judged query of a collection in the chosen modes, and score the runs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ import numpy
 
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.dataset import Dataset
-from gnod.evaluate.hybrid import VARIANTS, write_ahead
-from gnod.evaluate.index import Index, Progress, throw_away
-from gnod.evaluate.meaning import Meaning
+from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import DEPTH, in_order, measure
-from gnod.evaluate.retrievers import MODES, Answer, Ranking, Retriever
+from gnod.evaluate.models import EvaluationModels
+from gnod.evaluate.modes import MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
 
 PERCENTILES = (50, 95, 99)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run in figures. `model`: the address of what embedded it, if something did; `expand` and `rerank`: of what
-    had part in its queries. `budget_s`: of each query, None is no limit. `latency_ms` by percentile ("p50"), `measures`
-    by name, `per_query` is nDCG@10 by query id. `cut`: stage → reason → in how many queries it did not run whole.
+    """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `budget_s`: of each
+    query; None: no limit. `latency_ms`: by percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id.
+    `cut`: stage → reason → number of queries in which the stage did not run completely.
 
-    `rewritten_queries` had to be asked without their quotation marks; `refused_queries` were no queries even so,
-    and score 0. `failed_documents`: id → reason.
+    `rewritten_queries` are valid only without their quotation marks; `refused_queries` are not valid at all and score
+    0. `failed_documents`: id → reason.
     """
 
     collection: str
@@ -51,14 +50,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """`rankings`: query id → documents with their scores, ties broken by docid."""
+    """`rankings`: query id → documents with their scores; ties are broken by document id."""
 
     summary: Summary
     rankings: dict[str, Ranking]
 
 
-class _Asked:
-    """What came of asking all queries in one mode."""
+class _QueryRuns:
+    """The results of all queries in one mode."""
 
     def __init__(self) -> None:
         self.rankings: dict[str, Ranking] = {}
@@ -67,27 +66,27 @@ class _Asked:
         self.refused = 0
         self.cut: dict[str, Counter[str]] = {}
 
-    def ask(self, retriever: Retriever, query_id: str, query: str) -> None:
-        """Ask as it is. The queries of test collections know nothing of our syntax: if that makes one invalid, ask
-        once more without its quotation marks."""
+    def run(self, retriever: Retriever, query_id: str, query: str) -> None:
+        """Run a query. Queries of test collections do not use our syntax: if one is invalid, run it again without its
+        quotation marks."""
         started = time.perf_counter()
         try:
-            found = retriever(query, DEPTH)
+            result = retriever(query, DEPTH)
         except QuerySyntaxError:
-            found = self._ask_plainly(retriever, query)
+            result = self._run_without_quotes(retriever, query)
         self.took_ms.append((time.perf_counter() - started) * 1000)
-        self.rankings[query_id] = in_order(found.ranking)
-        for stage in found.cut:
+        self.rankings[query_id] = in_order(result.ranking)
+        for stage in result.cut:
             self.cut.setdefault(stage.name, Counter())[stage.why or ""] += 1
 
-    def _ask_plainly(self, retriever: Retriever, query: str) -> Answer:
+    def _run_without_quotes(self, retriever: Retriever, query: str) -> QueryResult:
         try:
-            found = retriever(query.replace('"', " "), DEPTH)
+            result = retriever(query.replace('"', " "), DEPTH)
         except QuerySyntaxError:
             self.refused += 1
-            return Answer([], [])
+            return QueryResult([])
         self.rewritten += 1
-        return found
+        return result
 
 
 def evaluate(
@@ -95,55 +94,54 @@ def evaluate(
     modes: Sequence[str],
     progress: Progress,
     *,
-    meaning: Meaning | None = None,
+    models: EvaluationModels | None = None,
     max_queries: int | None = None,
     budget_s: float | None = None,
 ) -> Iterator[Run]:
-    """Index the collection once and yield one run a mode. `meaning` is for those that need models. `max_queries` takes
-    the first ones, for a quick look. `budget_s`: of each hybrid query; without one, no stage is cut by time, and what a
-    model writes for a query is written before the queries are timed."""
+    """Index the collection once and yield one run for each mode. `max_queries`: run the first queries only. `budget_s`:
+    of each hybrid query. Without it, no stage is cut short, and queries are expanded before they are timed."""
     queries = dict(islice(dataset.queries.items(), max_queries))
-    with throw_away(dataset, progress, meaning) as index:
+    with temporary_index(dataset, progress, models) as index:
         if budget_s is None and any("expand" in MODES[mode].uses for mode in modes):
-            what = f"other words for the queries of {dataset.name}"
-            write_ahead(index, queries.values(), lambda done: progress(what, done, len(queries)))
+            task = f"expanding the queries of {dataset.name}"
+            expand_all(index, queries.values(), lambda done: progress(task, done, len(queries)))
         for mode in modes:
             retriever = MODES[mode].retriever(index, budget_s)
-            asked = _ask_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
-            yield Run(summary=_summary(dataset, mode, index, asked, budget_s), rankings=asked.rankings)
+            results = _run_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
+            yield Run(summary=_summary(dataset, mode, index, results, budget_s), rankings=results.rankings)
 
 
-def _ask_all(retriever: Retriever, queries: dict[str, str], what: str, progress: Progress) -> _Asked:
+def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress: Progress) -> _QueryRuns:
     for query in islice(queries.values(), 1):
-        _Asked().ask(retriever, "", query)  # a daemon is warm: the first query opens the database
-    asked = _Asked()
+        _QueryRuns().run(retriever, "", query)  # warm up, as a daemon is
+    results = _QueryRuns()
     for done, (query_id, query) in enumerate(queries.items(), start=1):
-        asked.ask(retriever, query_id, query)
-        progress(what, done, len(queries))
-    return asked
+        results.run(retriever, query_id, query)
+        progress(task, done, len(queries))
+    return results
 
 
-def _summary(dataset: Dataset, mode: str, index: Index, asked: _Asked, budget_s: float | None) -> Summary:
-    uses, meaning = MODES[mode].uses, index.meaning
-    scores = measure({query_id: dataset.qrels[query_id] for query_id in asked.rankings}, asked.rankings)
-    latencies = numpy.percentile(asked.took_ms, PERCENTILES)
+def _summary(dataset: Dataset, mode: str, index: Index, results: _QueryRuns, budget_s: float | None) -> Summary:
+    uses, models = MODES[mode].uses, index.models
+    scores = measure({query_id: dataset.qrels[query_id] for query_id in results.rankings}, results.rankings)
+    latencies = numpy.percentile(results.took_ms, PERCENTILES)
     return Summary(
         collection=dataset.name,
         mode=mode,
-        model=meaning.uri if meaning and "embed" in uses else None,
-        expand=meaning.expand if meaning and "expand" in uses else None,
-        rerank=meaning.rerank if meaning and "rerank" in uses else None,
+        model=models.uri if models and "embed" in uses else None,
+        expand=models.expand if models and "expand" in uses else None,
+        rerank=models.rerank if models and "rerank" in uses else None,
         budget_s=budget_s if mode in VARIANTS else None,
         dataset_sha256=dataset.sha256,
         documents=len(dataset.documents),
-        queries=len(asked.rankings),
+        queries=len(results.rankings),
         unjudged_queries=dataset.unjudged,
-        rewritten_queries=asked.rewritten,
-        refused_queries=asked.refused,
+        rewritten_queries=results.rewritten,
+        refused_queries=results.refused,
         measures=scores.mean,
         indexing_s=round(index.took_s, 3),
         latency_ms={f"p{at}": round(float(ms), 3) for at, ms in zip(PERCENTILES, latencies, strict=True)},
         failed_documents=index.failed,
-        cut={stage: dict(reasons.most_common()) for stage, reasons in asked.cut.items()},
+        cut={stage: dict(reasons.most_common()) for stage, reasons in results.cut.items()},
         per_query=scores.per_query,
     )

@@ -1,6 +1,6 @@
-"""Build an index that is thrown away afterwards, with the ingestion that also indexes folders.
+"""Build a temporary index with the ingestion that also indexes folders.
 
-A document of a test collection is a text in memory, not a file; from there on everything is as in a sync.
+A document of a test collection is a text in memory instead of a file; everything else is the same as in a sync.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from gnod.config.model import IngestConfig
-from gnod.evaluate.dataset import Dataset, Document
-from gnod.evaluate.meaning import Meaning
+from gnod.evaluate.dataset import CorpusDocument, Dataset
+from gnod.evaluate.models import EvaluationModels
 from gnod.ingest.jobs import Failure, Outcome, Prepared, TextJob
 from gnod.ingest.pool import WorkerPool
-from gnod.store import collections, documents
 from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, documents
 
 T = TypeVar("T")
 
@@ -34,46 +34,46 @@ _MAX_WORKERS = 4
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many are done, and of how many."""
+"""Called with the current task, the number of items that are done, and the number of all."""
 
 
 class Index(NamedTuple):
-    """`ids` maps the store's document ids to the collection's. `failed` says why a document is not in it. `meaning`
-    is the model that embedded it, None when it was not."""
+    """`ids` maps the store's document ids to those of the test collection. `failed`: why a document is not indexed, by
+    its id. `models`: those that embedded it; None: it has no vectors."""
 
     database: Database
     ids: dict[int, str]
     failed: dict[str, str]
     took_s: float
-    meaning: Meaning | None
+    models: EvaluationModels | None
 
 
 @contextmanager
-def throw_away(dataset: Dataset, progress: Progress, meaning: Meaning | None = None) -> Iterator[Index]:
-    """Index the whole collection, and embed it if there is a model; the index goes with the context.
+def temporary_index(dataset: Dataset, progress: Progress, models: EvaluationModels | None = None) -> Iterator[Index]:
+    """Index the whole collection, and embed it if there are models. The context manager removes the index at its end.
 
-    Raises WorkerFailed, and what `Meaning` raises."""
+    Raises WorkerFailed and the errors of the models."""
     with TemporaryDirectory(prefix="gnod-bench-", ignore_cleanup_errors=True) as folder:
         database = Database(Path(folder) / "index.sqlite", readers=1)
         try:
             started = time.monotonic()
             failed = _run(_fill(database, dataset, progress))
-            if meaning is not None:
-                meaning.embed_all(database, COLLECTION, partial(progress, f"embedding {dataset.name}"))
+            if models is not None:
+                models.embed_all(database, COLLECTION, partial(progress, f"embedding {dataset.name}"))
             took_s = time.monotonic() - started
-            ids = database.read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
-            yield Index(database, ids.result(), failed, took_s, meaning)
+            ids = database.submit_read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
+            yield Index(database, ids.result(), failed, took_s, models)
         finally:
             database.close()
 
 
 def _run(work: Coroutine[object, object, T]) -> T:
-    """Run `work` in a loop of its own; Ctrl-C and SIGTERM raise CancelledError.
+    """Run `work` in a loop of its own. Ctrl-C and SIGTERM raise CancelledError.
 
-    They are held back while the loop is made, and then come through the loop: a handler that ran between any two
-    instructions would leave it half made, or a future half done.
+    The signals are blocked while the loop is created, and then handled by the loop. A Python handler could run between
+    any two instructions and leave the loop or a future in an inconsistent state.
     """
-    held_back = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
 
     async def interruptible() -> T:
@@ -81,7 +81,7 @@ def _run(work: Coroutine[object, object, T]) -> T:
         assert task is not None
         for number in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-        signal.pthread_sigmask(signal.SIG_SETMASK, held_back)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
         try:
             return await work
         finally:
@@ -92,17 +92,17 @@ def _run(work: Coroutine[object, object, T]) -> T:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, held_back)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 async def _fill(database: Database, dataset: Dataset, progress: Progress) -> dict[str, str]:
-    """Index every document. Returns those that failed, with the reason."""
+    """Index every document. Return the reasons of those that failed, by id."""
     limits = IngestConfig()
     pool = WorkerPool(
         size=min(os.cpu_count() or 1, _MAX_WORKERS), timeout_s=limits.timeout_s, memory_mb=limits.memory_mb
     )
     try:
-        collection_id = await asyncio.wrap_future(database.write(partial(_add_collection, str(dataset.path))))
+        collection_id = await database.write(partial(_add_collection, str(dataset.path)))
         return await _index(database, pool, collection_id, dataset, progress)
     finally:
         await pool.close()
@@ -113,7 +113,7 @@ async def _index(
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
     done, total = 0, len(dataset.documents)
-    # In order of docid: what the store breaks ties by must not depend on which worker was faster.
+    # In order of docid: the order in which documents are stored must not depend on the speed of the workers.
     waiting = iter(sorted(dataset.documents))
     under_way: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
     try:
@@ -125,7 +125,7 @@ async def _index(
                 document_id, task = under_way[0]
                 outcomes.append((document_id, await task))
                 under_way.popleft()
-            failed |= await asyncio.wrap_future(database.write(partial(_store, collection_id, outcomes)))
+            failed |= await database.write(partial(_store, collection_id, outcomes))
             done += len(outcomes)
             progress(f"indexing {dataset.name}", done, total)
         return failed
@@ -135,8 +135,8 @@ async def _index(
         await asyncio.gather(*(task for _, task in under_way), return_exceptions=True)
 
 
-def _job(document: Document) -> TextJob:
-    """A text that is empty becomes what a note with nothing but a title would be."""
+def _job(document: CorpusDocument) -> TextJob:
+    """Return the job of a document. An empty text becomes a heading with the title."""
     text = document.text if document.text.strip() else f"# {document.title}" if document.title else ""
     return TextJob(text=text, relative_path=document.id, title=document.title or None)
 

@@ -1,22 +1,22 @@
-"""The measures, all from ir-measures; nothing here computes one."""
+"""The measures. ir-measures computes them; it is in the optional dependencies `gnod[bench]`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from types import ModuleType
 from typing import NamedTuple
 
-import ir_measures
-from ir_measures import AP, RR, R, nDCG
-
+from gnod.errors import DependencyMissing
 from gnod.evaluate.dataset import Qrels
 
-# What each is called in tables and files → what computes it. MAP is the mean of AP.
-MEASURES = {"nDCG@10": nDCG @ 10, "RR@10": RR @ 10, "R@100": R @ 100, "MAP": AP}
+# Name in tables and files → name in ir-measures. MAP is the mean of AP.
+MEASURES = {"nDCG@10": "nDCG@10", "RR@10": "RR@10", "R@100": "R@100", "MAP": "AP"}
 PER_QUERY = "nDCG@10"
 DEPTH = 100
 
 Rankings = Mapping[str, Sequence[tuple[str, float]]]
-"""Query id → (document id, score). A run."""
+"""A run: query id → (document id, score)."""
 
 
 class Scores(NamedTuple):
@@ -26,15 +26,30 @@ class Scores(NamedTuple):
     per_query: dict[str, float]
 
 
+@cache
+def library() -> ModuleType:
+    """Import ir-measures. Raises DependencyMissing."""
+    try:
+        import ir_measures
+    except ImportError as error:
+        message = (
+            "`gnoctl bench` needs the package ir-measures, which is not installed: run `pip install 'gnod[bench]'`, "
+            "or `pipx inject gnod ir-measures` if you installed gnod with pipx"
+        )
+        raise DependencyMissing(message, {"package": "ir-measures", "extra": "bench"}) from error
+    return ir_measures
+
+
 def measure(qrels: Qrels, run: Rankings) -> Scores:
-    """Score a run whose rankings are in order. Judged queries without an answer score 0; others do not count."""
-    # Ranks instead of scores: the tools break ties each in their own way, and read scores in single precision.
+    """Score a run whose rankings are in order. Judged queries without results score 0; other queries do not count."""
+    # Ranks instead of scores: evaluation tools break ties differently and read scores in single precision.
     ranks = {
         query_id: {document_id: float(-rank) for rank, (document_id, _) in enumerate(ranking)}
         for query_id, ranking in run.items()
     }
     values: dict[str, dict[str, float]] = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
-    names = {measure: name for name, measure in MEASURES.items()}
+    ir_measures = library()
+    names = {ir_measures.parse_measure(measure): name for name, measure in MEASURES.items()}
     for metric in ir_measures.iter_calc(list(names), qrels, ranks):
         if metric.query_id in qrels:
             values[names[metric.measure]][metric.query_id] = float(metric.value)

@@ -1,4 +1,4 @@
-"""How far a long measurement is, on standard error."""
+"""Report the progress of a long measurement on standard error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _LINE_EVERY_S = 5.0
 
 
 class Progress:
-    """A line that redraws itself on a terminal, a plain line now and then elsewhere; nothing within the first
-    second."""
+    """Redraws one line on a terminal; elsewhere prints a line every few seconds. Prints nothing in the first second."""
 
     def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:
         self._stream = stream
@@ -21,18 +20,18 @@ class Progress:
         self._due = time.monotonic() + FIRST_AFTER_S
         self._drawn = False
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, task: str, done: int, total: int) -> None:
         now = time.monotonic()
         if self._quiet or now < self._due:
             return
         self._due = now + (_REDRAW_S if self._draws else _LINE_EVERY_S)
-        line = f"{what}: {done:,} of {total:,}"
+        line = f"{task}: {done:,} of {total:,}"
         self._stream.write(f"\r\x1b[2K{line}" if self._draws else f"{line}\n")
         self._stream.flush()
         self._drawn = True
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line from the terminal."""
         if self._drawn and self._draws:
             self._stream.write("\r\x1b[2K")
             self._stream.flush()

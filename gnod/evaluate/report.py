@@ -1,19 +1,18 @@
-"""Figures for people: tables of plain text. Pure."""
+"""Format figures as plain text tables. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gnod.evaluate.ablation import CONFIDENCE, RESAMPLES, Contrast
-from gnod.evaluate.comparison import Comparison
+from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, Comparison, Contrast
 from gnod.evaluate.evaluation import PERCENTILES, Summary
-from gnod.evaluate.hybrid import BASELINE
 from gnod.evaluate.measures import MEASURES, PER_QUERY
+from gnod.evaluate.modes import BASELINE
 from gnod.evaluate.runs import Saved
 
 MEAN = "mean"
 _HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]
-_LEFT = 2  # columns of text; the others are numbers
+_LEFT = 2  # columns of text; the others hold numbers
 _GAP = "  "
 _MAX_TEXT = 90
 _MAX_FAILED = 5
@@ -22,7 +21,7 @@ _SURE = "*"
 
 
 def table(saved: Saved) -> Iterator[str]:
-    """Yield a line for each run, then the means where there are several collections, then what is to be known."""
+    """Yield a line for each run, then the means if there are several collections, then notes."""
     rows = [_row(run) for run in saved.runs]
     for mode, means in saved.mean.items():
         if sum(run.mode == mode for run in saved.runs) > 1:
@@ -34,11 +33,11 @@ def table(saved: Saved) -> Iterator[str]:
 
 
 def ablation(contrasts: Sequence[Contrast]) -> Iterator[str]:
-    """Yield what each mode's queries have more or less than the baseline's."""
+    """Yield the change of each mode against the baseline."""
     if not contrasts:
         return
     yield (
-        f"{PER_QUERY} against {BASELINE}, query by query. {_SURE}: not by chance, 0 lies outside the interval"
+        f"{PER_QUERY} against {BASELINE}, query by query. {_SURE}: significant, 0 lies outside the interval"
         f" ({CONFIDENCE:.0%}, paired bootstrap, {RESAMPLES:,} resamples)"
     )
     headers = ["collection", "mode", "change", "from", "to", "", "better", "worse"]
@@ -57,8 +56,8 @@ def ablation(contrasts: Sequence[Contrast]) -> Iterator[str]:
 
 
 def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:
-    """Yield what changed since the saved run. `queries`: the collection's, by id."""
-    yield f"{_plain(compared.collection)}, {compared.mode}, against the saved run:"
+    """Yield the changes since the saved run. `queries`: texts by id."""
+    yield f"{_plain(compared.collection)}, {compared.mode}, compared with the saved run:"
     for warning in compared.warnings:
         yield f"  warning: {warning}"
     yield "  " + _GAP.join(f"{name} {round(change, 4) + 0.0:+.4f}" for name, change in compared.change.items())
@@ -83,9 +82,9 @@ def _row(run: Summary) -> list[str]:
 def _notes(run: Summary) -> Iterator[str]:
     name = f"{_plain(run.collection)}, {run.mode}"
     if run.unjudged_queries:
-        yield f"{name}: {run.unjudged_queries:,} queries have no judgement and were left out"
+        yield f"{name}: {run.unjudged_queries:,} queries have no judgements and were left out"
     if run.rewritten_queries:
-        yield f"{name}: {run.rewritten_queries:,} queries were asked without their quotation marks"
+        yield f"{name}: {run.rewritten_queries:,} queries were run without their quotation marks"
     if run.refused_queries:
         yield f"{name}: {run.refused_queries:,} queries are not valid and score 0"
     if run.failed_documents:
@@ -109,6 +108,6 @@ def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
 
 
 def _plain(text: str) -> str:
-    """Return text of a file's on one line, without what a terminal would obey."""
+    """Return text of a file on one line, without control characters."""
     shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return shown if len(shown) <= _MAX_TEXT else shown[: _MAX_TEXT - 1] + "…"

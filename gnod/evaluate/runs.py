@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import msgspec
 
@@ -16,16 +16,16 @@ import gnod
 from gnod.errors import InvalidDataset, StorageFailed
 from gnod.evaluate.evaluation import Summary
 from gnod.evaluate.measures import MEASURES
-from gnod.evaluate.retrievers import Ranking
+from gnod.evaluate.modes import Ranking
 
-# TREC's columns end at white space, and cannot be quoted.
+# Columns of a TREC file end at white space; the format has no quoting.
 _UNSAFE = re.compile(r"[%\s]")
 _SCORE_STEP = 1e-6
 
 
 class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one `bench` measured. `mean`: mode → measure → mean over the collections. `commit` ends in `-dirty` where
-    the code was not what was committed."""
+    """The figures of one `bench`. `mean`: mode → measure → mean over the collections. `commit` ends in `-dirty` if the
+    working tree had changes."""
 
     gnod: str
     commit: str | None
@@ -35,7 +35,7 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def summarise(runs: Sequence[Summary]) -> Saved:
-    """Return the figures of this version of the code, now."""
+    """Return the figures with the version of the code and the time."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Saved(gnod=gnod.__version__, commit=_commit(), created=now, runs=list(runs), mean=_means(runs))
 
@@ -50,28 +50,28 @@ def load(path: Path) -> Saved:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Saved)
     except OSError as error:
-        raise InvalidDataset(f"{path}: it cannot be read: {error.strerror}", {"file": str(path)}) from error
+        raise InvalidDataset(f"cannot read {path}: {error.strerror}", {"file": str(path)}) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidDataset(f"{path} is no run that --save wrote: {error}", {"file": str(path)}) from None
+        raise InvalidDataset(f"{path} is not a run that --save wrote: {error}", {"file": str(path)}) from None
 
 
 class TrecRun(NamedTuple):
-    """`text` is the whole file. `encoded`: how many ids had to be percent-encoded."""
+    """`text`: the whole file. `encoded`: the number of ids that are percent-encoded."""
 
     text: str
     encoded: int
 
 
 def write_trec(rankings: Mapping[str, Ranking], path: Path, tag: str) -> int:
-    """Write a run file. Returns how many ids in it are percent-encoded. Raises StorageFailed."""
+    """Write a run file. Return the number of ids that are percent-encoded. Raises StorageFailed."""
     run = format_trec(rankings, tag)
     _write(path, run.text)
     return run.encoded
 
 
 def format_trec(rankings: Mapping[str, Ranking], tag: str) -> TrecRun:
-    """Return `qid Q0 docid rank score tag` lines. A score that ties with the one above is lowered by a millionth:
-    trec_eval goes by the scores alone, and breaks ties its own way."""
+    """Return `qid Q0 docid rank score tag` lines. A score that equals the one above is lowered by a millionth, because
+    trec_eval ignores ranks and breaks ties in its own way."""
     lines = []
     changed: set[str] = set()
     for query_id, ranking in rankings.items():
@@ -82,15 +82,6 @@ def format_trec(rankings: Mapping[str, Ranking], tag: str) -> TrecRun:
             changed.update(each for each, before in zip(ids, (query_id, document_id), strict=True) if each != before)
             lines.append(f"{ids[0]} Q0 {ids[1]} {rank} {last:.6f} {tag}\n")
     return TrecRun("".join(lines), len(changed))
-
-
-def parse_trec(text: str) -> dict[str, Ranking]:
-    """Return the rankings of a run file as `format_trec` writes it, in its order. Raises ValueError."""
-    rankings: dict[str, Ranking] = {}
-    for line in text.splitlines():
-        query_id, _, document_id, _, score, _ = line.split()
-        rankings.setdefault(unquote(query_id), []).append((unquote(document_id), float(score)))
-    return rankings
 
 
 def _means(runs: Sequence[Summary]) -> dict[str, dict[str, float]]:
@@ -104,7 +95,7 @@ def _means(runs: Sequence[Summary]) -> dict[str, dict[str, float]]:
 
 
 def _commit() -> str | None:
-    """Return the commit of the source tree that this code runs from, if it is one."""
+    """Return the commit of the source tree that contains this code, if there is one."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -120,4 +111,4 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StorageFailed(f"{path} cannot be written: {error.strerror}", {"path": str(path)}) from error
+        raise StorageFailed(f"cannot write {path}: {error.strerror}", {"path": str(path)}) from error

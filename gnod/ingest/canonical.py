@@ -1,4 +1,4 @@
-"""Canonical Markdown: the one form of a text that is hashed, stored, cut and shown.
+"""Canonical Markdown: the form of a text that is hashed, stored, chunked and shown.
 
 Changing a rule changes every mirror hash.
 """
@@ -44,10 +44,11 @@ def line_map(text: str) -> LineMap:
 
 
 def _clean_lines(text: str) -> list[str]:
-    """Return the lines as they are but for their number."""
+    """Return the canonical lines, before blank lines are joined."""
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
     if not text.isascii():
-        # A lone surrogate can be neither stored nor sent. Characters go before composing: what they parted may join.
+        # A lone surrogate can be neither stored nor sent. Remove characters before composing: their neighbours may
+        # join.
         text = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
     return [line.rstrip() for line in text.split("\n")]
 

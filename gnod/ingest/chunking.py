@@ -1,10 +1,10 @@
-"""Cut a document into overlapping passages at its best boundaries. Pure.
+"""Split a document into overlapping passages at its best boundaries. Pure.
 
-At most 3,200 characters (800 tokens at 4 characters each), of which up to 480 are what stands before: 15 %. A cut falls
-on the best kind of boundary in reach: heading > fence > blank line > sentence > line > space; never inside a code fence
-that fits into a chunk. Among those of one kind the text itself chooses: the one whose following characters hash lowest
-(content-defined chunking: Muthitacharoen et al. 2001), so that an edit moves the cuts around it and no others, and
-nearly all passages keep their vectors.
+A passage has at most 3,200 characters (800 tokens of 4 characters), up to 480 of them (15 %) from the text before. A
+cut falls on the best kind of boundary in reach: heading > fence > blank line > sentence > line > space; never inside a
+code fence that fits into a chunk. Among boundaries of one kind it takes the one whose following characters hash lowest
+(content-defined chunking: Muthitacharoen et al. 2001), so that an edit moves only the cuts around it, and nearly all
+passages keep their vectors.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from gnod.ingest.outline import Heading, Outline
 
 MAX_CHARACTERS = 3200
 OVERLAP = 480
-# What a passage has of its own, before the overlap.
+# Without the overlap.
 _FULL = MAX_CHARACTERS - OVERLAP
-# A cut is looked for in the last part of a passage only, and leaves no scrap behind.
+# A cut falls in the last part of a passage and leaves at least this much.
 _REACH_FROM = _FULL // 2
 _LEAST = _FULL // 4
 # Up to two passages; larger ones need fewer chunks and let more of them change with an edit
 # (docs/adr/0009-vectors-by-content.md has the figures).
 _SECTION = int(1.6 * _FULL)
 _MARGIN = int(0.4 * _FULL)
-# How much text after a boundary decides its rank: an edit in it moves the cut.
+# How much text after a boundary is hashed: an edit in it moves the cut.
 _HASHED = 32
 
 _BLANK = re.compile(r"\n\n")
@@ -50,7 +50,7 @@ class Passage(NamedTuple):
 
 
 def cut(text: str, outline: Outline) -> list[Passage]:
-    """Return the passages of a canonical text in order; every character that is not white space is in one."""
+    """Return the passages of a canonical text in order; they cover everything except white space."""
     headings, fences = outline
     boundaries = _Boundaries(text, headings, fences)
     line_starts = [0, *(m.end() for m in _LINE.finditer(text))]
@@ -63,7 +63,7 @@ def cut(text: str, outline: Outline) -> list[Passage]:
 
 
 class _Boundaries:
-    """The places where a cut may fall, best kind first; none is inside a fence that fits into a chunk."""
+    """The possible cuts, best kind first; none is inside a fence that fits into a chunk."""
 
     def __init__(self, text: str, headings: list[Heading], fences: list[tuple[int, int]]) -> None:
         self._text = text
@@ -74,8 +74,8 @@ class _Boundaries:
         self._orders: dict[int, array[int]] = {}
 
     def lowest(self, low: int, high: int) -> int | None:
-        """Return the place of the best kind in [low, high] whose following characters hash lowest, of equals the one
-        nearest to the middle; None where there is none."""
+        """Return the cut of the best kind in [low, high] with the lowest hash, of equals the one nearest to the middle;
+        None without any."""
         middle = (low + high) / 2
         for number in range(2 + len(_PATTERNS)):
             places = self._places(number)
@@ -83,7 +83,7 @@ class _Boundaries:
             if first < beyond:
                 orders = self._orders_of(number)
                 lowest = min(orders[first:beyond])
-                # A text that repeats itself has millions of equals: look for the nearest on either side.
+                # A repetitive text has millions of equals: find the nearest on either side.
                 split = bisect_left(places, middle, first, beyond)
                 before, behind = orders[first:split], orders[split:beyond]
                 before.reverse()
@@ -103,7 +103,7 @@ class _Boundaries:
         return None
 
     def overlap_start(self, low: int, high: int) -> int:
-        """Return the first good place in [low, high) to start a passage that goes on after `high`, else `high`."""
+        """Return the first boundary in [low, high) for a passage that continues after `high`, else `high`."""
         for number in range(2, 2 + len(_PATTERNS)):
             places = self._places(number)
             at = bisect_right(places, low)
@@ -119,12 +119,11 @@ class _Boundaries:
         return self._kinds[number]
 
     def _orders_of(self, number: int) -> array[int]:
-        """Return the hashes of all places of a kind, made once: a large text is looked through in every section."""
+        """Return the hashes of all boundaries of a kind, computed once."""
         if number not in self._orders:
             text = self._text
             self._orders[number] = array(
-                "I",
-                (crc32(text[at : at + _HASHED].encode("utf-8", "surrogatepass")) for at in self._places(number)),
+                "I", (crc32(text[at : at + _HASHED].encode("utf-8", "surrogatepass")) for at in self._places(number))
             )
         return self._orders[number]
 
@@ -137,7 +136,7 @@ def _spans(text: str, boundaries: _Boundaries) -> list[tuple[int, int]]:
     spans = []
     cuts = [0, *_cuts(text, boundaries), len(text)]
     for start, end in pairwise(cuts):
-        # A heading opens a new topic: what stands before it would only blur it.
+        # A heading starts a new topic: no overlap before it.
         if start and not boundaries.is_heading(start):
             before = max(start - OVERLAP, end - MAX_CHARACTERS)
             start = boundaries.overlap_start(before, start) if before < start else start
@@ -147,8 +146,8 @@ def _spans(text: str, boundaries: _Boundaries) -> list[tuple[int, int]]:
 
 
 def _cuts(text: str, boundaries: _Boundaries) -> list[int]:
-    """Return where the text is cut. First into sections at places that their own text chooses, so that an edit moves
-    no cut outside its section; then each section from its start."""
+    """Return the cuts: first between sections, by content, so that an edit moves no cut outside its section; then each
+    section from its start."""
     cuts: list[int] = []
     sections = [(0, len(text))]
     while sections:
@@ -168,7 +167,6 @@ def _cuts(text: str, boundaries: _Boundaries) -> list[int]:
 def _cuts_in_section(text: str, start: int, end: int, boundaries: _Boundaries) -> list[int]:
     cuts = []
     while end - start > _FULL:
-        # What is left is not a scrap.
         high = min(start + _FULL, max(end - _LEAST, start + _LEAST))
         low = start + _REACH_FROM
         if end - start <= 2 * _FULL:
@@ -192,14 +190,14 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     stripped = piece.strip()
     if not stripped:
         return None
-    # Indentation belongs to code and lists: only whole blank lines go at the start.
+    # Keep the indentation of code and lists: remove only whole blank lines at the start.
     lead = len(piece) - len(piece.lstrip())
     line_start = piece.rfind("\n", 0, lead) + 1
     return start + line_start, start + len(piece.rstrip())
 
 
 def _not_inside_character(text: str, place: int) -> int:
-    """Step back from between a base character and its marks or joiners (at most 64 characters)."""
+    """Return a place that does not separate a character from its marks or joiners (at most 64 characters back)."""
     for back in range(place, max(place - 64, 1), -1):
         if back >= len(text) or (not _CONTINUES.match(text[back]) and text[back - 1] != "\u200d"):
             return back

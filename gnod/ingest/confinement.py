@@ -1,7 +1,4 @@
-"""What bounds a converter worker from inside: memory, time of the processor, files, and the sandbox.
-
-Runs in the worker. Set up once, but for what holds for one job at a time.
-"""
+"""The limits of a converter worker: memory, CPU time, files, and the sandbox. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -21,16 +18,7 @@ from gnod.ingest.messages import Limits
 
 RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
 _MAX_OPEN_FILES = 256
-_READERS = (
-    "markitdown",
-    "pandas",
-    "openpyxl",
-    "xlrd",
-    "pypdfium2",
-    "pdfminer.high_level",
-    "lingua",
-    "charset_normalizer",
-)
+_LIBRARIES = ("markitdown", "openpyxl", "xlrd", "pypdfium2", "pdfminer.high_level", "lingua", "charset_normalizer")
 _REFUSED = frozenset(
     [
         "socket.connect",
@@ -49,8 +37,8 @@ _REFUSED = frozenset(
 
 
 class _Root(NamedTuple):
-    """A drive that was away has the numbers that it had before, and is another folder to Landlock all the same: then it
-    does not open any more."""
+    """A drive that was remounted may have the same numbers, but for Landlock it is another folder, which does not
+    open."""
 
     device: int
     inode: int
@@ -68,13 +56,13 @@ class Confinement:
 
     @property
     def errors(self) -> str:
-        """The file that takes what libraries print before they end the process."""
+        """The file for what libraries print before they abort the process."""
         return os.path.join(self._scratch, scratch.ERRORS) if self._scratch else os.devnull  # noqa: PTH118
 
     def begin(self) -> list[str]:
-        """Limit this process, for good. Returns what the kernel holds, in words."""
-        _compile_readers()
-        _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)  # macOS does not keep it: the daemon watches too
+        """Limit this process for good. Returns what the kernel enforces, in words."""
+        _compile_libraries()
+        _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)  # macOS ignores it, so the daemon checks too
         _limit(resource.RLIMIT_FSIZE, scratch.MAX_BYTES)
         _limit(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
         sys.setrecursionlimit(RECURSION_LIMIT)
@@ -82,25 +70,25 @@ class Confinement:
         if self._scratch:
             open(self.errors, "ab").close()  # noqa: PTH123
         protections = sandbox.confine(writable=self._scratch, readable=self._roots)
-        self._seen = {root: _look_at(root) for root in self._roots or ()}
+        self._seen = {root: _identify(root) for root in self._roots or ()}
         sys.addaudithook(_refuse)
         return protections
 
     def is_outdated(self, path: str) -> bool:
-        """Tell whether a file lies below a root that has become another folder: a drive that came back, say. What may
-        be read is tied to the folders that were there at the start."""
+        """Tell whether a file's root is another folder now, such as a remounted drive. Only the folders that existed at
+        the start can be read."""
         return any(
-            path.startswith(root.rstrip("/") + "/") and _look_at(root) != seen for root, seen in self._seen.items()
+            path.startswith(root.rstrip("/") + "/") and _identify(root) != seen for root, seen in self._seen.items()
         )
 
     def begin_job(self) -> None:
-        """Allow a job its time of the processor, in all threads together. The kernel counts in seconds."""
+        """Set the limit of CPU time, for all threads together. The kernel counts in seconds."""
         limit_s = math.ceil(time.process_time() + self._limits.time_limit_s) + 1
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_CPU, (limit_s, resource.RLIM_INFINITY))
 
     def end_job(self) -> None:
-        """Remove what a job left."""
+        """Remove the files of a job."""
         if self._scratch:
             with contextlib.suppress(OSError):
                 scratch.empty(self._scratch)
@@ -114,9 +102,9 @@ def _limit(what: int, value: int) -> None:
         resource.setrlimit(what, (value, value))
 
 
-def _look_at(folder: str) -> _Root | None:
+def _identify(folder: str) -> _Root | None:
     try:
-        found = os.stat(folder)  # noqa: PTH116 - paths are bytes in disguise
+        found = os.stat(folder)  # noqa: PTH116 - the path may hold surrogates
     except OSError:
         return None
     try:
@@ -126,22 +114,21 @@ def _look_at(folder: str) -> _Root | None:
     return _Root(found.st_dev, found.st_ino, opens=True)
 
 
-def _compile_readers() -> None:
-    """Where an installer has left Python to compile what it imports, as uv does, let it: a confined worker cannot keep
-    what it compiled, and so would each take seconds for it."""
+def _compile_libraries() -> None:
+    """Compile the libraries where the installer did not, as uv does: a confined worker cannot store the result, so each
+    would spend seconds on it."""
     with contextlib.suppress(ImportError):
-        found = importlib.util.find_spec(_READERS[-1])
+        found = importlib.util.find_spec(_LIBRARIES[-1])
         if found is None or found.cached is None or sys.dont_write_bytecode:
             return
         folder = os.path.dirname(os.path.dirname(found.cached))  # noqa: PTH120
         if os.access(folder, os.W_OK) and not os.path.exists(found.cached):  # noqa: PTH110
-            for module in _READERS:
+            for module in _LIBRARIES:
                 importlib.import_module(module)
 
 
 def _refuse(event: str, arguments: tuple[object, ...]) -> None:
-    """Documents ask for remote images, style sheets and programs. None of that is a converter's business, and this says
-    so where the kernel does not."""
+    """Refuse remote images, style sheets and programs that documents name, also where the kernel does not."""
     del arguments
     if event in _REFUSED:
         raise PermissionError(f"a converter may not use {event}")

@@ -1,35 +1,34 @@
-"""Embed what is pending for one model: fetch chunks, ask the model, store the vectors, a little at a time.
+"""Embed the pending chunks of one model: fetch chunks, call the model, store the vectors, in small steps.
 
-What is not done when it is cut short is still pending: the database alone knows what is left.
+An interrupted run loses nothing: the database knows which chunks are pending.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from gnod.models.embedder import Embedder
 from gnod.models.inference import RequestFailed
 from gnod.models.profiles import EmbeddingText
-from gnod.store import vectors
 from gnod.store.database import Connection, Database
-from gnod.store.vectors import PendingChunk
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import PendingChunk
 
 T = TypeVar("T")
 
-# One request to the model: about a second's work for a small one, so that what is done is stored soon.
+# One request: about a second for a small model, so that results are stored soon.
 _REQUEST_CHARACTERS = 24_000
-# Fetched for each request anew: what came last is embedded next.
+# Fetched for each request, so that the newest chunks are embedded next.
 _FETCH_CHUNKS = 64
-# A worker may die of something else, once.
-_DEATHS = 2
+# A crash of the worker may have another cause, once.
+_MAX_CRASHES = 2
 
 
 class Step(NamedTuple):
-    """What one step did, in chunks and tokens."""
+    """The result of one step, in chunks and tokens."""
 
     embedded: int
     failed: int
@@ -44,7 +43,7 @@ class EmbeddingRun:
         self._database = database
         self._embedder = embedder
         self._waiting: list[list[PendingChunk]] = []
-        self._deaths: Counter[str] = Counter()
+        self._crashes: Counter[str] = Counter()
 
     @property
     def uri(self) -> str:
@@ -52,13 +51,13 @@ class EmbeddingRun:
 
     async def count(self) -> int:
         """Return how many chunks are pending."""
-        return await self._read(lambda c: vectors.count_pending(c, self.uri, self.collections))
+        return await self._database.read(lambda c: vectors.count_pending(c, self.uri, self.collections))
 
     async def step(self, *, oldest_first: bool = False) -> Step | None:
-        """Embed and store some chunks, those that came last or those that came first; None when nothing is pending.
+        """Embed and store some chunks, the newest or the oldest; None when nothing is pending.
 
-        Raises what `Embedder.documents` raises, but for RequestFailed: a chunk that the model cannot take, or that
-        kills the worker, is found by halving, noted as failed, and left out.
+        Raises as `Embedder.documents`, except RequestFailed: a chunk that the model cannot embed, or that crashes the
+        worker, is found by halving and noted as failed.
         """
         if not self._waiting:
             find = partial(
@@ -68,21 +67,21 @@ class EmbeddingRun:
                 limit=_FETCH_CHUNKS,
                 oldest_first=oldest_first,
             )
-            chunks = await self._read(find)
+            chunks = await self._database.read(find)
             if not chunks:
                 return None
             self._waiting = [_request(chunks)]
         group = self._waiting.pop()
         try:
-            found = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
+            result = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
         except RequestFailed as error:
             return await self._halve(group, error)
         by_hash = {
             chunk.embed_hash: [vectors.Piece(*piece) for piece in pieces]
-            for chunk, pieces in zip(group, found.pieces, strict=True)
+            for chunk, pieces in zip(group, result.pieces, strict=True)
         }
-        stored = await self._write(lambda c: vectors.put(c, self.uri, by_hash))
-        return Step(stored, 0, found.tokens)
+        stored = await self._database.write(lambda c: vectors.put(c, self.uri, by_hash))
+        return Step(stored, 0, result.tokens)
 
     async def _halve(self, group: list[PendingChunk], error: RequestFailed) -> Step:
         middle = len(group) // 2
@@ -90,18 +89,12 @@ class EmbeddingRun:
             self._waiting += [group[middle:], group[:middle]]
             return Step(0, 0, 0)
         embed_hash = group[0].embed_hash
-        self._deaths[embed_hash] += 1
-        if self._deaths[embed_hash] < _DEATHS:
+        self._crashes[embed_hash] += 1
+        if self._crashes[embed_hash] < _MAX_CRASHES:
             self._waiting.append(group)
             return Step(0, 0, 0)
-        await self._write(partial(_note_failed, self.uri, embed_hash, error.message))
+        await self._database.write(partial(_note_failed, self.uri, embed_hash, error.message))
         return Step(0, 1, 0)
-
-    async def _read(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self._database.read(work))
-
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self._database.write(work))
 
 
 def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection) -> None:
@@ -109,7 +102,7 @@ def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection
 
 
 def _request(chunks: list[PendingChunk]) -> list[PendingChunk]:
-    """Return as many as go into one request, one at least."""
+    """Return as many chunks as fit into one request, at least one."""
     size = 0
     for number, chunk in enumerate(chunks):
         size += len(chunk.text)

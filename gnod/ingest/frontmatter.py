@@ -1,4 +1,4 @@
-"""Read the YAML block at the head of a Markdown document. A broken one is text like any other."""
+"""Read the YAML block at the head of a Markdown document. An invalid block is ordinary text."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def parse(markdown: str) -> Frontmatter:
         return Frontmatter({}, 0)
     if not match[1].strip():
         return Frontmatter({}, match.end())
-    # The safe loader builds plain data only, and "&": aliases could blow a small block up to millions of items.
+    # The safe loader builds plain data only, but aliases ("&") could expand a small block to millions of items.
     if re.search(r"(?:^|[\s\[,])[&*]\w", match[1]):
         return Frontmatter({}, 0)
     if _depth(match[1]) > _MAX_BRACKETS:
-        return Frontmatter({}, 0)  # the loader takes a second for every thousand that are open
+        return Frontmatter({}, 0)  # the loader takes a second for each thousand open brackets
     try:
         loaded = YAML(typ="safe", pure=True).load(match[1])
     except (YAMLError, ValueError, RecursionError, OverflowError, TypeError, AttributeError):
@@ -68,7 +68,7 @@ def tags(metadata: Metadata) -> list[str]:
 
 
 def text(metadata: Metadata, key: str) -> str | None:
-    """Return a value as one line of text, or None when it is missing, empty or no scalar."""
+    """Return a value as one line of text, or None when it is missing, empty or not a scalar."""
     value = metadata.get(key)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -76,7 +76,7 @@ def text(metadata: Metadata, key: str) -> str | None:
 
 
 def _depth(block: str) -> int:
-    """Return how many brackets are open at most."""
+    """Return the largest number of open brackets."""
     return max(accumulate(1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(block)), default=0)
 
 

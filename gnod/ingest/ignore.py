@@ -1,6 +1,6 @@
-"""Decide which paths of a collection are left out: excludes, `.gitignore` and `.gnoignore`, pattern, extensions.
+"""Decide which paths of a collection are excluded: by its rules, `.gitignore` and `.gnoignore`.
 
-Patterns are gitignore's, through pathspec; all paths are relative to the collection's root, with slashes.
+Patterns are those of gitignore, through pathspec; paths are relative to the root, with slashes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class IgnoreFile(NamedTuple):
     spec: GitIgnoreSpec
 
     def verdict(self, path: str) -> bool | None:
-        """Return True to leave out, False to take in again, None when nothing is said."""
+        """Return True to exclude, False to include again, None without a match."""
         return self.spec.check_file(path[len(self.base) :]).include
 
 
 class IgnoreFiles:
-    """Reads ignore files and keeps them while they do not change: an unchanged tree is walked without opening one."""
+    """Reads ignore files and keeps them until they change."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[int, int, int], GitIgnoreSpec]] = {}
 
     def load(self, root: str, base: str, names: set[str]) -> list[IgnoreFile]:
-        """Return the ignore files of one folder, of those among `names`; the later ones count more."""
+        """Return the ignore files among the `names` in one folder; later ones override earlier ones."""
         found = []
         for name in IGNORE_FILES:
             if name in names and (spec := self._spec(f"{root}/{base}{name}")):
@@ -58,15 +58,15 @@ class IgnoreFiles:
         return self._known[path][1]
 
 
-# A pattern that is nothing but a name.
+# A pattern that is a plain name.
 _NAME = re.compile(r"\.?\w[\w.-]*", re.ASCII)
 
 
 class Rules:
-    """A collection's own rules, compiled once a walk."""
+    """A collection's own rules, compiled once per walk."""
 
     def __init__(self, pattern: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-        # Plain names are nearly all there is, and looked up in a fraction of the time; "!" makes their order count.
+        # Most patterns are plain names, which a set looks up much faster; with "!" the order matters.
         names = {line for line in exclude if _NAME.fullmatch(line)}
         self._names = frozenset() if any(line.startswith("!") for line in exclude) else frozenset(names)
         patterns = [line for line in exclude if line not in self._names]
@@ -76,7 +76,7 @@ class Rules:
         self._pattern_text = pattern
 
     def reason_against_folder(self, path: str, ignores: list[IgnoreFile]) -> str | None:
-        """Return why a folder is not entered, in words, or None."""
+        """Return why a folder is not entered, or None."""
         return self._excluded(path + "/", ignores)
 
     def reason_against_file(self, path: str, ignores: list[IgnoreFile]) -> str | None:

@@ -1,10 +1,10 @@
-"""What goes to a converter worker and what comes back. Plain data; crosses a process boundary as msgpack."""
+"""The jobs of converter workers and their outcomes. Plain data that crosses a process boundary as msgpack."""
 
 from __future__ import annotations
 
 import msgspec
 
-from gnod.store.records import SKIP_KINDS, Chunk, FileStat, Prepared, Terms
+from gnod.store.documents.records import SKIP_KINDS, Chunk, FileStat, Prepared, Terms
 
 __all__ = [
     "SKIP_KINDS",
@@ -24,8 +24,8 @@ __all__ = [
 class FileJob(msgspec.Struct, frozen=True, kw_only=True, tag="file"):
     """Read, hash, convert and prepare one file.
 
-    `path` is absolute; `relative_path` is the collection's, with slashes. When the file's hash is
-    `known_source_hash`, only `Unchanged` comes back.
+    `path` is absolute; `relative_path` is relative to the root, with slashes. When the file's hash is
+    `known_source_hash`, the outcome is `Unchanged`.
     """
 
     path: str
@@ -51,11 +51,11 @@ class Unchanged(msgspec.Struct, frozen=True, kw_only=True, tag="unchanged"):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
-    """Why a file is not indexed, as data.
+    """Why a file is not indexed.
 
-    `stage`: read, convert, prepare. `kind` is a stable word. Kinds that say "this is not for us" are skips, not
-    faults: too_large, binary, unsupported, empty. Faults: vanished, unreadable, not_a_file, unstable, encrypted,
-    corrupt, too_long, timeout, memory, refused (it wanted what no converter may do), crashed, failed.
+    `stage`: read, convert, prepare. `kind` is a stable word. Skipped files: too_large, binary, unsupported, empty.
+    Faults: vanished, unreadable, not_a_file, unstable, encrypted, corrupt, too_long, timeout, memory, refused (blocked
+    by the sandbox), crashed, failed.
     """
 
     stage: str

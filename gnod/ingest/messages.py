@@ -1,4 +1,4 @@
-"""What the daemon and a converter worker say to each other, frame by frame."""
+"""The messages between the daemon and a converter worker, one per frame."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gnod.ingest.jobs import FileJob, FileStat, Job, Outcome
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A job on its way to a worker. `path` stands for the job's own where that is not valid Unicode: file
-    names are bytes, and msgpack takes no lone surrogates."""
+    """A job. `path` replaces the job's own where that is not valid Unicode: file names are bytes, and msgpack takes no
+    lone surrogates."""
 
     job: Job
     path: bytes | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes before all jobs. `time_limit_s`: of the processor's time, each job. `scratch`: the only folder
-    in which files may be made. `roots`: below these files may be read; None: all. Paths are bytes, as in a request."""
+    """Sent before all jobs. `time_limit_s`: CPU time for each job. `scratch`: the only folder in which files may be
+    created. `roots`: files below these may be read; None: all files. Paths are bytes, as in a request."""
 
     memory_mb: int
     time_limit_s: float
@@ -28,20 +28,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker has started. `protections`: what bars it from the rest of the machine, in words."""
+    """The worker has started. `protections`: what its sandbox enforces, in words."""
 
     protections: list[str] = []
 
 
 class Taken(msgspec.Struct, frozen=True, tag="taken"):
-    """The worker has the job: if it ends now, the job is to blame. `stat` is the file at first sight, for a
-    failure that the worker cannot report itself."""
+    """The worker has the job: if it ends now, the job is the cause. `stat` is the file's, for a failure that the worker
+    cannot report itself."""
 
     stat: FileStat | None = None
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """`heavy`: the process holds big libraries now, and should not be kept for long."""
+    """`heavy`: the process has loaded large libraries and should not be kept for long."""
 
     outcome: Outcome
     heavy: bool
@@ -54,7 +54,7 @@ REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 def request(job: Job) -> Request:
-    """Wrap a job so that it can be encoded whatever its file is called."""
+    """Wrap a job so that it can be encoded whatever the file's name."""
     if not isinstance(job, FileJob) or _is_unicode(job.path + job.relative_path):
         return Request(job=job)
     shown = job.relative_path.encode("utf-8", "replace").decode()

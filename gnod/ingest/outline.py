@@ -1,10 +1,10 @@
-"""Find the headings and code fences of a text, in the markup that it is written in. Pure."""
+"""Find the headings and code fences of a text in its markup. Pure."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*)$", re.MULTILINE)
@@ -13,10 +13,11 @@ _ORG = re.compile(r"^(?P<mark>\*{1,6})[ \t]+(?P<text>\S.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<text>[^\s=].*)\n(?P<mark>={3,})$", re.MULTILINE)
 _RST_UNDERLINED = re.compile(r"^(?P<text>\S.*)\n(?P<mark>([=\-~^\"'`*+#])\3{2,})$", re.MULTILINE)
 
-# Every passage below has it in what is embedded.
+# Each chunk below is embedded with it.
 MAX_CHARACTERS = 1000
 
-_MARKUP_OF_MIME = {"text/x-rst": "rst", "text/x-asciidoc": "asciidoc", "text/x-org": "org"}
+Markup = Literal["markdown", "rst", "asciidoc", "org", "plain"]
+"""How headings are written; "plain": there are none."""
 
 
 class Heading(NamedTuple):
@@ -34,7 +35,7 @@ class Outline(NamedTuple):
     fences: list[tuple[int, int]]
 
 
-def outline(text: str, markup: str = "markdown", start: int = 0) -> Outline:
+def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
     """Return the outline of a canonical text; headings before `start` (the frontmatter) do not count."""
     if markup == "plain":
         return Outline([], [])
@@ -46,38 +47,29 @@ def outline(text: str, markup: str = "markdown", start: int = 0) -> Outline:
     return Outline([h for h in headings if not _in_fence(h.start, starts, fences)], fences)
 
 
-def markup_of(mime: str, converter: str) -> str:
-    """Return markdown, rst, asciidoc, org or plain. What was converted, was converted to Markdown.
-
-    >>> markup_of("application/pdf", "markitdown/0.1.8"), markup_of("text/x-python", "code/1")
-    ('markdown', 'plain')
-    """
-    if mime in _MARKUP_OF_MIME:
-        return _MARKUP_OF_MIME[mime]
-    return "plain" if converter.partition("/")[0] in ("text", "code") else "markdown"
-
-
 def title_heading(headings: list[Heading]) -> str | None:
     """Return the text of the first heading of the highest level present."""
     named = [heading for heading in headings if heading.text]
     return min(named, key=lambda heading: heading.level).text if named else None
 
 
-def _marked(text: str, markup: str, end: int) -> list[Heading]:
+def _marked(text: str, markup: Markup, end: int) -> list[Heading]:
     pattern = {"asciidoc": _ASCIIDOC, "org": _ORG}.get(markup, _ATX)
     closing = "#" if pattern is _ATX else ""
-    found = [
+    headings = [
         Heading(m.start(), len(m["mark"]), m["text"].rstrip(closing).strip()[:MAX_CHARACTERS])
         for m in pattern.finditer(text, 0, end)
     ]
     if markup == "markdown":
-        found += [Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in _UNDERLINED.finditer(text, 0, end)]
-        found.sort()
-    return found
+        headings += [
+            Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in _UNDERLINED.finditer(text, 0, end)
+        ]
+        headings.sort()
+    return headings
 
 
 def _underlined_by_first_use(text: str) -> list[Heading]:
-    """reStructuredText gives its underline characters levels in the order in which they first appear."""
+    """Return the headings of reStructuredText: underline characters get levels in the order of their first use."""
     levels: dict[str, int] = {}
     headings = []
     for match in _RST_UNDERLINED.finditer(text):
@@ -92,8 +84,8 @@ def _is_rule(line: str) -> bool:
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
-    """Return the closed fences, and where one opens that never closes (else the text's end): after it, nothing is
-    a heading."""
+    """Return the closed fences, and the start of one that is never closed, else the text's end: there are no headings
+    after it."""
     fences = []
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(text):

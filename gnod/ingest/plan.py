@@ -1,14 +1,14 @@
-"""Compare the disk with the index: what has to be read, what has to go. Pure."""
+"""Compare the disk with the index: what must be read, what must be removed. Pure."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from gnod.ingest.walk import Listing
-from gnod.store.documents import KnownFile
-from gnod.store.failures import FailedFile
+from gnod.store.documents.documents import KnownFile
+from gnod.store.documents.failures import FailedFile
 
-# What may go away by itself is tried again, at most this often.
+# Failures that may be temporary are tried again, at most this often.
 RETRY_AFTER_S = 3600.0
 MAX_TIMED_RETRIES = 5
 _RETRY_ALWAYS = frozenset({"unreadable", "unstable", "vanished"})
@@ -16,9 +16,8 @@ _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 
 class Plan(NamedTuple):
-    """Paths relative to the root. `read`: new or changed, small ones first, so that most is searchable early.
-    `remove`: documents whose file is gone. `failing`: files that failed and look the same. `recovered`: failures that
-    no longer have a file."""
+    """Paths relative to the root. `read`: new or changed files, small ones first, so that most are searchable early.
+    `remove`: documents without a file. `failing`: unchanged files that failed. `recovered`: failures without a file."""
 
     read: list[str]
     remove: list[str]
@@ -28,14 +27,14 @@ class Plan(NamedTuple):
 
 
 def compare(listing: Listing, known: dict[str, KnownFile], failed: dict[str, FailedFile], now: float) -> Plan:
-    """Return what makes the index equal the listing. What lies in an unreadable folder stays as it is."""
+    """Return what makes the index equal to the listing. The content of unreadable folders stays."""
     read: list[str] = []
     failing: list[str] = []
     unchanged = 0
     for path, stat in listing.files.items():
         if path in known and known[path].stat == stat:
             unchanged += 1
-        elif path in failed and failed[path].stat == stat and not _try_again(failed[path], now):
+        elif path in failed and failed[path].stat == stat and not _is_retried(failed[path], now):
             failing.append(path)
         else:
             read.append(path)
@@ -50,9 +49,9 @@ def _unknown(path: str, listing: Listing) -> bool:
     return any(not folder or path.startswith(f"{folder}/") for folder in listing.unreadable)
 
 
-def _try_again(failed: FailedFile, now: float) -> bool:
+def _is_retried(failed: FailedFile, now: float) -> bool:
     if failed.kind in _RETRY_ALWAYS:
         return True
-    # A time that lies ahead was told by a clock that was wrong.
+    # A time in the future comes from a wrong clock.
     is_due = abs(now - failed.last_at) > RETRY_AFTER_S and failed.times < MAX_TIMED_RETRIES
     return failed.kind in _RETRY_LATER and is_due

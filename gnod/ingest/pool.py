@@ -1,7 +1,7 @@
-"""The daemon's side of the converter workers: starts them on demand, gives them jobs in order, ends them.
+"""The pool of converter workers: starts them on demand, gives them jobs in order, ends them.
 
-A worker holds no state that matters, so it is always ended by SIGKILL. Nothing here runs while there is
-nothing to do: timers exist only for a busy worker (memory) and for an idle one that is to be ended.
+A worker has no state to save, so it is always ended by SIGKILL. Timers exist only for busy workers (memory) and for
+idle ones that will be ended.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
 
 
-class _Shot(Exception):
-    """Somebody else has ended the worker: a person, or a system short of memory. Once says nothing about the file."""
+class _Killed(Exception):
+    """Something else killed the worker, such as the OOM killer. The first time, the file is not the cause."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__()
@@ -42,10 +42,9 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerPool:
-    """Up to `size` workers. `timeout_s` and `memory_mb` limit a job; `idle_s` is how long a worker that has
-    nothing to do is kept, but for one light one, which may stay. `roots` tells below which folders files may be read
-    now; without it all may be. `scratch_folder` is for temporary files, see `Scratch`. `module` is what a worker runs.
-    """
+    """Up to `size` workers. `timeout_s` and `memory_mb` limit a job. Idle workers end after `idle_s`, except for one
+    without large libraries. `roots` returns the folders below which files may be read; without it all may. For
+    `scratch_folder` see `Scratch`; a worker runs `module`."""
 
     def __init__(
         self,
@@ -75,18 +74,17 @@ class WorkerPool:
         self._closed = False
 
     async def run(self, job: Job) -> Outcome:
-        """Do a job, waiting for a worker if all are busy. What is wrong with the file is in the outcome. One worker may
-        die of something else: that is tried once more.
+        """Do a job, waiting for a worker if all are busy. A worker that ends for another reason than the file is
+        replaced once.
 
-        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. When cancelled, the
-        worker is ended with the job.
+        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker.
         """
         try:
             request = frames.encode(messages.request(job))
         except (UnicodeEncodeError, frames.FrameError):
             return _failure(job, "failed", "The text cannot be passed to a converter.")
         async with self._slots:
-            has_died = False
+            has_failed = False
             while True:
                 self._require_open()
                 self._discard_outdated()
@@ -97,16 +95,16 @@ class WorkerPool:
                     if outcome is not None:
                         return outcome
                     if not warm:
-                        raise WorkerFailed("A converter worker died before it could be given a file.")
-                    # Somebody killed it while it was idle: that says nothing about this job.
-                except _Shot as shot:
-                    if has_died:
-                        return shot.failure
-                    has_died = True
+                        raise WorkerFailed("A converter worker ended before it got a file.")
+                    # It was killed while it was idle: try the next one.
+                except _Killed as killed:
+                    if has_failed:
+                        return killed.failure
+                    has_failed = True
                 except WorkerFailed:
-                    if has_died:
+                    if has_failed:
                         raise
-                    has_died = True
+                    has_failed = True
 
     def statuses(self) -> list[WorkerInfo]:
         return [
@@ -115,7 +113,7 @@ class WorkerPool:
         ]
 
     async def close(self) -> None:
-        """End all workers; jobs under way raise ShuttingDown."""
+        """End all workers; running jobs raise ShuttingDown."""
         self._closed = True
         for worker in list(self._workers):
             self._discard(worker)
@@ -124,7 +122,7 @@ class WorkerPool:
         await asyncio.to_thread(self._scratch.close)
 
     async def _attempt(self, worker: WorkerProcess, job: Job, request: bytes) -> Outcome | None:
-        """Give a job to a worker; None if the worker was dead before it took it. Raises _Shot."""
+        """Give a job to a worker; None if the worker ended before it took the job. Raises _Killed."""
         self._watch_memory(worker)
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -136,39 +134,39 @@ class WorkerPool:
             self._require_open()
             if not end.taken and not worker.over_memory:
                 return None
-            kind, message = await self._why(worker, end)
+            kind, message = await self._cause(worker, end)
             failure = _failure(job, kind, message, worker.seen)
-            if kind == "crashed" and not end.is_babbling and await worker.ended() == "signal SIGKILL":
-                raise _Shot(failure) from None
+            if kind == "crashed" and not end.is_invalid and await worker.ended() == "signal SIGKILL":
+                raise _Killed(failure) from None
             return failure
         finally:
             self._give_back(worker)
 
-    async def _why(self, worker: WorkerProcess, end: Ended) -> tuple[str, str]:
-        """Return the kind of failure, and what to tell the person whose file it is."""
+    async def _cause(self, worker: WorkerProcess, end: Ended) -> tuple[str, str]:
+        """Return the kind of failure, and the message for the owner of the file."""
         too_much = f"The file needs more than {self._memory_mb} MB of memory."
         if worker.over_memory:
             return "memory", too_much
         if worker.over_scratch:
-            return "failed", "The file has its converter write more temporary files than it may."
-        if end.is_babbling:
-            return "crashed", "The converter crashed (its answer was none)."
+            return "failed", "The converter exceeded its limit of temporary files."
+        if end.is_invalid:
+            return "crashed", "The converter crashed (invalid reply)."
         how = await worker.ended()
         if how == "signal SIGXCPU":
-            return "timeout", f"The file took more than {self._timeout_s:g} s of the processor's time."
+            return "timeout", f"The file took more than {self._timeout_s:g} s of CPU time."
         if await asyncio.to_thread(worker.ran_out_of_memory):
             return "memory", too_much
         return "crashed", f"The converter crashed ({how})."
 
     async def _start(self) -> WorkerProcess:
-        """Start a worker. If the job is cancelled meanwhile, the worker is there for the next one."""
+        """Start a worker. If the job is cancelled meanwhile, the next job gets the worker."""
         starting = asyncio.get_running_loop().create_task(self._launch())
         self._starting.add(starting)
         starting.add_done_callback(self._starting.discard)
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(self._started_for_nobody)
+            starting.add_done_callback(self._started_without_job)
             raise
 
     async def _launch(self) -> WorkerProcess:
@@ -191,7 +189,7 @@ class WorkerPool:
             raise
         return worker
 
-    def _started_for_nobody(self, starting: asyncio.Task[WorkerProcess]) -> None:
+    def _started_without_job(self, starting: asyncio.Task[WorkerProcess]) -> None:
         if starting.cancelled() or starting.exception() is not None:
             return
         worker = starting.result()
@@ -210,7 +208,7 @@ class WorkerPool:
             self._discard(worker)
 
     def _take(self) -> WorkerProcess:
-        """The one used last, so that the others can be ended."""
+        """Return the worker used last, so that the others can end."""
         worker = self._idle.pop()
         worker.stop_timer()
         return worker
@@ -221,22 +219,21 @@ class WorkerPool:
             self._discard(worker)
             return
         self._idle.append(worker)
-        worker.timer = asyncio.get_running_loop().call_later(self._idle_s, self._idle_over, worker)
+        worker.timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle, worker)
 
-    def _idle_over(self, worker: WorkerProcess) -> None:
-        """End an idle worker; one that is light may stay."""
+    def _end_idle(self, worker: WorkerProcess) -> None:
+        """End an idle worker, unless it is the only one without large libraries."""
         worker.timer = None
         others = [other for other in self._idle if other is not worker and not other.heavy]
         if worker.heavy or others or worker.resident_bytes() > HEAVY_BYTES:
             self._discard(worker)
 
     def _watch_memory(self, worker: WorkerProcess) -> None:
-        """macOS does not keep RLIMIT_AS, so the resident size is looked at while a job lasts, and the temporary files,
-        for which there is no limit of that kind."""
+        """Check regularly: macOS ignores RLIMIT_AS, and no limit covers all temporary files."""
         worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
 
     def _check_memory(self, worker: WorkerProcess) -> None:
-        worker.over_memory = worker.look() > self._memory_mb << 20
+        worker.over_memory = worker.check_usage() > self._memory_mb << 20
         if worker.over_memory or worker.over_scratch:
             worker.kill()
         else:
@@ -255,11 +252,11 @@ class WorkerPool:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise ShuttingDown("The daemon is shutting down.")
+            raise ShuttingDown("the daemon is shutting down")
 
 
 async def _cleared(worker: WorkerProcess) -> str:
-    """Wait for a worker's end, and remove what it leaves."""
+    """Wait for a worker to end, and remove its files."""
     how = await worker.ended()
     if worker.scratch is not None:
         await asyncio.to_thread(scratch.remove, worker.scratch)

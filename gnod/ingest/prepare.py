@@ -1,6 +1,6 @@
-"""From converted Markdown to a document ready to be stored: canonical text, title, language, chunks, terms.
+"""From converted Markdown to a document that can be stored: canonical text, title, language, chunks, terms.
 
-Pure: no files, no storage. Runs in the converter workers, so that none of it keeps the daemon from answering.
+Pure: no files, no storage. Runs in the converter workers, so that it does not delay the daemon's replies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.convert import Converted
 from gnod.ingest.jobs import Chunk, FileStat, Prepared, Terms
-from gnod.ingest.outline import markup_of, outline, title_heading
+from gnod.ingest.outline import outline, title_heading
 
 MAX_TITLE_CHARACTERS = 300
 
@@ -38,13 +38,12 @@ def prepare(
     language: str | None = None,
     title: str | None = None,
 ) -> Prepared:
-    """Return the document. `language` and `title`, when given, are the collection's and the caller's word."""
+    """Return the document. `language` and `title` override what the text says."""
     markdown = canonicalise(converted.markdown)
     head = frontmatter.parse(markdown)
-    structure = outline(markdown, markup_of(converted.mime, converted.converter), head.body_start)
+    structure = outline(markdown, converted.markup, head.body_start)
     metadata = {**converted.metadata, **head.metadata}
-    # What the text (or who gave it) says of itself; documents with one mirror share their chunks, whatever their files
-    # are called.
+    # The title from the text or the caller, without the file name: documents with the same mirror share chunks.
     own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
     own_title = title or own_title or ""
     title = _one_line(own_title or converted.title or PurePosixPath(relative_path).stem)
@@ -97,12 +96,12 @@ def _language(given: str | None, metadata: dict[str, object], converted: Convert
 
 
 def _is_file_text(converted: Converted) -> bool:
-    """Tell whether the Markdown is the file's own text: lines of what was converted are lines of no file."""
+    """Tell whether the lines of the Markdown are lines of the file."""
     return converted.converter.partition("/")[0] in ("markdown", "text", "code")
 
 
 def _is_prose(converted: Converted) -> bool:
-    """Source code and data hold names and numbers, in which any language can be read."""
+    """Tell whether a language can be detected: source code and data hold mostly names and numbers."""
     return not converted.converter.startswith("code/") and converted.mime not in _DATA_MIMES
 
 

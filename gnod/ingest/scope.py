@@ -1,4 +1,4 @@
-"""Which part of a collection is to be compared with the disk. Pure."""
+"""The part of a collection that a sync covers. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from gnod.ingest.ignore import IGNORE_FILES
 
-# Each path costs a few look-ups, a file that is walked past ten microseconds: past this, a whole walk is no dearer.
+# A path costs some lookups, a walked file ten microseconds: beyond this a whole walk is as fast.
 _MAX_PATHS = 2000
 
 
 class Scope(NamedTuple):
-    """`paths`, relative to the root, files or folders that may be gone, with all that is below them; none lies below
-    another. None: the whole collection."""
+    """`paths` of files, and of folders with everything below, relative to the root; they may be gone. None of them lies
+    below another. None: the whole collection."""
 
     paths: frozenset[str] | None
 
@@ -23,11 +23,11 @@ class Scope(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how many paths may differ, as far as that is known: at least one of a whole collection."""
+        """Return how many paths may differ, as far as known: at least one for a whole collection."""
         return 1 if self.paths is None else len(self.paths)
 
     def repeats(self, earlier: Scope) -> bool:
-        """Tell whether nothing but what was in an earlier scope is in this one."""
+        """Tell whether an earlier scope covers this one."""
         if self.paths is None or earlier.paths is None:
             return self.paths == earlier.paths or self == NOTHING
         return self.paths <= earlier.paths
@@ -43,32 +43,32 @@ NOTHING = Scope(frozenset())
 
 
 def of_paths(paths: Iterable[str]) -> Scope:
-    """Return the scope of what has changed. A change of an ignore file may concern all that is in its folder."""
-    wanted = {_concerned(path) for path in paths}
-    if "" in wanted or len(wanted) > _MAX_PATHS:
+    """Return the scope of changed paths. A changed ignore file concerns its whole folder."""
+    concerned = {_concerned(path) for path in paths}
+    if "" in concerned or len(concerned) > _MAX_PATHS:
         return WHOLE
-    return Scope(frozenset(path for path in wanted if not _has_one_above(path, wanted)))
+    return Scope(frozenset(path for path in concerned if not _has_one_above(path, concerned)))
 
 
 def _concerned(path: str) -> str:
     folder, _, name = path.rpartition("/")
-    while name in IGNORE_FILES or not is_text(path):  # what is no text has no name in the index: its folder tells
+    while name in IGNORE_FILES or not is_text(path):  # a name that is not text is not in the index
         path = folder
         folder, _, name = path.rpartition("/")
     return path
 
 
-def _has_one_above(path: str, wanted: set[str]) -> bool:
+def _has_one_above(path: str, paths: set[str]) -> bool:
     at = path.find("/")
     while at >= 0:
-        if path[:at] in wanted:
+        if path[:at] in paths:
             return True
         at = path.find("/", at + 1)
     return False
 
 
 def is_text(path: str) -> bool:
-    """Tell whether a path can be stored: names on disk are bytes, and some of them no text."""
+    """Tell whether a path can be stored: names on disk are bytes, not always valid text."""
     try:
         path.encode()
     except UnicodeEncodeError:

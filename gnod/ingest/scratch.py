@@ -1,7 +1,6 @@
-"""The folders in which converter workers may make files: private, small, and gone with the worker.
+"""The folders for temporary files of converter workers: private, limited, removed with the worker.
 
-Knows nothing of workers. A worker can make plain files only (`gnod.child.landlock`), so there is nothing to descend
-into where that holds.
+Knows nothing of workers. With Landlock a worker can create plain files only, so there are no folders inside.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from pathlib import Path
 
 MAX_BYTES = 256 << 20
 MAX_FILES = 1_000
-ERRORS = "errors"  # what a worker's libraries print when they end the process
+ERRORS = "errors"  # what libraries print before they abort the process
 _TAIL_BYTES = 4096
-# The last words of C++, Rust, OpenBLAS, Python and glib, in this order.
+# Messages of C++, Rust, OpenBLAS, Python and glib, in this order.
 _OUT_OF_MEMORY = re.compile(
     rb"bad_alloc|memory allocation of|allocate too many|MemoryError|failed to allocate|[Oo]ut of memory"
 )
 
 
 class Scratch:
-    """Makes a folder for each worker below `folder`, which is nobody else's: what lies there is left over. None: a new
-    one below the system's folder for temporary files."""
+    """Creates a folder for each worker below `folder`, which nothing else uses: its content is left over and removed.
+    None: a new folder in the system's folder for temporary files."""
 
     def __init__(self, folder: Path | None) -> None:
         self._given = folder
         self._folder: Path | None = None
 
     def make(self) -> Path | None:
-        """Return a new folder; None where none can be made, because the disk is full: few files need one."""
+        """Return a new folder; None where none can be created (full disk): few files need one."""
         try:
             if self._folder is None:
                 self._folder = self._prepared()
@@ -54,12 +53,12 @@ class Scratch:
 
 
 def remove(folder: Path) -> None:
-    with contextlib.suppress(RecursionError):  # folders in folders; the next start of the daemon gets further
+    with contextlib.suppress(RecursionError):  # very deep folders; the next start of the daemon continues
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def empty(folder: str) -> None:
-    """Remove what one file left before the next comes. For the worker itself."""
+    """Remove the files of a job. Called by the worker."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name == ERRORS:
@@ -68,11 +67,11 @@ def empty(folder: str) -> None:
             elif entry.is_dir(follow_symlinks=False):
                 remove(Path(entry.path))
             else:
-                os.unlink(entry.path)  # noqa: PTH108 - nothing to do is the rule: no Path for each job
+                os.unlink(entry.path)  # noqa: PTH108
 
 
 def is_overfull(folder: Path) -> bool:
-    """Tell whether there is more in a folder than any converter needs."""
+    """Tell whether a folder exceeds the limits."""
     count = size = 0
     try:
         with os.scandir(folder) as entries:
@@ -82,14 +81,14 @@ def is_overfull(folder: Path) -> bool:
                 if count > MAX_FILES or size > MAX_BYTES:
                     return True
     except OSError:
-        pass  # it goes away with its worker
+        pass  # removed with its worker
     return False
 
 
 def ran_out_of_memory(folder: Path) -> bool:
-    """Tell whether a process that has ended said that it was for want of memory."""
+    """Tell whether an ended process printed that it had no memory."""
     try:
-        # Whoever wrote it may have put something else in its place.
+        # The worker may have replaced the file.
         descriptor = os.open(folder / ERRORS, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as errors:  # noqa: PTH123
             errors.seek(max(0, os.fstat(errors.fileno()).st_size - _TAIL_BYTES))

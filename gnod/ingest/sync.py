@@ -1,7 +1,7 @@
-"""Make the index of one collection, or of a part of it, equal its folder: walk, compare, convert in the workers, store
-in batches.
+"""Make the index of one collection, or of a part of it, equal to its folder: walk, compare, convert in the workers,
+store in batches.
 
-The disk is the truth. What cannot be looked at (an unmounted root, a folder without permission) is left as it is.
+What cannot be read (an unmounted root, a folder without permission) stays as it is.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
 from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
-from gnod.store import collections, documents, failures
 from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, documents, failures
 
 T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]
 Outcomes = asyncio.Queue[tuple[str, Outcome]]
 
-# A transaction costs a few milliseconds and makes its documents searchable: many in one, but not for long.
+# A transaction costs some milliseconds and makes its documents searchable: collect many, but not for long.
 BATCH_DOCUMENTS = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
@@ -41,7 +41,7 @@ Progress = Callable[[str, int, int | None, str | None], None]
 
 
 class SyncReport(NamedTuple):
-    """What one sync did, in files; `failed` and `skipped` are how many there are after it."""
+    """The result of one sync, in files; `failed` and `skipped` count all files in that state after it."""
 
     name: str
     available: bool = True
@@ -56,7 +56,7 @@ class SyncReport(NamedTuple):
     took_s: float = 0.0
 
     def after(self, earlier: SyncReport) -> SyncReport:
-        """Return both runs as one, for a client that waited for both."""
+        """Return the sum of both runs, for a client that waited for both."""
         return self._replace(
             added=self.added + earlier.added,
             updated=self.updated + earlier.updated,
@@ -67,9 +67,9 @@ class SyncReport(NamedTuple):
 
 
 class Sync:
-    """One run over one collection, or over `scope`. `enter` is told of each folder before it is listed, `on_listed` of
-    what was found. `is_first`: nobody knows how the run before ended. `left`: mirrors that documents have left; what is
-    in it when a run was cut short, the next one drops."""
+    """One run over a collection, or over `scope`. `enter` is called with each folder before it is listed, `on_listed`
+    with the result of the walk. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
+    document; the next run drops what an interrupted run leaves."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Sync:
         self._counts: Counter[str] = Counter()
 
     async def run(self) -> SyncReport:
-        """Bring the index up to date and return what was done. An unavailable root is reported, not raised."""
+        """Update the index and return the counts. An unavailable root is reported, not raised."""
         started = time.monotonic()
         name = self._collection.name
         self._progress("scan", 0, None, name)
@@ -110,10 +110,10 @@ class Sync:
             listing = await asyncio.to_thread(walk, self._collection, self._ignore_files, self._scope, self._enter)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        self._id, was_mounted, plan, known = await self._read(partial(self._plan, listing))
+        self._id, was_mounted, plan, known = await self._database.read(partial(self._plan, listing))
         self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self._collection.path)
         if was_mounted and not self._is_mounted and not (self._scope.is_whole and listing.files):
-            reason = f"nothing is mounted at {self._collection.path}: its drive is away"
+            reason = f"nothing is mounted at {self._collection.path}: its drive is not there"
             return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
         self._on_listed(listing)
         await self._apply(plan, listing, known)
@@ -131,8 +131,8 @@ class Sync:
         )
 
     def _plan(self, listing: Listing, connection: Connection) -> tuple[int, bool, Plan, dict[str, documents.KnownFile]]:
-        """Return what is to be done, and what is known of the files that are to be read. On the reader's thread: of a
-        hundred thousand files, even to let go of what is known of them takes the time of several searches."""
+        """Return the plan, and the known state of the files to read. On the reader's thread: with a hundred thousand
+        files, even freeing the rows takes as long as several searches."""
         collection_id = collections.id_of(connection, self._collection.name)
         known = documents.stats(connection, collection_id, self._scope.paths)
         failed = failures.of_collection(connection, collection_id, self._scope.paths)
@@ -144,9 +144,9 @@ class Sync:
         return collection_id, was_mounted, plan, {path: known[path] for path in plan.read if path in known}
 
     async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
-        # What is gone must not stay findable while many new files are read; but content that moved must be there when
-        # its new place is read, with its vectors. So documents leave at once, and what they leave behind at the end.
-        # Where a crash comes between, the first sync after it drops it.
+        # Removed files must not be found while many new files are read, but moved content must keep its vectors until
+        # its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in between, the
+        # first sync drops them.
         remove_first = len(plan.read) > BATCH_DOCUMENTS
         if remove_first:
             await self._remove(plan, listing)
@@ -156,20 +156,20 @@ class Sync:
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
         waiting = islice(plan.read, done, None)
         async with asyncio.TaskGroup() as group:
-            # Two jobs a worker, so that the next one lies ready.
+            # Two jobs per worker, so that the next one is ready.
             for _ in range(min(2 * self._pool.size, total - done)):
                 group.create_task(self._convert(waiting, known, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
-                await self._write(partial(self._store, batch))
+                await self._database.write(partial(self._store, batch))
                 done += len(batch)
                 self._progress("index", done, total, self._collection.name)
         if not remove_first:
             await self._remove(plan, listing)
         if plan.read or plan.remove or self._left or self._is_first:
-            # To look for all there are takes long in a large index.
+            # To search for all orphans takes long in a large index.
             left = None if self._scope.is_whole else self._left
-            await self._write(lambda connection: documents.drop_orphans(connection, left))
+            await self._database.write(lambda connection: documents.drop_orphans(connection, left))
             self._left.clear()
 
     async def _remove(self, plan: Plan, listing: Listing) -> None:
@@ -180,28 +180,20 @@ class Sync:
                 for path in names:
                     message = names[path] if kind == "unreadable" else "the file's name is not valid UTF-8"
                     failures.note(
-                        connection,
-                        self._id,
-                        path,
-                        stage="walk",
-                        kind=kind,
-                        message=message,
-                        stat=None,
-                        now=now,
+                        connection, self._id, path, stage="walk", kind=kind, message=message, stat=None, now=now
                     )
             collections.note_sync(connection, self._id, now, mounted=self._is_mounted)
             return documents.remove(connection, self._id, plan.remove, now=now, left=self._left)
 
-        self._counts["removed"] += await self._write(work)
+        self._counts["removed"] += await self._database.write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
 
     async def _take_empty(self, plan: Plan, listing: Listing) -> int:
-        """Record the empty files, which come first. Returns how many there are: perhaps a hundred thousand, and nothing
-        in them that a worker could look at."""
+        """Record the empty files, which come first, without a worker. Returns how many there are."""
         empty = list(takewhile(lambda path: not listing.files[path].size, plan.read))
         for start in range(0, len(empty), BATCH_EMPTY):
             batch: Batch = [(path, _empty(listing.files[path])) for path in empty[start : start + BATCH_EMPTY]]
-            await self._write(partial(self._store, batch))
+            await self._database.write(partial(self._store, batch))
             self._progress("index", start + len(batch), len(plan.read), self._collection.name)
         return len(empty)
 
@@ -231,16 +223,15 @@ class Sync:
                     self._counts["unchanged"] += 1
                 case Failure():
                     self._fail(connection, path, outcome, now)
-        # A failure that is over.
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
             if root_problem(self._collection.path):
-                return  # not the file has gone, but its drive
+                return  # the drive is gone, not the file
             self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, left=self._left)
             return
-        # What cannot be read may still be what it was; what was read and is no document has replaced what was.
+        # A file that cannot be read may be unchanged; one that was read and is no document has replaced the old one.
         if failure.stage != "read" or failure.kind in SKIP_KINDS:
             documents.remove(connection, self._id, [path], now=now, left=self._left)
         failures.note(
@@ -254,12 +245,6 @@ class Sync:
             now=now,
         )
         self._counts["skipped" if failure.kind in SKIP_KINDS else "failed"] += 1
-
-    async def _read(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self._database.read(work))
-
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self._database.write(work))
 
 
 async def _next_batch(outcomes: Outcomes, left: int) -> Batch:

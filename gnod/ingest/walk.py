@@ -1,7 +1,7 @@
-"""List the files of a collection, or of a part of it, without opening any: names and stats only.
+"""List the files of a collection, or of a part of it: names and stats, without opening a file.
 
-Symbolic links to folders are not entered, links to files only where they stay inside the root; pipes, sockets and
-devices are left out.
+Symbolic links to folders are not followed, links to files only inside the root; pipes, sockets and devices are
+excluded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from gnod.ingest.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.jobs import FileStat
 from gnod.ingest.scope import WHOLE, Scope, is_text
 
-# Links to files, of either kind, that are entered one by one; what lies beyond is found by the next whole walk.
+# Links to files, symbolic or hard, that are watched one by one; changes of others are found by the next whole walk.
 _MAX_LINKS = 500
 _SORTED_AT_ONCE = 5000
 
 
 class Enter(Protocol):
-    """Called with each folder, relative to the root ("" is the root), before it is listed, and with links to files:
-    what changes there afterwards is somebody else's to notice."""
+    """Called with each folder, relative to the root ("" is the root), before it is listed, and with links to files: the
+    watch reports later changes."""
 
     def __call__(self, path: str, *, is_file: bool = False) -> None: ...
 
@@ -36,10 +36,10 @@ def enter_nothing(path: str, *, is_file: bool = False) -> None:
 
 
 class Listing(NamedTuple):
-    """`files`: path relative to the root, to stat. `excluded` counts files left out. `unreadable`: folders that
-    could not be listed ("" is the root), and `undecodable` names that are no text, with a form that can be shown:
-    about what is in them nothing is known, so nothing may be concluded. `folders` were entered. `links`: those of the
-    files that have other names, symbolic or hard: they may change under another name."""
+    """`files`: path relative to the root, to stat. `excluded` counts excluded files. `unreadable`: folders that could
+    not be listed ("" is the root), with the reason; `undecodable`: names that are not text, in a printable form: what
+    they contain is unknown. `folders` were entered. `links`: files with other names, symbolic or hard, under which they
+    may change."""
 
     files: dict[str, FileStat]
     excluded: int
@@ -52,7 +52,7 @@ class Listing(NamedTuple):
 def walk(
     collection: CollectionConfig, ignore_files: IgnoreFiles, scope: Scope = WHOLE, enter: Enter = enter_nothing
 ) -> Listing:
-    """Return what ought to be indexed, in `scope`. Raises RootUnavailable when the root itself cannot be listed."""
+    """Return what should be indexed, in `scope`. Raises RootUnavailable when the root cannot be listed."""
     reason = root_problem(collection.path)
     if reason:
         raise RootUnavailable(reason, {"collection": collection.name})
@@ -60,14 +60,14 @@ def walk(
     walker = _Walker(collection, ignore_files, enter)
     walker.run(scope)
     if before is None or identity(collection.path) != before:
-        # What was not found may be on a drive that has just gone.
+        # Missing files may be on a drive that was just unmounted.
         reason = f"the folder {collection.path} was moved or unmounted while it was walked"
         raise RootUnavailable(reason, {"collection": collection.name})
     return Listing(walker.files, walker.excluded, walker.unreadable, walker.undecodable, walker.folders, walker.links)
 
 
 def root_problem(root: str) -> str | None:
-    """Return why a folder cannot be walked, in words, or None."""
+    """Return why a folder cannot be walked, or None."""
     try:
         with os.scandir(root):
             return None
@@ -82,7 +82,7 @@ def root_problem(root: str) -> str | None:
 
 
 def why_not_listed(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
-    """Return why an existing path of the collection is left out, in words; None when it ought to be indexed."""
+    """Return why an existing path of the collection is excluded; None when it should be indexed."""
     rules = _rules(collection)
     root = collection.path
     parts = path.split("/")
@@ -127,17 +127,17 @@ class _Walker:
     def run(self, scope: Scope) -> None:
         # A list instead of recursion: trees may be deeper than Python's stack.
         todo: list[tuple[str, list[IgnoreFile]]] = [("", [])] if scope.paths is None else []
-        way = _Way(self._root, self._rules, self._ignore_files, self.unreadable)
+        parents = _Parents(self._root, self._rules, self._ignore_files, self.unreadable)
         for path in sorted(scope.paths or ()):
-            todo.extend(self._begin(path, way))
+            todo.extend(self._begin(path, parents))
         while todo:
             base, ignores = todo.pop()
             todo.extend(reversed(list(self._folder(base, ignores))))
 
-    def _begin(self, path: str, way: _Way) -> Iterator[tuple[str, list[IgnoreFile]]]:
-        """Take a file, or yield a folder to be walked; neither for what is gone or in a folder that is left out."""
+    def _begin(self, path: str, parents: _Parents) -> Iterator[tuple[str, list[IgnoreFile]]]:
+        """Add a file, or yield a folder to walk; neither for missing paths and for those in excluded folders."""
         parent = path.rpartition("/")[0]
-        ignores = way.ignores_in(parent)
+        ignores = parents.ignores_in(parent)
         if ignores is None:
             return
         full = f"{self._root}/{path}"
@@ -159,7 +159,7 @@ class _Walker:
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = list(scan)
         except (FileNotFoundError, NotADirectoryError):
-            return  # gone meanwhile
+            return  # removed meanwhile
         except OSError as error:
             self.unreadable[base.rstrip("/")] = error.strerror or "cannot be listed"
             return
@@ -185,14 +185,14 @@ class _Walker:
                 self.links.add(path)
                 stat = self._stat(os.fspath(file), is_link=is_link)
         except OSError:
-            return  # gone between listing and looking
+            return  # removed meanwhile
         if stat is None or self._rules.reason_against_file(path, ignores) is not None:
             self.excluded += 1
             return
         self.files[path] = FileStat.of(stat)
 
     def _stat(self, file: os.DirEntry[str] | str, *, is_link: bool) -> os.stat_result | None:
-        """Return the stat of a regular file, or None for what is not taken in."""
+        """Return the stat of a regular file; None for other files."""
         if is_link and not _stays_inside(self._real_root, os.fspath(file)):
             return None
         if isinstance(file, str):
@@ -203,8 +203,8 @@ class _Walker:
 
 
 def _in_order(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries by name, emptying the list. A hundred thousand in one sort would keep every other thread from
-    running for a fifth of a second, and keep 80 MB of what the system said of them."""
+    """Yield the entries by name, emptying the list. To sort a hundred thousand at once would block all threads for a
+    fifth of a second, and keep 80 MB."""
     runs = []
     while entries:
         run = entries[-_SORTED_AT_ONCE:]
@@ -223,8 +223,8 @@ def _name(entry: os.DirEntry[str]) -> str:
     return entry.name
 
 
-class _Way:
-    """The folders between the root and the parts of a scope: which are left out, and which ignore files count there."""
+class _Parents:
+    """The folders between the root and the paths of a scope: whether they are excluded, and their ignore files."""
 
     def __init__(self, root: str, rules: Rules, ignore_files: IgnoreFiles | None, unreadable: dict[str, str]) -> None:
         self._root = root
@@ -234,7 +234,7 @@ class _Way:
         self._known: dict[str, list[IgnoreFile] | None] = {"": self._own_ignores("", [])}
 
     def ignores_in(self, folder: str) -> list[IgnoreFile] | None:
-        """Return the ignore files that count in a folder; None where nothing in it is taken in."""
+        """Return the ignore files that apply in a folder; None where it is excluded."""
         way = []  # a list instead of recursion, as in the walk
         while folder not in self._known:
             way.append(folder)
@@ -261,7 +261,7 @@ class _Way:
 
 
 def identity(root: str) -> tuple[int, int] | None:
-    """Return what tells one folder from another under the same path; None where there is none."""
+    """Return device and inode of a folder; None where it does not exist."""
     try:
         found = os.stat(root)  # noqa: PTH116
     except OSError:

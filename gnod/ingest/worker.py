@@ -1,8 +1,8 @@
 """A converter worker, `python -m gnod.ingest.worker`: reads jobs from a socket and answers them one by one.
 
-Expects the worst of files and of the libraries that read them: what it may do is limited (`gnod.ingest.confinement`)
-before it sees the first one. It dies with the daemon, and lets nothing but frames reach the socket. The clock is the
-daemon's affair. Imports little: the readers load what they need when they need it.
+Files are untrusted, and so are the libraries that read them: the process is confined (`gnod.ingest.confinement`) before
+it reads the first one. It ends with the daemon, and only frames reach the socket. The daemon enforces time limits.
+Imports little: converters load their libraries when they need them.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import time
 from typing import NamedTuple
 
 from gnod.child import frames
-from gnod.child.settle import settle, silence
+from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest import messages
 from gnod.ingest.confinement import Confinement
 from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome, TextJob, Unchanged
 
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
-_TICK_S = 0.02  # the coarsest of Linux's clocks ticks every 10 ms
-_HEAVY_MODULES = ("markitdown", "pandas")
+_TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
+_HEAVY_MODULE = "markitdown"
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
-class Source(NamedTuple):
+class FileRead(NamedTuple):
     data: bytes
     stat: FileStat
 
 
 class ReadFailed(Exception):
-    """A file that cannot be had. `kind` and `message` as in Failure."""
+    """A file that cannot be read. `kind` and `message` as in Failure."""
 
     def __init__(self, kind: str, message: str, stat: FileStat | None = None) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     descriptor, parent = map(int, arguments)
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
-        settle(parent, nice=10)
+        set_up_child(parent, nice=10)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             limits = frames.receive(channel, messages.LIMITS)
             if limits is not None:
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
 
 
 def serve(channel: socket.socket, confinement: Confinement) -> None:
-    """Answer jobs until the other end is closed, or until another worker would see more of the files."""
+    """Answer jobs until the other end is closed, or until only a new worker could read the files."""
     protections = confinement.begin()
     channel.sendall(frames.encode(messages.Ready(protections=protections)))
     silence(confinement.errors)
@@ -79,13 +79,13 @@ def _glance(job: Job) -> FileStat | None:
     if not isinstance(job, FileJob):
         return None
     try:
-        return _require_regular(os.stat(job.path))  # noqa: PTH116 - paths are bytes in disguise
+        return _require_regular(os.stat(job.path))  # noqa: PTH116 - the path may hold surrogates
     except (OSError, ValueError, ReadFailed):
         return None
 
 
 def _answer(outcome: Outcome) -> bytes:
-    heavy = any(module in sys.modules for module in _HEAVY_MODULES)
+    heavy = _HEAVY_MODULE in sys.modules
     try:
         return frames.encode(messages.Done(outcome=outcome, heavy=heavy))
     except MemoryError:
@@ -96,7 +96,7 @@ def _answer(outcome: Outcome) -> bytes:
 
 
 def perform(job: Job) -> Outcome:
-    """Do one job. Never raises: what goes wrong with a file is an outcome."""
+    """Do one job. Never raises: a problem with a file is an outcome."""
     return _perform_file(job) if isinstance(job, FileJob) else _perform_text(job)
 
 
@@ -117,11 +117,7 @@ def _perform_file(job: FileJob) -> Outcome:
         from gnod.ingest.prepare import prepare
 
         return prepare(
-            converted,
-            relative_path=job.relative_path,
-            source_hash=source_hash,
-            stat=found,
-            language=job.language,
+            converted, relative_path=job.relative_path, source_hash=source_hash, stat=found, language=job.language
         )
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
@@ -147,7 +143,7 @@ def _perform_text(job: TextJob) -> Outcome:
 
 
 def _failure(stage: str, error: Exception, found: FileStat | None) -> Failure:
-    """Name what went wrong in words for the person whose file it is."""
+    """Describe the error for the owner of the file."""
     from gnod.ingest.convert.result import ConversionFailed
 
     if isinstance(error, ConversionFailed):
@@ -157,37 +153,37 @@ def _failure(stage: str, error: Exception, found: FileStat | None) -> Failure:
     elif isinstance(error, RecursionError):
         kind, message = "failed", "The file is nested too deeply."
     elif isinstance(error, PermissionError):
-        kind, message = "refused", f"The file has its converter do what none may: {error}."
+        kind, message = "refused", f"The converter was blocked by the sandbox: {error}."
     elif isinstance(error, OSError) and error.errno in _FULL:
-        kind, message = "failed", "The file has its converter write more temporary files than it may."
+        kind, message = "failed", "The converter exceeded its limit of temporary files."
     elif isinstance(error, OSError) and error.errno == errno.EMFILE:
-        kind, message = "failed", "The file has its converter open more files than it may."
+        kind, message = "failed", "The converter exceeded its limit of open files."
     else:
         kind, message = "failed", f"The file could not be processed ({type(error).__name__})."
     return Failure(stage=stage, kind=kind, message=message, stat=found)
 
 
-def read_source(path: str, max_bytes: int) -> Source:
-    """Read a regular file that keeps still while it is read. Raises ReadFailed."""
+def read_source(path: str, max_bytes: int) -> FileRead:
+    """Read a regular file that does not change meanwhile. Raises ReadFailed."""
     for attempt in range(_READ_ATTEMPTS):
         if attempt:
             time.sleep(_READ_PAUSE_S)
         try:
-            source = _read_once(path, max_bytes)
+            result = _read_once(path, max_bytes)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ReadFailed("vanished", "The file is no longer there.") from error
         except PermissionError as error:
             raise ReadFailed("unreadable", "There is no permission to read the file.") from error
         except OSError as error:
             raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
-        if source is not None:
-            return source
+        if result is not None:
+            return result
     raise ReadFailed("unstable", "The file changed while it was being read.")
 
 
-def _read_once(path: str, max_bytes: int) -> Source | None:
+def _read_once(path: str, max_bytes: int) -> FileRead | None:
     """Return the file, or None if it changed meanwhile."""
-    # To open some devices is to use them: look first. The second look is at what was opened.
+    # Opening a device may have effects, so check first. The second check is of what was opened.
     _require_regular(os.stat(path))  # noqa: PTH116
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123
@@ -197,18 +193,18 @@ def _read_once(path: str, max_bytes: int) -> Source | None:
             size = f"The file has {before.size / 1e6:,.0f} MB; files up to {max_bytes / 1e6:,.0f} MB are read."
             raise ReadFailed("too_large", size, before)
         parts: list[bytes] = []
-        left = before.size + 1  # one more than it should have: it may be growing
+        left = before.size + 1  # one byte more: the file may be growing
         while left > 0 and (part := file.read(left)):
             parts.append(part)
             left -= len(part)
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         after = _require_regular(os.fstat(descriptor))
-    return Source(data, after) if before == after and len(data) == before.size else None
+    return FileRead(data, after) if before == after and len(data) == before.size else None
 
 
 def _let_tick(found: FileStat) -> None:
-    """Wait until a file's time lies in the past, so that whoever writes it from now on gives it another one. Without
-    that, a second save in the same tick of the kernel's clock would look like the first for ever."""
+    """Wait until the file's time lies in the past. Otherwise a second save in the same tick of the kernel's clock would
+    have the same time as the first."""
     age_s = time.time() - found.mtime_ns / 1e9
     if 0 <= age_s < _TICK_S:
         time.sleep(_TICK_S - age_s)

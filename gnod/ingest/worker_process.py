@@ -1,4 +1,4 @@
-"""One converter worker as the daemon sees it: its job, its state, and whether it still can be used."""
+"""A converter worker, for the daemon: its job, its state, and whether it can still be used."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gnod.ingest import messages, scratch
 from gnod.ingest.jobs import FileStat, Outcome
 
 MODULE = "gnod.ingest.worker"
-_START_LIMIT_S = 120.0  # the first one may have to compile what it will import
-# Whoever has ended takes a moment to give back 2 GB.
+_START_LIMIT_S = 120.0  # the first one may compile its imports
+# To release 2 GB takes a moment.
 _END_LIMIT_S = 2.0
 _NEARLY_ALL = 0.9
-# What Python and its libraries need to be found. The rest may be tokens and passwords, which are no parser's business.
+# What Python needs to find its libraries. Other variables may hold tokens and passwords.
 _INHERITED = re.compile(r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|(PYTHON|PYENV|LD_|DYLD_)\w+")
-# One thread, few arenas: every other one would reserve address space, which is what is limited.
+# One thread and few arenas: each reserves address space, which is limited.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -31,16 +31,16 @@ _ENVIRONMENT = {
 
 
 class Ended(Exception):
-    """The worker is gone, or of no use. `taken`: it had the job by then. `is_babbling`: it says what no worker does."""
+    """The worker has ended, or cannot be used. `taken`: it had the job. `is_invalid`: it sent an invalid reply."""
 
-    def __init__(self, taken: bool, *, is_babbling: bool = False) -> None:
+    def __init__(self, taken: bool, *, is_invalid: bool = False) -> None:
         super().__init__()
         self.taken = taken
-        self.is_babbling = is_babbling
+        self.is_invalid = is_invalid
 
 
 class WorkerProcess:
-    """One child process and what the pool has to know of it."""
+    """One child process, with the state that the pool needs."""
 
     def __init__(self, child: process.ChildProcess, limits: messages.Limits) -> None:
         self.pid = child.pid
@@ -64,14 +64,14 @@ class WorkerProcess:
                 await self._child.send(frames.encode(self.limits))
                 started = await self._reply(taken=False)
         except (Ended, ConnectionError, TimeoutError) as error:
-            raise WorkerFailed("A converter worker did not start; the log says why.") from error
+            raise WorkerFailed("A converter worker did not start: see the log.") from error
         if not isinstance(started, messages.Ready):
-            raise WorkerFailed("A converter worker answered before it was asked.")
+            raise WorkerFailed("A converter worker sent a reply before it got a job.")
         self.protections = started.protections
         self.state = "idle"
 
     async def perform(self, request: bytes) -> Outcome:
-        """Send a job and wait for its outcome. Raises Ended. If cut short, the worker is of no more use."""
+        """Send a job and wait for its outcome. Raises Ended. When cancelled, the worker cannot be used any more."""
         self.state = "busy"
         self.seen = None
         self.mapped_bytes = 0
@@ -81,11 +81,11 @@ class WorkerProcess:
             raise Ended(taken=False) from error
         taken = await self._reply(taken=False)
         if not isinstance(taken, messages.Taken):
-            raise Ended(taken=True, is_babbling=True)
+            raise Ended(taken=True, is_invalid=True)
         self.seen = taken.stat
         answer = await self._reply(taken=True)
         if not isinstance(answer, messages.Done):
-            raise Ended(taken=True, is_babbling=True)
+            raise Ended(taken=True, is_invalid=True)
         self.jobs += 1
         self.heavy = answer.heavy
         self.state = "idle"
@@ -95,7 +95,7 @@ class WorkerProcess:
         try:
             reply = await frames.read(self._child.reader, messages.REPLIES)
         except (frames.FrameError, msgspec.DecodeError) as error:
-            raise Ended(taken, is_babbling=True) from error
+            raise Ended(taken, is_invalid=True) from error
         except ConnectionError as error:
             raise Ended(taken) from error
         if reply is None:
@@ -105,15 +105,15 @@ class WorkerProcess:
     def resident_bytes(self) -> int:
         return self._child.resident_bytes()
 
-    def look(self) -> int:
-        """Note how much the process has taken of what is limited. Returns its resident size."""
+    def check_usage(self) -> int:
+        """Measure the use of memory and temporary files. Returns the resident size."""
         self.mapped_bytes = max(self.mapped_bytes, self._child.mapped_bytes())
         self.over_scratch = self.scratch is not None and scratch.is_overfull(self.scratch)
         return self._child.resident_bytes()
 
     def ran_out_of_memory(self) -> bool:
-        """Tell of a process that has ended whether memory was what it lacked, as far as that can be known: its
-        libraries said so, or it had next to all when it was last looked at."""
+        """Tell whether an ended process lacked memory: a library said so, or the last measurement was close to the
+        limit."""
         if self.scratch is not None and scratch.ran_out_of_memory(self.scratch):
             return True
         return self.mapped_bytes > _NEARLY_ALL * (self.limits.memory_mb << 20)
@@ -124,12 +124,11 @@ class WorkerProcess:
             self.timer = None
 
     def kill(self) -> None:
-        """End the process, whatever it is doing; harmless when it has ended."""
         self.stop_timer()
         self._child.kill()
 
     async def ended(self) -> str:
-        """Wait for the end of the process and return how it came, in words. One that does not end is ended."""
+        """Wait for the process, kill it if it does not end, and return how it ended."""
         try:
             async with asyncio.timeout(_END_LIMIT_S):
                 return await self._child.ended()
@@ -139,7 +138,7 @@ class WorkerProcess:
 
 
 async def launch(limits: messages.Limits, module: str = MODULE) -> WorkerProcess:
-    """Start a process; it is not ready yet. Raises WorkerFailed. Not to be cancelled: the child would be lost."""
+    """Start a process, which is not ready yet. Raises WorkerFailed. Must not be cancelled: the child would leak."""
     environment = dict(_ENVIRONMENT)
     if limits.scratch is not None:
         environment["TMPDIR"] = os.fsdecode(limits.scratch)

@@ -1,6 +1,5 @@
-"""What people and agents tell gnod to remember: short texts, kept encrypted, found by name and by meaning.
+"""Short texts that people and agents store: encrypted, found by topic and by meaning. Knows no wire.
 
-`kinds`, `keywords`, `ranking`, `pool` and `previews` are pure. `sealing` and `keys` know the cryptography, `vault` who
-holds the key. `memories` stores, `recall` is the search, `resident` what both keep in memory. Nothing here knows the
-wire.
+`keywords`, `ranking` and `previews` are pure. `sealing` and `keys` are the cryptography, `vault` holds the key.
+`memories` stores, `recall` searches, `resident` is what both keep in memory, `database` the file.
 """

@@ -1,17 +1,21 @@
-"""Where the key of the memories is kept: in the system's keyring, or wrapped by a key that a passphrase gives.
+"""Store and read the key of the memories: in the system's keyring, or encrypted by a passphrase.
 
-What the database holds of it (`KeyRecord`) is worth nothing alone. A keyring may ask its owner and take its time:
-everything here is to be called in a thread.
+The database holds only a `KeyRecord`, which is useless alone. A keyring may ask its owner and take long: call these
+functions in a thread (`in_thread`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import os
 import secrets
+import threading
 import unicodedata
-from typing import Annotated, Literal
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -22,19 +26,21 @@ from msgspec import Meta
 from gnod.errors import GnoError, KeyringFailed, MemoryDamaged, WrongPassphrase
 from gnod.memory.sealing import KEY_BYTES
 
+T = TypeVar("T")
+
 MIN_PASSPHRASE_CHARACTERS = 8
+# The keyring may ask its owner, who may be away.
+_KEYRING_LIMIT_S = 60.0
 
 _SERVICE = "gnod memory"
 _CHECK_NONCE = bytes(12)
 _CHECK = b"gnod memory key"
-_NO_RECORD = (
-    "what the database of memories says of their key is damaged; `gnoctl restore --memories` brings back a backup"
-)
+_NO_RECORD = "the key record of the memories is damaged: `gnoctl restore --memories` restores a backup"
 
 
 class Argon2(msgspec.Struct, frozen=True, kw_only=True):
     """The second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes; a quarter of a second. The
-    limits are for a record that came with a stranger's backup."""
+    limits protect against a record in a foreign backup."""
 
     salt: Annotated[bytes, Meta(min_length=8, max_length=64)]
     iterations: Annotated[int, Meta(ge=1, le=16)] = 3
@@ -43,8 +49,8 @@ class Argon2(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored of the key. `id` names it in the keyring. `check` opens with the right key only; `wrapped` is the
-    key itself, encrypted with what `argon2` makes of the passphrase."""
+    """The stored data of the key. `id`: its name in the keyring. `check` opens only with the right key. `wrapped`: the
+    key, encrypted with the passphrase through `argon2`."""
 
     source: Literal["keyring", "passphrase"]
     id: str
@@ -69,13 +75,13 @@ def write_record(record: KeyRecord) -> bytes:
 
 
 def keyring_problem() -> str | None:
-    """Return why there is no keyring to be used, in words; None: there is one."""
+    """Return why no keyring can be used; None: one can."""
     import keyring.backends.fail
 
     backend = keyring.get_keyring()
     if isinstance(backend, keyring.backends.fail.Keyring):
         return "no keyring is running here"
-    # Below 1 are those that keep what they are given in clear. Whoever names one wants it.
+    # Below 1 are keyrings without encryption. They are used only if the user names one.
     if backend.priority < 1 and "PYTHON_KEYRING_BACKEND" not in os.environ:
         return f"the only keyring here is {backend.name}, which protects nothing"
     return None
@@ -95,7 +101,7 @@ def put_into_keyring(key: bytes) -> KeyRecord:
     except Exception as error:  # backends raise what the systems behind them raise
         raise _failed(error) from error
     record = KeyRecord(source="keyring", id=name, check=_check(key))
-    read_keyring(record)  # what cannot be had back is no place for a key
+    read_keyring(record)  # some keyrings store, but do not return it
     return record
 
 
@@ -110,14 +116,14 @@ def read_keyring(record: KeyRecord) -> bytes:
     if stored is None:
         raise KeyringFailed(
             f"the system's keyring has no key {record.id!r} for the memories: it was removed, or this is another "
-            "machine or user. Without it nobody can read them"
+            "machine or user. The memories cannot be read without it"
         )
     try:
         key = base64.b64decode(stored, validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if not _is_right(record, key):
-        raise KeyringFailed(f"what the system's keyring has as {record.id!r} is not the key of these memories")
+        raise KeyringFailed(f"the entry {record.id!r} in the system's keyring is not the key of these memories")
     return key
 
 
@@ -151,12 +157,12 @@ def _derive(argon2: Argon2, passphrase: str) -> bytes:
         lanes=argon2.lanes,
         memory_cost=argon2.memory_kib,
     )
-    # An ü is one character on one keyboard and two on another.
+    # Keyboards produce ü as one character or as two.
     return derivation.derive(unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass"))
 
 
 def _check(key: bytes) -> bytes:
-    """Return what tells the right key from others: a fixed text under it, which is under no other."""
+    """Return a fixed text, encrypted by the key, to recognise the key."""
     return AESGCM(key).encrypt(_CHECK_NONCE, _CHECK, None)
 
 
@@ -167,6 +173,27 @@ def _is_right(record: KeyRecord, key: bytes) -> bool:
         return False
 
 
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run `work`, which may wait for the owner of the keyring, in a thread that does not keep the daemon from ending.
+    Raises what `work` raises, and KeyringFailed when the keyring does not reply in time."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="gnod-keyring", daemon=True).start()
+    try:
+        async with asyncio.timeout(_KEYRING_LIMIT_S):
+            return await asyncio.shield(asyncio.wrap_future(result))
+    except TimeoutError:
+        raise KeyringFailed(
+            f"the system's keyring did not answer for {_KEYRING_LIMIT_S:.0f} s; does it wait for its own password?"
+        ) from None
+
+
 def _failed(error: Exception) -> GnoError:
-    said = str(error) or type(error).__name__
-    return KeyringFailed(f"the system's keyring did not do it: {said}. Is it unlocked?")
+    reason = str(error) or type(error).__name__
+    return KeyringFailed(f"the system's keyring failed: {reason}. Is it unlocked?")

@@ -1,6 +1,6 @@
-"""Words by which a memory is looked up: those of a query, and those of a topic. Pure.
+"""The keywords of queries and topics. Pure.
 
-A topic is found whole (`error handling`) and by each of its words; a query is cut into the words that it is about.
+A topic is found as a whole (`error handling`) and by each of its words. A query has the words without function words.
 Nothing is stemmed: a topic is a name.
 """
 
@@ -20,7 +20,7 @@ _JOINERS = re.compile(r"[-._:/\\@'’&]+")
 
 
 def keywords(query: str) -> list[str]:
-    """Return what the query is about: its words without function words, folded, each once, in their order.
+    """Return the words of the query without function words, folded, each once, in their order.
 
     >>> keywords("How do we deploy Node.js with blue-green?")
     ['deploy', 'node.js', 'with', 'blue-green']
@@ -31,7 +31,7 @@ def keywords(query: str) -> list[str]:
 
 
 def topic_words(topic: str) -> list[str]:
-    """Return the keywords by which a topic is found: the whole, and each of its words, whatever joins them.
+    """Return the keywords that find a topic: the whole, and each of its words, whatever joins them.
 
     >>> topic_words("Error handling"), topic_words("auth"), topic_words("real-time")
     (['error handling', 'error', 'handling'], ['auth'], ['real-time', 'real', 'time'])
@@ -42,8 +42,8 @@ def topic_words(topic: str) -> list[str]:
 
 
 def lookup_words(words: Sequence[str]) -> list[str]:
-    """Return under what topics are looked up for the keywords of a query: each, and the parts of joined ones, since the
-    topic `blue green` is asked for as blue-green, too.
+    """Return the topic keywords for the keywords of a query: each, and the parts of joined ones, because blue-green
+    also means the topic `blue green`.
 
     >>> lookup_words(["deploy", "blue-green"])
     ['deploy', 'blue-green', 'blue', 'green']
@@ -52,12 +52,12 @@ def lookup_words(words: Sequence[str]) -> list[str]:
 
 
 def _words(unit: Unit) -> list[str]:
-    """Return the word as it is written; of a script without spaces, its pairs of characters."""
+    """Return the word as written; in a script without spaces, its pairs of characters."""
     return [folded(word) for word in (unit.parts if unit.unspaced else (unit.surface,))]
 
 
 def folded(text: str) -> str:
-    """Return a text as it is compared: NFKC, without case, without invisible characters, single spaces.
+    """Return a text for comparison: NFKC, without case, without invisible characters, single spaces.
 
     >>> folded("  Ｇrüße   AUS  KÖLN ")
     'grüsse aus köln'

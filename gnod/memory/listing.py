@@ -1,4 +1,4 @@
-"""Memories page by page, the latest first: what lists and exports are made of."""
+"""Memories page by page, the latest first, for lists and exports."""
 
 from __future__ import annotations
 
@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gnod.errors import InvalidParams
-from gnod.memory import kinds
 from gnod.memory.keywords import folded
 from gnod.memory.memories import Memories
 from gnod.memory.records import Memory
+from gnod.memory_types import checked_type
 
-# A page of whole texts must fit into a message, whatever JSON makes of them: the last batch may go beyond.
+# A page of whole texts must fit into a message, also in JSON; the last batch may exceed this.
 _MAX_CHARACTERS = 500_000
 _OPENED_AT_A_TIME = 10
 
 
-class Wanted(NamedTuple):
-    """Which ones. `namespaces` and `kinds`: any of them, all when empty; `topics`: those that have all of them."""
-
-    namespaces: Sequence[str]
-    kinds: Sequence[str]
-    topics: Sequence[str]
-
-
 class Page(NamedTuple):
-    """`total`: on all pages. `cursor`: of the next page; None: this is the last. `notes`: what does not open."""
+    """`total`: on all pages. `cursor`: of the next page; None: this is the last. `notes`: about damaged memories."""
 
     memories: list[Memory]
     total: int
@@ -33,40 +25,48 @@ class Page(NamedTuple):
     notes: list[str]
 
 
-async def page(memories: Memories, wanted: Wanted, limit: int, cursor: str | None) -> Page:
-    """Return up to `limit` memories behind the cursor. Raises MemoryNotFound for a namespace, InvalidName for a type,
-    InvalidParams for a cursor that is none."""
-    wanted_kinds = {kinds.checked(kind) for kind in wanted.kinds}
+async def page(
+    memories: Memories,
+    *,
+    namespaces: Sequence[str],
+    types: Sequence[str],
+    topics: Sequence[str],
+    limit: int,
+    cursor: str | None,
+) -> Page:
+    """Return up to `limit` memories after the cursor, of any of the namespaces and types (empty: all) and with all of
+    the topics. Raises MemoryNotFound for a namespace, InvalidName for a type, InvalidParams for a cursor."""
+    chosen = {checked_type(name) for name in types}
     resident = memories.resident
-    having = resident.having([memories.sealer.lookup("topic", folded(topic)) for topic in wanted.topics])
+    having = resident.having([memories.sealer.lookup("topic", folded(topic)) for topic in topics])
     places = sorted(
         (-row.created_ms, -row.id)
-        for row in resident.rows(memories.namespace_ids(wanted.namespaces))
-        if (not wanted_kinds or row.kind in wanted_kinds) and (having is None or row.id in having)
+        for row in resident.rows(memories.namespace_ids(namespaces))
+        if (not chosen or row.type in chosen) and (having is None or row.id in having)
     )
-    behind = _read(cursor) if cursor else None
-    left = [place for place in places if behind is None or place > behind]
+    start = _parse(cursor) if cursor else None
+    left = [place for place in places if start is None or place > start]
     taken = [-id_ for _, id_ in left[:limit]]
-    found: list[Memory] = []
-    looked_at = 0
-    while looked_at < len(taken) and sum(len(memory.text) for memory in found) < _MAX_CHARACTERS:
-        batch = taken[looked_at : looked_at + _OPENED_AT_A_TIME]
+    listed: list[Memory] = []
+    done = 0
+    while done < len(taken) and sum(len(memory.text) for memory in listed) < _MAX_CHARACTERS:
+        batch = taken[done : done + _OPENED_AT_A_TIME]
         opened = await memories.open_all(batch)
-        found += [opened[id_] for id_ in batch if id_ in opened]
-        looked_at += len(batch)
-    is_last = looked_at == len(left)
-    damage = memories.damage_note(taken[:looked_at])
-    return Page(found, len(places), None if is_last else _written(left[looked_at - 1]), [damage] if damage else [])
+        listed += [opened[id_] for id_ in batch if id_ in opened]
+        done += len(batch)
+    is_last = done == len(left)
+    damage = memories.damage_note(taken[:done])
+    return Page(listed, len(places), None if is_last else _cursor(left[done - 1]), [damage] if damage else [])
 
 
-def _written(place: tuple[int, int]) -> str:
-    """Return where a page ends: a place that stays even when the memory goes."""
+def _cursor(place: tuple[int, int]) -> str:
+    """Return the end of a page, which stays valid if the memory there is removed."""
     return f"{-place[0]}.{-place[1]}"
 
 
-def _read(cursor: str) -> tuple[int, int]:
+def _parse(cursor: str) -> tuple[int, int]:
     created_ms, _, id_ = cursor.partition(".")
     try:
         return -int(created_ms), -int(id_)
     except ValueError:
-        raise InvalidParams("parameter 'cursor': not one that memory.list answered", {"parameter": "cursor"}) from None
+        raise InvalidParams("parameter 'cursor': not a cursor of memory.list", {"parameter": "cursor"}) from None

@@ -1,11 +1,11 @@
-"""What a search shows of a memory: its beginning, or all of it. Pure."""
+"""The text of a memory in a list of results: its beginning, or all of it. Pure."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 PREVIEW_CHARACTERS = 240
-# What is so good is read anyway.
+# A reader opens results with such scores anyway.
 _WHOLE_ABOVE = 0.80
 _WHOLE_BELOW_CHARACTERS = 2048
 _ELLIPSIS = "…"
@@ -19,7 +19,7 @@ class Preview(NamedTuple):
 
 
 def preview(text: str, score: float, rank: int, whole: int) -> Preview:
-    """Return what is shown of the memory at `rank` (from 0), of which the first `whole` may come whole.
+    """Return the text to show of the memory at `rank` (from 0); the first `whole` may be shown whole.
 
     >>> preview("one two three " * 30, 0.81, 0, 3).complete, preview("one two three " * 30, 0.80, 0, 3).complete
     (True, False)
@@ -36,6 +36,6 @@ def preview(text: str, score: float, rank: int, whole: int) -> Preview:
 
 
 def _whole_words(head: str) -> str:
-    """Drop the word that was cut, unless it is most of what there is."""
+    """Drop the word that was cut, unless it is most of the text."""
     words = head.rsplit(None, 1)
     return words[0] if len(words) == 2 and len(words[0]) > len(head) // 2 else head

@@ -1,51 +1,100 @@
-"""From ranks to scores: every rule by which memories are ordered, and its constants. Pure.
+"""From two lists of candidates to scores: every rule that orders memories, with its constants. Pure.
 
-The numbers are those of issue 8 (docs/memory.md explains what users see of them). Where it leaves one open, the comment
-beside the constant says what was chosen and why.
+docs/memory.md explains what users see of them; the factors of each type are in `gnod.memory_types`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp
 from typing import NamedTuple
 
-from gnod.memory import kinds
+from gnod.memory_types import DONE_PENALTY, is_done, type_named
 
 # Reciprocal rank fusion, with ranks from 0.
 _RRF_OFFSET = 60 + 1
 _LISTS = 2
-_FUSION_BOOSTS = {"preference": 1.3, "summary": 1.4}
 
-# What follows the cross-encoder.
-_BOOSTS = {"preference": 1.25, "summary": 1.3}
-_PENALTIES = {"result": 0.6}
-_DONE_PENALTY = 0.7
+# After the reranker.
 _KEYWORD_FLOOR = 0.30
 _SCORE_FLOOR = 0.03
 
-# Without a cross-encoder: a sigmoid over the share of the best possible fusion score.
+# Without a reranker: a sigmoid over the share of the best possible fusion score.
 _SYNTHETIC_CENTRE = 0.4
 _SYNTHETIC_LOW, _SYNTHETIC_HIGH = 0.40, 0.70
-# Open in the issue: 10 takes the first of both lists (share 1) to within 0.001 of the top, the last of a pool of 64 in
-# one list (share 0.25) to a fifth of the way.
+# With 10, the first of both lists (share 1) is within 0.001 of the top, and the last of a pool of 64 in one list
+# (share 0.25) a fifth of the way up.
 _SYNTHETIC_STEEPNESS = 10.0
-# Open in the issue: the cosine at which nothing is changed; what has half of it gets half the score. Of small models,
-# texts that answer lie around 0.5 and texts of other things below 0.15.
+# The cosine that changes nothing; half of it halves the score. With small models, texts that answer a query are around
+# 0.5, unrelated texts below 0.15.
 _NEUTRAL_COSINE = 0.5
 
 
+class Depth(NamedTuple):
+    """`pool`: candidates to rank. `results`: returned at most. `whole`: the first results that may be shown whole.
+    `always_reranks`: even very few candidates. `keywords`: that a query needs."""
+
+    pool: int
+    results: int
+    whole: int
+    always_reranks: bool
+    keywords: int
+
+    @property
+    def topics(self) -> int:
+        """Return the maximum of candidates by topic."""
+        return self.pool * 3 // 4
+
+
+SEARCH = Depth(pool=64, results=32, whole=3, always_reranks=False, keywords=0)
+DEEP_SEARCH = Depth(pool=256, results=100, whole=5, always_reranks=True, keywords=2)
+
+# A normal search does not rerank fewer candidates.
+FEW = 5
+
+# Factor for the candidates to fetch from several namespaces, where copies are dropped.
+_FAN_OUT = 2
+
+
 class Ranked(NamedTuple):
-    """A memory with its score. `kind`: its type. `matched`: the fraction of the query's terms that stand in it."""
+    """A memory with its score. `matched`: the fraction of the query's terms in it."""
 
     id: int
     score: float
-    kind: str
+    type: str
     matched: float
 
 
-def fuse(nearest: Sequence[int], topical: Sequence[int], kind_of: Mapping[int, str]) -> list[tuple[int, float]]:
-    """Return ids with their fusion scores, best first; of equal ones, the nearer in meaning, then the older.
+def distinct(
+    fetch: Callable[[int], Sequence[int]], limit: int, fingerprint_of: Callable[[int], bytes], *, has_shared: bool
+) -> list[int]:
+    """Return the first `limit` memories of a list, best first, without copies. `fetch` returns that many ids. Copies
+    in other namespaces have the same fingerprint; the first one stays."""
+    wanted = limit * _FAN_OUT if has_shared else limit
+    while True:
+        fetched = fetch(wanted)
+        first: dict[bytes, int] = {}
+        for id_ in fetched:
+            first.setdefault(fingerprint_of(id_), id_)
+        kept = list(first.values())
+        # Twice the limit is enough for one copy of each; more copies must not displace others.
+        if len(kept) >= limit or len(fetched) < wanted:
+            return kept[:limit]
+        wanted *= 2
+
+
+def united(nearest: Sequence[int], topical: Sequence[int], fingerprint_of: Callable[[int], bytes]) -> list[int]:
+    """Return the second list, with the ids of the first list for the same texts, so that copies add to originals.
+
+    >>> united([4, 2], [7, 9], {2: b"a", 4: b"b", 7: b"a", 9: b"c"}.__getitem__)
+    [2, 9]
+    """
+    known = {fingerprint_of(id_): id_ for id_ in nearest}
+    return [known.get(fingerprint_of(id_), id_) for id_ in topical]
+
+
+def fuse(nearest: Sequence[int], topical: Sequence[int], type_of: Mapping[int, str]) -> list[tuple[int, float]]:
+    """Return ids with their fusion scores, best first; ties: the nearest first.
 
     >>> fuse([7, 8], [8], {7: "fact", 8: "fact"})  # 1/62 + 1/61, and 1/61
     [(8, 0.03252247488101534), (7, 0.01639344262295082)]
@@ -54,14 +103,13 @@ def fuse(nearest: Sequence[int], topical: Sequence[int], kind_of: Mapping[int, s
     for ids in (nearest, topical):
         for rank, id_ in enumerate(ids):
             scores[id_] = scores.get(id_, 0.0) + 1 / (rank + _RRF_OFFSET)
-    boosted = {id_: score * _FUSION_BOOSTS.get(kinds.base(kind_of[id_]), 1.0) for id_, score in scores.items()}
-    # Both lists were entered in order, the nearest first; sorting keeps that where scores are equal.
+    boosted = {id_: score * type_named(type_of[id_]).fusion_boost for id_, score in scores.items()}
+    # The lists were added in order, the nearest first; sorting keeps that order for equal scores.
     return sorted(boosted.items(), key=lambda entry: -entry[1])
 
 
 def synthetic(fused: float, cosine: float | None) -> float:
-    """Return the score of a memory that no cross-encoder has read, from its fusion score and, where the vectors found
-    it, its cosine.
+    """Return the score of a memory that was not reranked, from its fusion score and, if vectors found it, its cosine.
 
     >>> round(synthetic(2 / 61, 0.5), 4), round(synthetic(1 / 61, None), 4), round(synthetic(1 / 61, 0.1), 4)
     (0.6993, 0.6193, 0.1239)
@@ -75,8 +123,8 @@ def synthetic(fused: float, cosine: float | None) -> float:
 
 
 def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:
-    """Return the cross-encoder's scores, and behind them those of what it had no time for: none better than the
-    worst that it read, since it read the best first.
+    """Return the reranker's scores, then those that it had no time for: at most its worst, because it read the best
+    candidates first.
 
     >>> reranked([0.9, 0.2], [0.6, 0.1])
     [0.9, 0.2, 0.2, 0.1]
@@ -86,7 +134,7 @@ def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:
 
 
 def finish(found: Sequence[Ranked]) -> list[Ranked]:
-    """Apply what follows the scoring, group after group, each on a list sorted by the one before; best first."""
+    """Apply boosts, penalties and the keyword floor, sorting after each; return the memories best first."""
     ranked = _sorted(found)
     for group in (_boosted, _penalised, _raised):
         ranked = _sorted([each._replace(score=group(each)) for each in ranked])
@@ -94,17 +142,15 @@ def finish(found: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _boosted(found: Ranked) -> float:
-    boost = _BOOSTS.get(kinds.base(found.kind))
-    return min(found.score * boost, 1.0) if boost else found.score
+    return min(found.score * type_named(found.type).rerank_boost, 1.0)
 
 
 def _penalised(found: Ranked) -> float:
-    penalty = _PENALTIES.get(kinds.base(found.kind), 1.0)
-    return found.score * penalty * (_DONE_PENALTY if kinds.is_done(found.kind) else 1.0)
+    return found.score * type_named(found.type).penalty * (DONE_PENALTY if is_done(found.type) else 1.0)
 
 
 def _raised(found: Ranked) -> float:
-    """What stands there literally is a fact, whatever a model thinks of it."""
+    """An exact match counts, whatever score a model gives."""
     return max(found.score, _KEYWORD_FLOOR * found.matched)
 
 

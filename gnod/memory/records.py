@@ -1,4 +1,4 @@
-"""A memory in clear, as it is only in this process, and how it is sealed and named. Pure but for randomness."""
+"""Memories in clear, how they are encrypted and how they are named. Pure except for randomness."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PERSONAL = "personal"
 
 MAX_TEXT_CHARACTERS = 65_536
 MAX_TOPICS = 32
-_NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing to be taken for something else
+_NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: no characters that look alike
 _NAME_CHARACTERS = 10
 _DTYPE = np.dtype("<f4")
 
@@ -27,19 +27,19 @@ Vector = NDArray[np.float32]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sealed of a memory."""
+    """The encrypted part of a memory."""
 
     text: str
     topics: list[str]
 
 
 class Memory(NamedTuple):
-    """`name`: what users call it, like m4x0q2v7ke. Times are milliseconds since 1970."""
+    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970."""
 
     id: int
     name: str
     namespace: str
-    kind: str
+    type: str
     created_ms: int
     updated_ms: int
     text: str
@@ -50,19 +50,19 @@ _body = msgspec.msgpack.Decoder(Body)
 
 
 def new_name() -> str:
-    """Return a name that no other memory has: 50 random bits."""
+    """Return a unique name: 50 random bits."""
     return "m" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(_NAME_CHARACTERS))
 
 
 def checked(text: str, topics: Sequence[str]) -> Body:
-    """Return what is to be stored; of topics that differ in case only, the first. Raises LimitExceeded, InvalidName."""
+    """Return what to store; of topics that differ only in case, the first. Raises LimitExceeded, InvalidName."""
     clean = check_unicode(text, "the text").strip()
     if not folded(clean):
-        raise LimitExceeded("there is nothing to remember: the text is empty")
+        raise LimitExceeded("the text is empty: give a text to remember")
     if len(clean) > MAX_TEXT_CHARACTERS:
         raise LimitExceeded(
-            f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this has {len(clean):,}: longer texts are "
-            "documents, which are better kept in a folder that gnod indexes"
+            f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this has {len(clean):,}: put longer texts "
+            "into a folder that gnod indexes"
         )
     by_folded: dict[str, str] = {}
     for topic in topics:
@@ -76,11 +76,11 @@ def checked(text: str, topics: Sequence[str]) -> Body:
 
 
 def check_unicode(text: str, what: str) -> str:
-    """Return the text. Raises InvalidName for half a character (a lone surrogate), which no file can hold."""
+    """Return the text. Raises InvalidName for a lone surrogate, which cannot be stored."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidName(f"{what} is no valid Unicode: it holds half of a character") from None
+        raise InvalidName(f"{what} is not valid Unicode: it contains half a character") from None
     return text
 
 
@@ -104,8 +104,7 @@ def open_vector(sealer: Sealer, name: str, sealed: bytes) -> Vector:
 
 
 def fingerprint(sealer: Sealer, body: Body) -> bytes:
-    """Return the keyed hash of the text: the same for copies, which may differ in spaces, and not in case: -P is not
-    -p."""
+    """Return the keyed hash of the text. Copies may differ in spaces, but not in case: -P is not -p."""
     return sealer.lookup("text", " ".join(unicodedata.normalize("NFC", body.text).split()))
 
 

@@ -1,6 +1,6 @@
-"""What is kept in the process's memory while the memories are unlocked: vectors, topics and types, but no texts.
+"""The data of memories that stay in RAM while they are unlocked: vectors, topics and types, but no texts.
 
-Ten thousand memories take 20 MB. Every way in holds the lock, so searches may run in threads while memories are stored.
+Ten thousand memories take 20 MB. All methods lock, so searches can run in threads while memories are stored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Resident:
 
     @property
     def dimensions(self) -> int | None:
-        """Return the length of the vectors; None: there are none."""
+        """Return the length of the vectors; None without vectors."""
         return self._matrix.dimensions if self._matrix is not None else None
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Resident:
         return None if id_ is None else self._rows[id_]
 
     def rows(self, namespaces: Collection[int] | None = None) -> list[Row]:
-        """Return the memories of those namespaces (of all when None), in the order in which they were stored."""
+        """Return the memories of the namespaces (None: all), in the order in which they were stored."""
         with self._lock:
             return [row for row in self._rows.values() if namespaces is None or row.namespace_id in namespaces]
 
@@ -61,61 +61,60 @@ class Resident:
             return {id_: self._rows[id_] for id_ in ids if id_ in self._rows}
 
     def fingerprint(self, id_: int) -> bytes:
-        """Return the keyed hash of a memory's text; of one that has gone in this moment, nothing."""
+        """Return the keyed hash of a memory's text; b"" if it was removed meanwhile."""
         row = self._rows.get(id_)
         return row.fingerprint if row else b""
 
-    def kinds(self, ids: Collection[int]) -> Mapping[int, str]:
-        return {id_: row.kind for id_, row in self.of(ids).items()}
+    def types(self, ids: Collection[int]) -> Mapping[int, str]:
+        return {id_: row.type for id_, row in self.of(ids).items()}
 
     def having(self, topics: Sequence[bytes]) -> Collection[int] | None:
-        """Return the ids of memories that have all of those topics; None, all memories, when there are none."""
+        """Return the ids of memories that have all of the topics; None: all memories."""
         with self._lock:
             owners = [self._by_topic.get(topic, set()) for topic in topics]
             return set.intersection(*owners) if owners else None
 
     @property
     def unembedded(self) -> int:
-        """Return how many `without_vectors` has."""
+        """Return the number of memories without vectors."""
         return len(self._rows) - len(self._vector_ids)
 
     def without_vectors(self) -> list[int]:
-        """Return the ids of memories that were not embedded, the latest first."""
+        """Return the ids of memories without vectors, the latest first."""
         with self._lock:
             return [id_ for id_ in reversed(self._rows) if id_ not in self._vector_ids]
 
     def put(self, row: Row, topics: Sequence[bytes]) -> None:
         with self._lock:
             self._forget_topics(row.id)
-            self._rows[row.id] = row  # in its place, where it has one
+            self._rows[row.id] = row  # an existing one keeps its place
             self._by_name[row.name] = row.id
             self._topics_of[row.id] = topics
             for topic in topics:
                 self._by_topic.setdefault(topic, set()).add(row.id)
 
     def put_vectors(self, owners: Collection[int], found: Sequence[OwnedVector]) -> None:
-        """Replace the vectors of those memories; the new ones have ids above all before. Vectors are all of one length,
-        that of the newest: of a model whose file was exchanged, the others are worth nothing."""
+        """Replace the vectors of the owners; the new ones have higher ids than all before. All vectors have the length
+        of the newest: after the model's file was replaced, the others are useless."""
         with self._lock:
             for owner in owners:
                 self._forget_vectors(owner)
             if not found:
                 return
             length = len(found[-1].vector)
-            found = [each for each in found if len(each.vector) == length]
+            found = [owned for owned in found if len(owned.vector) == length]
             if self.dimensions != length:
                 self._forget_all_vectors()
                 self._matrix = Matrix(length)
             assert self._matrix is not None
-            self._matrix.add(
-                np.asarray([each.id for each in found], np.int64), np.stack([each.vector for each in found])
-            )
-            for each in found:
-                self._owners[each.id] = each.memory_id
-                self._vector_ids.setdefault(each.memory_id, []).append(each.id)
+            ids = np.asarray([owned.id for owned in found], np.int64)
+            self._matrix.add(ids, np.stack([owned.vector for owned in found]))
+            for id_, memory_id, _ in found:
+                self._owners[id_] = memory_id
+                self._vector_ids.setdefault(memory_id, []).append(id_)
 
     def replace_vectors(self, found: Sequence[OwnedVector]) -> None:
-        """Have these vectors only: of another model, maybe of another length."""
+        """Replace all vectors, perhaps by those of another model."""
         with self._lock:
             self._forget_all_vectors()
         self.put_vectors([], found)
@@ -127,8 +126,7 @@ class Resident:
                 self._forget_row(id_)
 
     def nearest(self, query: Vector, limit: int, namespaces: Collection[int] | None) -> dict[int, float]:
-        """Return up to `limit` memories by their nearest vector, with its cosine, the nearest first; of equal ones the
-        older."""
+        """Return up to `limit` memories with the cosine of their nearest vector, nearest first; ties: the older."""
         with self._lock:
             if self.dimensions != len(query) or self._matrix is None or limit <= 0:
                 return {}
@@ -137,16 +135,15 @@ class Resident:
                 allowed = self._vectors_in(namespaces)
                 rows = np.searchsorted(ids, allowed)
                 cosines, ids = cosines[rows], allowed
-            wanted = limit
+            depth = limit
             while True:
-                found = self._best_of(cosines, ids, wanted)
-                if len(found) >= limit or wanted >= len(ids):
-                    return dict(list(found.items())[:limit])
-                wanted *= 4  # a long memory has several vectors
+                best = self._best_of(cosines, ids, depth)
+                if len(best) >= limit or depth >= len(ids):
+                    return dict(list(best.items())[:limit])
+                depth *= 4  # a long memory has several vectors
 
     def topical(self, topics: Sequence[bytes], limit: int, namespaces: Collection[int] | None) -> list[int]:
-        """Return up to `limit` memories that have any of the topics: those with most of them first, of these the
-        latest."""
+        """Return up to `limit` memories with any of the topics, those with most of them first; ties: the latest."""
         with self._lock:
             counts = Counter(id_ for topic in topics for id_ in self._by_topic.get(topic, ()))
             if namespaces is not None:
@@ -155,17 +152,17 @@ class Resident:
         return ranked[:limit]
 
     def _vectors_in(self, namespaces: Collection[int]) -> Ids:
-        """Return the ids of their vectors, ascending."""
+        """Return the ids of the vectors in the namespaces, ascending."""
         rows = self._rows
         chosen = [ids for owner, ids in self._vector_ids.items() if rows[owner].namespace_id in namespaces]
         return np.sort(np.fromiter(chain.from_iterable(chosen), np.int64))
 
-    def _best_of(self, cosines: Vector, ids: Ids, wanted: int) -> dict[int, float]:
-        best = np.argpartition(-cosines, wanted - 1)[:wanted] if wanted < len(cosines) else np.arange(len(cosines))
+    def _best_of(self, cosines: Vector, ids: Ids, depth: int) -> dict[int, float]:
+        best = np.argpartition(-cosines, depth - 1)[:depth] if depth < len(cosines) else np.arange(len(cosines))
         ordered = best[np.lexsort((ids[best], -cosines[best]))]
         found: dict[int, float] = {}
         for row in ordered:
-            owner = self._owners.get(int(ids[row]))  # a row that was removed has none
+            owner = self._owners.get(int(ids[row]))  # None: removed
             if owner is not None and owner not in found:
                 found[owner] = float(cosines[row])
         return found

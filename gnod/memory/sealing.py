@@ -1,7 +1,7 @@
-"""Encrypt what a memory says, and make the keyed hashes by which it is looked up. Knows no key but the one it is given.
+"""Encrypt memories, and make the keyed hashes for looking them up. Knows only the key that it is given.
 
-AES-256-GCM with a random nonce for each text (NIST SP 800-38D allows 2^32 with one key). Each use has a key of its own,
-made from the one key by HKDF (RFC 5869), so that what is learned of one tells nothing of another.
+AES-256-GCM with a random nonce for each text (NIST SP 800-38D allows 2^32 with one key). Each purpose has its own key,
+derived by HKDF (RFC 5869), so that one reveals nothing about the others.
 """
 
 from __future__ import annotations
@@ -21,35 +21,34 @@ KEY_BYTES = 32
 _NONCE_BYTES = 12
 _LOOKUP_BYTES = 16
 
-# What a keyed hash is made of: the same word hashes otherwise as another thing.
+# The purpose of a keyed hash: the same word has a different hash for each.
 Subject = Literal["topic", "text", "namespace"]
 
 
 class Sealer:
-    """Seals and opens with one key of 32 bytes."""
+    """Encrypts and decrypts with one key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._aead = AESGCM(_subkey(key, b"gnod memory 1: seal"))
         self._lookup = _subkey(key, b"gnod memory 1: lookup")
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """Return the encrypted bytes; they open only with the same `context`, which says what they belong to."""
+        """Return the encrypted bytes, which open only with the same `context`: the record that they belong to."""
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, context)
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
-        """Return what was sealed. Raises MemoryDamaged when it is not what was sealed with this key and context."""
+        """Return the decrypted bytes. Raises MemoryDamaged if they do not fit this key and context."""
         try:
             return self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
         except (InvalidTag, ValueError) as error:
             raise MemoryDamaged(
-                "a memory on the disk is not what was stored there, or was stored with another key; "
-                "`gnoctl restore --memories` brings back a backup"
+                "a memory on the disk is damaged, or was stored with another key: `gnoctl restore --memories` restores "
+                "a backup"
             ) from error
 
     def lookup(self, subject: Subject, text: str) -> bytes:
-        """Return the keyed hash by which `text` is found: equal texts have equal ones, and without the key they say
-        nothing."""
+        """Return the keyed hash of a text, which reveals nothing without the key."""
         message = subject.encode() + b"\0" + text.encode("utf-8", "surrogatepass")
         return hmac.digest(self._lookup, message, "sha256")[:_LOOKUP_BYTES]
 

@@ -1,4 +1,4 @@
-"""What each change of the memories writes, in one transaction. Seals on the way; knows nothing of what is resident."""
+"""The transactions that change memories. They encrypt on the way, and know no resident data."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ class Embedded(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """What somebody wants to be remembered. Times as in Memory; 0: now. `namespace`: the personal one when empty.
+    """A memory to store. Times as in Memory; 0: now. `namespace`: empty means the personal one.
 
-    With `updated_ms` it is a record of something that was stored before: what says the same and is no older stays as it
-    is.
+    `updated_ms`: of an imported record; it changes no memory with the same text that is at least as new.
     """
 
     text: str
-    kind: str
+    type: str
     topics: Sequence[str] = ()
     namespace: str = ""
     created_ms: int = 0
@@ -41,14 +40,14 @@ class Draft(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """`existed`: the same text was there before; its topics were added, and its type is the new one."""
+    """`existed`: the same text was stored before; topics were added, and the type replaced."""
 
     memory: Memory
     existed: bool
 
 
 class Written(NamedTuple):
-    """What a transaction wrote, for what is resident to follow. `vectors`: None: they are as they were."""
+    """What a transaction wrote, for the resident data. `vectors`: None: unchanged."""
 
     row: Row
     topics: Sequence[bytes]
@@ -57,7 +56,7 @@ class Written(NamedTuple):
 
 
 class Transactions:
-    """Each takes the connection last."""
+    """Each method takes the connection last."""
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
@@ -74,9 +73,9 @@ class Transactions:
     def _store_one(self, draft: Draft, body: Body, vectors: Embedded | None, connection: Connection) -> Written:
         now_ms = time.time_ns() // 1_000_000
         namespace_id = self._namespace_id(connection, draft.namespace, now_ms)
-        found = table.find(connection, namespace_id, records.fingerprint(self._sealer, body))
-        if found:
-            row, sealed = found
+        same = table.find(connection, namespace_id, records.fingerprint(self._sealer, body))
+        if same:
+            row, sealed = same
             before = self._body_or(body, row.name, sealed)
             if draft.updated_ms and draft.updated_ms <= row.updated_ms:
                 memory = memory_of(row, draft.namespace, before)
@@ -84,38 +83,38 @@ class Transactions:
                 return Written(row, lookups, Stored(memory, existed=True), None)
             body = records.checked(body.text, [*before.topics, *body.topics])
             updated_ms = draft.updated_ms or now_ms
-            new = self._sealed(row.name, namespace_id, draft.kind, row.created_ms, updated_ms, body)
+            new = self._sealed(row.name, namespace_id, draft.type, row.created_ms, updated_ms, body)
             row = table.replace(connection, row.id, new)
         else:
             created_ms = draft.created_ms or now_ms
             new = self._sealed(
-                records.new_name(), namespace_id, draft.kind, created_ms, draft.updated_ms or created_ms, body
+                records.new_name(), namespace_id, draft.type, created_ms, draft.updated_ms or created_ms, body
             )
             row = table.insert(connection, new)
         memory = memory_of(row, draft.namespace, body)
         owned = self.put_vectors([memory], vectors, connection) if vectors else None
-        return Written(row, new.topics, Stored(memory, existed=found is not None), owned)
+        return Written(row, new.topics, Stored(memory, existed=same is not None), owned)
 
     def _body_or(self, body: Body, name: str, sealed: bytes) -> Body:
-        """Return what was sealed; of a damaged memory what mends it: the text that says the same."""
+        """Return the stored body. A damaged one is replaced by the new one, which has the same text."""
         try:
             return records.open_body(self._sealer, name, sealed)
         except MemoryDamaged:
             return body
 
     def update(
-        self, before: Memory, body: Body, kind: str, vectors: Embedded | None, is_changed: bool, connection: Connection
+        self, before: Memory, body: Body, type_: str, vectors: Embedded | None, is_changed: bool, connection: Connection
     ) -> Written:
         now_ms = time.time_ns() // 1_000_000
         namespace_id = self._namespace_id(connection, before.namespace, now_ms)
-        new = self._sealed(before.name, namespace_id, kind, before.created_ms, now_ms, body)
+        new = self._sealed(before.name, namespace_id, type_, before.created_ms, now_ms, body)
         same = table.find(connection, namespace_id, new.fingerprint)
         if same and same[0].id != before.id:
             raise MemoryExists(f"memory {same[0].name} says that already; forget one of them")
         row = table.replace(connection, before.id, new)
         memory = memory_of(row, before.namespace, body)
         owned = None
-        if is_changed:  # those of the text before must not answer for it, whether there are new ones or not
+        if is_changed:  # the vectors of the old text must go, even if there are no new ones
             owned = self.put_vectors([memory], vectors or Embedded("", [[]]), connection)
         return Written(row, new.topics, Stored(memory, existed=True), owned)
 
@@ -127,11 +126,11 @@ class Transactions:
             owned += [OwnedVector(id_, memory.id, vector) for id_, vector in zip(ids, of_text, strict=True)]
         return owned
 
-    def _sealed(self, name: str, namespace_id: int, kind: str, created_ms: int, updated_ms: int, body: Body) -> NewRow:
+    def _sealed(self, name: str, namespace_id: int, type_: str, created_ms: int, updated_ms: int, body: Body) -> NewRow:
         return NewRow(
             name=name,
             namespace_id=namespace_id,
-            kind=kind,
+            type=type_,
             created_ms=created_ms,
             updated_ms=updated_ms,
             fingerprint=records.fingerprint(self._sealer, body),
@@ -144,7 +143,7 @@ class Transactions:
         return table.add_namespace(connection, lookup, self._sealer.seal(name.encode(), _NAMESPACE + lookup), now_ms)
 
     def name_of(self, namespace: table.Namespace) -> str:
-        """Return the name. What is in a namespace can be read when its name is damaged."""
+        """Return the name, or a substitute if it is damaged: the memories may still be readable."""
         try:
             return self._sealer.open(namespace.sealed_name, _NAMESPACE + namespace.lookup).decode()
         except MemoryDamaged:
@@ -156,7 +155,7 @@ def memory_of(row: Row, namespace: str, body: Body) -> Memory:
         id=row.id,
         name=row.name,
         namespace=namespace,
-        kind=row.kind,
+        type=row.type,
         created_ms=row.created_ms,
         updated_ms=row.updated_ms,
         text=body.text,

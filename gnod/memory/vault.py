@@ -1,7 +1,6 @@
-"""Who holds the key while the daemon runs, and for how long: from the unlocking to `lock`, or the end of the process.
+"""The key in RAM: from unlocking to `lock`, or to the end of the process.
 
-Memory of this process only: the key is in no file, no log and no core dump. What Python has freed it does not erase;
-docs/SECURITY.md says what that means.
+The key is in no file, no log and no core dump. Python does not erase what it frees; see docs/SECURITY.md.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from gnod.memory.sealing import Sealer
 
 
 class Vault:
-    """`record`: of the key, from the database; None: there is none yet."""
+    """`record`: of the key, from the database; None: there is no key yet."""
 
     def __init__(self, record: KeyRecord | None) -> None:
         self.record = record
-        # Set by hand: what the keyring opens by itself stays closed then.
+        # Locked by the user: the keyring does not unlock it automatically.
         self.is_locked_by_hand = False
         self._sealer: Sealer | None = None
 
@@ -30,7 +29,7 @@ class Vault:
 
     @property
     def sealer(self) -> Sealer:
-        """Return what seals and opens. Raises MemoryLocked."""
+        """Return the sealer. Raises MemoryLocked."""
         if self._sealer is None:
             raise MemoryLocked("the memories are locked: `gnoctl memory unlock`")
         return self._sealer
@@ -41,30 +40,30 @@ class Vault:
         self._sealer = None
 
     def fetch(self, passphrase: str | None) -> tuple[KeyRecord, bytes]:
-        """Return the key from where it is kept, or a new one where there is none: put into the keyring, or wrapped by
-        the passphrase. Changes nothing here: whoever waits for a keyring may give up. To be called in a thread.
+        """Return the stored key, or a new one: put into the keyring, or wrapped by the passphrase. Does not open the
+        vault, because the caller may time out. Call it in a thread.
 
         Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed.
         """
         if self.record is not None:
             return self.record, self._read(passphrase)
         key = keys.new_key()
-        return _kept(key, passphrase), key
+        return _protected(key, passphrase), key
 
     def moved(self, passphrase: str | None, new_passphrase: str | None) -> KeyRecord:
-        """Return what is to be stored when the key, which stays the same, is to be kept elsewhere: under the new
-        passphrase; without one, in the keyring. Changes nothing here. To be called in a thread.
+        """Return the record for the same key, protected by the new passphrase or else kept in the keyring. Changes
+        nothing here. Call it in a thread.
 
-        Raises MemoryLocked when there is no key yet, or its passphrase is needed; WrongPassphrase; KeyringFailed.
+        Raises MemoryLocked without a key, or without its passphrase; WrongPassphrase; KeyringFailed.
         """
         if self.record is None:
             raise MemoryLocked("the memories have no key yet: `gnoctl memory unlock` makes one")
         if new_passphrase is None and (problem := keys.keyring_problem()):
             raise KeyringFailed(f"the key stays where it is: {problem}")
-        return _kept(self._read(passphrase), new_passphrase)
+        return _protected(self._read(passphrase), new_passphrase)
 
     def open(self, record: KeyRecord, key: bytes) -> None:
-        """Hold the key, whose record is in the database."""
+        """Open the vault with a key whose record is in the database."""
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._sealer = Sealer(key)
@@ -82,7 +81,7 @@ class Vault:
         return keys.read_passphrase(self.record, passphrase)
 
 
-def _kept(key: bytes, passphrase: str | None) -> KeyRecord:
+def _protected(key: bytes, passphrase: str | None) -> KeyRecord:
     if passphrase is not None:
         return keys.wrap(key, passphrase)
     if problem := keys.keyring_problem():

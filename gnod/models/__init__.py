@@ -1,1 +1,1 @@
-"""Naming, fetching and running language models. Knows no store, no wire and no pipeline."""
+"""Language models: names, files, downloads, and the worker that runs them. Knows no store, no wire and no pipeline."""

@@ -1,4 +1,4 @@
-"""One embedding model, ready to be asked: knows its file, its profile and the worker that runs it."""
+"""One embedding model of this machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from gnod.models.files import ModelFiles
 from gnod.models.inference import Inference
 from gnod.models.installed import InstalledModel
-from gnod.models.messages import ModelSpec
 from gnod.models.pieces import cut
-from gnod.models.profiles import EmbeddingText, dress_document, dress_query, profile_of
+from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
 
 
 class Piece(NamedTuple):
@@ -34,63 +33,55 @@ class Documents(NamedTuple):
     tokens: int
 
 
-class Embedder:
-    """`threads`: of the processor, for one step of the model."""
+class Embedder(InstalledModel):
+    pull_command = "gnoctl models pull embed"
 
     def __init__(self, uri: str, *, files: ModelFiles, inference: Inference, gpu: bool, threads: int) -> None:
-        self.uri = uri
+        super().__init__(uri, files=files, inference=inference, gpu=gpu, threads=threads)
         self.profile = profile_of(uri)
-        self._installed = InstalledModel(
-            uri, files=files, pull="gnoctl models pull embed", gpu=gpu, threads=threads, window=self.profile.window
-        )
-        self._inference = inference
-
-    def spec(self) -> ModelSpec:
-        """Return how the model is loaded. Raises ModelNotPulled."""
-        return self._installed.spec()
+        self.window = self.profile.window
 
     async def query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query, of length 1. Raises what `texts` raises."""
-        found = await self.texts([text])
-        vector: NDArray[np.float32] = found[0]
+        vector: NDArray[np.float32] = (await self.texts([text]))[0]
         return vector
 
     async def texts(self, queries: Sequence[str], passages: Sequence[str] = ()) -> NDArray[np.float32]:
-        """Return the vectors of queries, and below them those of passages that are asked for as an answer would read,
-        of length 1; somebody waits for them, so they go ahead of documents.
+        """Return the vectors, of length 1, of queries and, below them, of passages that could answer. A request waits
+        for them, so they go ahead of documents.
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
-        dressed = [dress_query(self.profile, text) for text in queries]
-        dressed += [dress_document(self.profile, EmbeddingText("", "", text)) for text in passages]
-        found = await self._inference.embed(self.spec(), dressed, interactive=True)
-        return found.vectors
+        prompts = [apply_query_template(self.profile, text) for text in queries]
+        prompts += [self._passage(text) for text in passages]
+        return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
 
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
-        """Return the vectors of the pieces of each text, which has no title. `waits`: whether somebody waits for them.
+        """Return the vectors of the pieces of each text, which has no title. `waits`: whether a request waits for them.
         Raises what `texts` raises."""
         pieces = [[text[start:end] for start, end in cut(text, self.profile.piece)] for text in texts]
-        dressed = [
-            dress_document(self.profile, EmbeddingText("", "", piece)) for of_text in pieces for piece in of_text
-        ]
-        vectors = iter((await self._inference.embed(self.spec(), dressed, interactive=waits)).vectors)
+        prompts = [self._passage(piece) for of_text in pieces for piece in of_text]
+        vectors = iter((await self._inference.embed(self.spec(), prompts, interactive=waits)).vectors)
         return [[next(vectors) for _ in of_text] for of_text in pieces]
 
     async def documents(self, chunks: Sequence[EmbeddingText]) -> Documents:
-        """Return the vectors of chunks, in their order. Raises what `texts` raises."""
+        """Return the pieces of chunks, in their order. Raises what `texts` raises."""
         spans = [cut(chunk.text, self.profile.piece) for chunk in chunks]
-        dressed = [
-            dress_document(self.profile, chunk._replace(text=chunk.text[start:end]))
+        prompts = [
+            apply_document_template(self.profile, chunk._replace(text=chunk.text[start:end]))
             for chunk, of_chunk in zip(chunks, spans, strict=True)
             for start, end in of_chunk
         ]
-        found = await self._inference.embed(self.spec(), dressed, interactive=False)
-        vectors = iter(found.vectors)
+        embeddings = await self._inference.embed(self.spec(), prompts, interactive=False)
+        vectors = iter(embeddings.vectors)
         pieces = [
             [_piece(next(vectors), chunk.text, start, end) for start, end in of_chunk]
             for chunk, of_chunk in zip(chunks, spans, strict=True)
         ]
-        return Documents(pieces, found.tokens)
+        return Documents(pieces, embeddings.tokens)
+
+    def _passage(self, text: str) -> str:
+        return apply_document_template(self.profile, EmbeddingText("", "", text))
 
 
 def _piece(vector: NDArray[np.float32], text: str, start: int, end: int) -> Piece:

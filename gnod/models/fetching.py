@@ -1,26 +1,25 @@
-"""Fetching a model, as the daemon sees it: a child process, its reports, and its end.
+"""Fetch a model in a child process (`gnod.models.fetch`), and report its progress.
 
-Cancelling kills the child; what it has fetched stays, and the next one goes on from there.
+Cancelling kills the child. What it has fetched stays, and the next one continues there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
 from gnod.errors import DownloadFailed, ModelCorrupt, from_code
-from gnod.models import network as switches
-from gnod.models import uris
-from gnod.models.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchReply, FetchRequest
+from gnod.models import network, uris
+from gnod.models.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchReply, FetchRequest, OnProgress
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.uris import LocalFile
 
-__all__ = ["FetchProgress", "fetch"]
+__all__ = ["FetchProgress", "OnProgress", "fetch"]
 
 _replies = msgspec.msgpack.Decoder(FetchReply)
 
@@ -28,41 +27,39 @@ _replies = msgspec.msgpack.Decoder(FetchReply)
 async def fetch(
     uri: str,
     files: ModelFiles,
-    progress: Callable[[FetchProgress], None],
-    network: Mapping[str, str],
+    on_progress: OnProgress,
+    variables: Mapping[str, str],
     *,
     force: bool = False,
 ) -> Installed:
-    """Fetch the model and check it, unless it is here; with `force`, also when it is.
+    """Fetch the model and check it, unless it is installed; with `force`, always.
 
-    `network` is added to the daemon's environment. Raises InvalidModelUri, ModelNotFound, ModelCorrupt, ModelRejected,
-    DownloadFailed, Offline and StorageFailed.
+    `variables` are added to the daemon's environment. Raises InvalidModelUri, ModelNotFound, ModelCorrupt,
+    ModelRejected, DownloadFailed, Offline and StorageFailed.
     """
     parsed = uris.parse(uri)
-    environment = switches.for_child(network)
+    environment = network.for_child(variables)
     if not isinstance(parsed, LocalFile):
-        if not force and (found := await asyncio.to_thread(files.find, uri)):
-            return found
-        if switches.offline_variable({**os.environ, **environment}):
-            raise switches.offline(uri, {**os.environ, **environment})
-    await _run(FetchRequest(uri=str(parsed), folder=str(files.folder), force=force), progress, environment)
-    installed = await asyncio.to_thread(files.find, uri)
-    if installed is None:
-        raise ModelCorrupt(f"{uri} was fetched, and is gone or changed already", {"uri": uri})
-    return installed
+        if not force and (installed := await asyncio.to_thread(files.find, uri)):
+            return installed
+        if network.offline_variable(merged := {**os.environ, **environment}):
+            raise network.offline(uri, merged)
+    await _run(FetchRequest(uri=str(parsed), folder=str(files.folder), force=force), on_progress, environment)
+    fetched = await asyncio.to_thread(files.find, uri)
+    if fetched is None:
+        raise ModelCorrupt(f"{uri} was fetched, but has been removed or changed since", {"uri": uri})
+    return fetched
 
 
-async def _run(
-    request: FetchRequest, progress: Callable[[FetchProgress], None], environment: Mapping[str, str]
-) -> Fetched:
-    """Let a child do it. Raises the error that the child reports, or DownloadFailed when it dies."""
+async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapping[str, str]) -> Fetched:
+    """Run a child. Raises the error that it reports, or DownloadFailed when it dies."""
     child = await _launch(environment)
     try:
         await child.send(frames.encode(request))
         while True:
             match await frames.read(child.reader, _replies):
-                case FetchProgress() as step:
-                    progress(step)
+                case FetchProgress() as progress:
+                    on_progress(progress)
                 case FetchFailed() as failed:
                     raise from_code(failed.code, failed.message, failed.details)
                 case Fetched() as fetched:
@@ -70,19 +67,19 @@ async def _run(
                 case None:
                     break
     except (frames.FrameError, msgspec.DecodeError, ConnectionError):
-        pass  # as good as a child that is gone
+        pass  # treated like a child that died
     finally:
         child.kill()
-        # Shielded: a child that is not waited for would be a zombie.
+        # Shielded: without this wait the child would stay a zombie.
         how = await asyncio.shield(child.ended())
     raise DownloadFailed(
-        f"the process that fetched {request.uri} ended by itself ({how}); try again, what was fetched is kept",
+        f"the process that fetched {request.uri} crashed ({how}); try again, what was fetched is kept",
         {"uri": request.uri, "ended": how},
     )
 
 
 async def _launch(environment: Mapping[str, str]) -> ChildProcess:
-    """Start the child; if this is cancelled meanwhile, end it."""
+    """Start the child; end it if this is cancelled meanwhile."""
     starting = asyncio.ensure_future(launch("gnod.models.fetch", environment=environment))
     try:
         return await asyncio.shield(starting)
@@ -90,7 +87,7 @@ async def _launch(environment: Mapping[str, str]) -> ChildProcess:
         starting.add_done_callback(_end_unwanted)
         raise
     except OSError as error:
-        raise DownloadFailed(f"the process that fetches models could not be started: {error.strerror}") from error
+        raise DownloadFailed(f"the process that fetches models cannot be started: {error.strerror}") from error
 
 
 _ending: set[asyncio.Future[str]] = set()

@@ -1,7 +1,7 @@
-"""The models that are on this machine: one folder each in the cache, with the file and what is known of it.
+"""The models on this machine: one folder for each in the cache, with the file and a record.
 
     models/some-model-q4-1a2b3c4d/model.gguf, model.json
-    models/partial/some-model-q4-1a2b3c4d/…     what is being fetched, or was when it was interrupted
+    models/partial/some-model-q4-1a2b3c4d/…     unfinished downloads
 
 The record is written last and removed first: a folder without one holds no model. Knows no network.
 """
@@ -56,33 +56,28 @@ class ModelFiles:
         self.folder = folder
 
     def path_for(self, uri: str) -> Path:
-        """Return where the model's file is, or will be. Raises InvalidModelUri."""
+        """Return the path of the model's file, which need not exist. Raises InvalidModelUri."""
         parsed = uris.parse(uri)
         return Path(parsed.path) if isinstance(parsed, LocalFile) else self._folder(parsed) / MODEL
 
     def partial_for(self, uri: str) -> Path:
-        """Return the folder in which the model is put together. Raises InvalidModelUri."""
+        """Return the folder in which the model is prepared. Raises InvalidModelUri."""
         return self.folder / PARTIAL / uris.folder_name(uris.parse(uri))
 
     def find(self, uri: str) -> Installed | None:
-        """Return the model if it is here and whole, as far as a glance shows. Raises InvalidModelUri.
-
-        A `file:` model is here when the file is one.
-        """
+        """Return the model if it is installed; checks only its size and its first bytes. Raises InvalidModelUri."""
         parsed = uris.parse(uri)
         if isinstance(parsed, LocalFile):
             return _local(parsed)
         return _installed(self._folder(parsed), str(parsed))
 
     def all(self) -> list[Installed]:
-        """Return the models in the cache, whole ones only, in the order of their folders' names."""
-        return [found for folder in self._folders() if (found := _installed(folder, None))]
+        """Return the installed models in the cache, ordered by folder name."""
+        return [installed for folder in self._folders() if (installed := _installed(folder, None))]
 
     def install(self, uri: str, staged: Path, sha256: str, source: str) -> Installed:
-        """Move a file that was checked to its place and record it. Raises StorageFailed.
-
-        Whoever has an older file of the same model open keeps it.
-        """
+        """Move a checked file to its place and record it. An older file stays readable for those who have it open.
+        Raises StorageFailed."""
         path = self.path_for(uri)
         record = Record(
             uri=str(uris.parse(uri)),
@@ -104,25 +99,23 @@ class ModelFiles:
         return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at)
 
     def remove(self, uri: str) -> int:
-        """Remove the model and what was fetched of it; return the bytes freed. Raises StorageFailed.
-
-        A `file:` model is not ours, and stays.
-        """
+        """Remove the model and its unfinished download, but no `file:` model; return the bytes freed. Raises
+        StorageFailed."""
         parsed = uris.parse(uri)
         if isinstance(parsed, LocalFile):
             return 0
         return _remove(self._folder(parsed)) + _remove(self.partial_for(uri))
 
     def remove_all(self) -> int:
-        """Remove everything in the cache, whole or not; return the bytes freed. Raises StorageFailed."""
+        """Remove everything in the cache; return the bytes freed. Raises StorageFailed."""
         return sum(_remove(folder) for folder in [*self._folders(), self.folder / PARTIAL])
 
     def partial_bytes(self, uri: str) -> int:
-        """Return how much of an unfinished model is here. Raises InvalidModelUri."""
+        """Return the bytes of an unfinished download. Raises InvalidModelUri."""
         return _bytes_in(self.partial_for(uri))
 
     def total_bytes(self) -> int:
-        """Return the space that the whole cache takes."""
+        """Return the bytes of the whole cache."""
         return _bytes_in(self.folder)
 
     def _folder(self, uri: ModelUri) -> Path:
@@ -130,11 +123,11 @@ class ModelFiles:
 
     def _folders(self) -> Iterator[Path]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            yield from sorted(each for each in self.folder.iterdir() if each.is_dir() and each.name != PARTIAL)
+            yield from sorted(path for path in self.folder.iterdir() if path.is_dir() and path.name != PARTIAL)
 
 
 def _installed(folder: Path, uri: str | None) -> Installed | None:
-    """Return the model in `folder`; None when it is not whole, or not that of `uri`."""
+    """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
     try:
         record = msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
         parsed = uris.parse(record.uri)
@@ -150,17 +143,13 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
 def _local(uri: LocalFile) -> Installed | None:
     path = Path(uri.path)
     size = _size_of_model(path)
-    if size is None:
-        return None
-    try:
-        modified = path.stat().st_mtime
-    except OSError:
-        return None
-    return Installed(str(uri), path, size, "", modified)
+    with contextlib.suppress(OSError):
+        return None if size is None else Installed(str(uri), path, size, "", path.stat().st_mtime)
+    return None
 
 
 def _size_of_model(path: Path) -> int | None:
-    """Return the size of a file that begins like a model; None for anything else."""
+    """Return the size of a file that begins with GGUF's magic; None for others."""
     try:
         # Not blocking: a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -177,7 +166,7 @@ def _size_of_model(path: Path) -> int | None:
 
 
 def _flush(path: Path) -> None:
-    """Put the file's content on the disk before its name says that it is there."""
+    """Write the content to the disk before the name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -198,7 +187,6 @@ def _remove(folder: Path) -> int:
 
 
 def _bytes_in(folder: Path) -> int:
-    """Return the space that the files below `folder` take."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""One model that writes, ready to be asked: knows its file and the worker that runs it."""
+"""One generative model of this machine."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from gnod.models.files import ModelFiles
-from gnod.models.inference import Inference
+from gnod.models import messages as m
 from gnod.models.installed import InstalledModel
-from gnod.models.messages import GENERATION_WINDOW, Generate, ModelSpec, Piece, Said
 
 
 class Message(NamedTuple):
-    """What somebody has said. The content is text: nothing in it counts as the model's own markup."""
+    """The content is text: nothing in it counts as the model's markup."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class Generated(NamedTuple):
-    """`finish`: the model had said all, `max_tokens` or its window was full, or the time was up. `prompt_tokens` are
-    those read until then. `took_s`: computing only, without the loading."""
+    """`finish`: the model ended, `max_tokens` or its window was full, or the time was up. `prompt_tokens`: read until
+    then. `took_s`: without the loading."""
 
     text: str
     finish: Literal["stop", "length", "time"]
@@ -31,19 +29,9 @@ class Generated(NamedTuple):
     took_s: float
 
 
-class Generator:
-    """`threads`: of the processor, for one step of the model."""
-
-    def __init__(self, uri: str, *, files: ModelFiles, inference: Inference, gpu: bool, threads: int) -> None:
-        self.uri = uri
-        # Tokens of prompt and answer together. Models that were trained on fewer refuse a longer prompt.
-        self.context_tokens = GENERATION_WINDOW
-        self._installed = InstalledModel(uri, files=files, pull="gnoctl models pull", gpu=gpu, threads=threads)
-        self._inference = inference
-
-    def spec(self) -> ModelSpec:
-        """Return how the model is loaded. Raises ModelNotPulled."""
-        return self._installed.spec()
+class Generator(InstalledModel):
+    # Tokens of prompt and answer together. Models that were trained on fewer refuse a longer prompt.
+    context_tokens = m.GENERATION_WINDOW
 
     async def generate(
         self,
@@ -56,22 +44,22 @@ class Generator:
         limit_s: float | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Generated:
-        """Return what the assistant says next; at the limit, what it has said until then. `on_text` is called with each
-        piece as it comes. `grammar`: GBNF, from `root`. To cancel the task ends the computation.
+        """Return the assistant's next message; at the limit, its text so far. `on_text` receives each part as it comes.
+        `grammar`: GBNF, from `root`. Cancelling the task stops the model.
 
-        The limit counts from the call. A model whose loading takes longer is loaded to the end, for the next call.
+        The limit counts from the call. A model that is still loading then is loaded to the end, for the next call.
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed (also for a prompt that is too long),
         ShuttingDown, and what `on_text` raises.
         """
-        said: list[Said] = []
+        chunks: list[m.Generated] = []
 
-        def hear(piece: Piece) -> None:
-            assert isinstance(piece, Said)
-            said.append(piece)
-            if piece.text and on_text:
-                on_text(piece.text)
+        def on_chunk(chunk: m.ResultChunk) -> None:
+            assert isinstance(chunk, m.Generated)
+            chunks.append(chunk)
+            if chunk.text and on_text:
+                on_text(chunk.text)
 
-        request = Generate(
+        request = m.Generate(
             model=self.spec(),
             messages=[(message.role, message.content) for message in messages],
             max_tokens=max_tokens,
@@ -81,8 +69,9 @@ class Generator:
         )
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                await self._inference.ask(request, hear)
-        if not said:
+                await self._inference.run(request, on_chunk)
+        if not chunks:
             return Generated("", "time", 0, 0, 0.0)
-        text, last = "".join(piece.text for piece in said), said[-1]
+        last = chunks[-1]
+        text = "".join(chunk.text for chunk in chunks)
         return Generated(text, last.finish or "time", last.prompt_tokens, last.tokens, last.took_s)

@@ -1,8 +1,8 @@
-"""The daemon's side of the inference worker: starts it when it is needed, asks it, ends it when it is idle.
+"""The daemon's side of the inference worker: starts it on demand, sends it work, ends it when it is idle.
 
-The worker holds nothing that matters, so it may be killed at any moment: what it had begun fails (what somebody waits
-for is tried once more, unless they have heard a part of it), what waited goes to the next worker. After a crash the
-next start waits, longer each time.
+The worker holds no state, so it may be killed at any moment. A request that had begun fails; if somebody waits for it
+and no chunk of the result has come, it is tried once more. Requests that had not begun go to the next worker. After a
+crash the next start waits, longer each time.
 """
 
 from __future__ import annotations
@@ -20,29 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
-from gnod.models.messages import Answer, Done, Embed, Embedded, Failed, ModelSpec, Piece, Work
-from gnod.models.worker_process import Hear, Lost, WorkerProcess
+from gnod.models.messages import Done, Embed, Embedded, Failed, ModelSpec, Reply, ResultChunk, Work
+from gnod.models.worker_process import Lost, OnChunk, WorkerProcess
 
 _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
-# Somebody who waits is told at once when the next start is further away than this.
-_PATIENCE_S = 2.0
+# An interactive request fails at once if the next start is further away than this.
+_MAX_WAIT_S = 2.0
 _log = logging.getLogger(__name__)
 
 
 class RequestFailed(InferenceFailed):
-    """It is this request that fails, or kills the worker: another one may do better."""
+    """This request fails, or crashes the worker; others may succeed."""
 
 
 _ERRORS = {"corrupt": ModelCorrupt, "rejected": ModelRejected, "failed": RequestFailed}
 
 
-def _ignore(_piece: Piece) -> None:
-    """Wait for the answer only."""
-
-
 class Embeddings(NamedTuple):
-    """`vectors`: float32, one row of length 1 a text. `tokens`: of all texts together."""
+    """`vectors`: float32, one row of length 1 for each text. `tokens`: of all texts together."""
 
     vectors: NDArray[np.float32]
     tokens: int
@@ -50,7 +46,7 @@ class Embeddings(NamedTuple):
 
 class InferenceStatus(NamedTuple):
     """`state` is off, starting, idle, busy or restarting. `models`: the files in memory. `crashes`: since the start of
-    the daemon; `last_crash` says how the last one came. `protections`: what bars the worker from the machine."""
+    the daemon; `last_crash`: how the last one ended. `protections`: the worker's restrictions, in words."""
 
     state: str
     pid: int | None
@@ -63,10 +59,10 @@ class InferenceStatus(NamedTuple):
 
 
 class Inference:
-    """One worker at most. `idle_unload_s`: how long it is kept when it has nothing to do."""
+    """At most one worker. `idle_unload_s`: how long it is kept without work."""
 
     def __init__(self, *, idle_unload_s: float) -> None:
-        self.idle_unload_s = idle_unload_s
+        self._idle_unload_s = idle_unload_s
         self._ids = itertools.count(1)
         self._worker: WorkerProcess | None = None
         self._starting: asyncio.Task[WorkerProcess] | None = None
@@ -79,27 +75,30 @@ class Inference:
         self._not_before = 0.0
         self._closed = False
 
+    def keep_idle_for(self, seconds: float) -> None:
+        """Set how long the worker is kept idle, from the next time on."""
+        self._idle_unload_s = seconds
+
     async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> Embeddings:
-        """Return the texts' vectors. `interactive` goes ahead of what is not. Raises what `ask` raises."""
-        answer = await self.ask(Embed(model=model, texts=list(texts), interactive=interactive))
-        assert isinstance(answer, Embedded)
-        vectors = np.frombuffer(answer.vectors, "<f4").reshape(len(texts), answer.dimensions)
-        return Embeddings(vectors, answer.tokens)
+        """Return the texts' vectors. `interactive` goes ahead of others. Raises what `run` raises."""
+        reply = await self.run(Embed(model=model, texts=list(texts), interactive=interactive))
+        assert isinstance(reply, Embedded)
+        vectors = np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
+        return Embeddings(vectors, reply.tokens)
 
-    async def ask(self, work: Work, hear: Hear = _ignore) -> Embedded | Done:
-        """Have the worker do something; `hear` is called with each piece of the answer as it comes. To cancel the task
-        ends the computation.
+    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> Embedded | Done:
+        """Let the worker do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work.
 
-        Raises ModelCorrupt, ModelRejected, RequestFailed (it failed, or the worker died of it), InferenceFailed (the
-        worker does not start), ShuttingDown, and what `hear` raises.
+        Raises ModelCorrupt, ModelRejected, RequestFailed (the request failed or crashed the worker), InferenceFailed
+        (the worker does not start), ShuttingDown, and what `on_chunk` raises.
         """
         request = msgspec.structs.replace(work, id=next(self._ids))
         with self.lease():
-            answer = await self._ask(request, hear)
+            reply = await self._run(request, on_chunk)
         self._crashes_in_a_row = 0
-        if isinstance(answer, Failed):
-            raise _ERRORS[answer.kind](answer.message)
-        return answer
+        if isinstance(reply, Failed):
+            raise _ERRORS[reply.kind](reply.message)
+        return reply
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
@@ -136,7 +135,7 @@ class Inference:
             self._worker.stop()
 
     async def close(self) -> None:
-        """End the worker; requests under way raise ShuttingDown."""
+        """End the worker; pending requests raise ShuttingDown."""
         self._closed = True
         if self._starting:
             await asyncio.wait([self._starting])
@@ -144,46 +143,46 @@ class Inference:
         while self._ending:
             await asyncio.wait(self._ending)
 
-    async def _ask(self, request: Work, hear: Hear) -> Answer:
-        is_awaited = not isinstance(request, Embed) or request.interactive
-        was_heard = False
+    async def _run(self, request: Work, on_chunk: OnChunk) -> Reply:
+        is_interactive = not isinstance(request, Embed) or request.interactive
+        has_chunks = False
 
-        def note(piece: Piece) -> None:
-            nonlocal was_heard
-            was_heard = True
-            hear(piece)
+        def note(chunk: ResultChunk) -> None:
+            nonlocal has_chunks
+            has_chunks = True
+            on_chunk(chunk)
 
         for attempt in range(1, _MAX_ATTEMPTS + 1):
-            worker = await self._running(patient=not is_awaited)
+            worker = await self._started_worker(is_interactive)
             try:
-                return await worker.ask(request, note)
+                return await worker.run(request, note)
             except Lost as lost:
                 self._require_open()
-                may_try_again = not lost.had_begun or (is_awaited and attempt == 1 and not was_heard)
-                if not may_try_again:
-                    raise RequestFailed(f"the inference worker died of it ({lost.how}); it is restarted") from lost
-        raise InferenceFailed("the inference worker died again and again; `gnoctl daemon logs` says more")
+                may_retry = not lost.had_begun or (is_interactive and attempt == 1 and not has_chunks)
+                if not may_retry:
+                    raise RequestFailed(f"the inference worker crashed ({lost.how}) and is restarted") from lost
+        raise InferenceFailed("the inference worker keeps crashing: see `gnoctl daemon logs`")
 
-    async def _running(self, *, patient: bool) -> WorkerProcess:
-        """Return the worker, starting one if there is none."""
+    async def _started_worker(self, is_interactive: bool) -> WorkerProcess:
         while self._worker is None:
             self._require_open()
             if self._starting is None:
-                await self._wait_for_restart(patient=patient)
+                await self._wait_for_restart(is_interactive)
             if self._starting is None and self._worker is None:
                 self._starting = asyncio.create_task(self._start(), name="inference worker starts")
-                self._starting.add_done_callback(_look_at)
+                # If every waiting request is cancelled, no one else retrieves the exception.
+                self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
             if self._starting is not None:
-                # Shielded: whoever began it may go away, others wait for it too.
+                # Shielded: several requests may wait for it.
                 await asyncio.shield(self._starting)
         return self._worker
 
-    async def _wait_for_restart(self, *, patient: bool) -> None:
+    async def _wait_for_restart(self, is_interactive: bool) -> None:
         left = self._not_before - time.monotonic()
-        if left > _PATIENCE_S and not patient:
+        if left > _MAX_WAIT_S and is_interactive:
             raise InferenceFailed(
-                f"the inference worker crashed {self._crashes_in_a_row} times in a row ({self._last_crash});"
-                f" it is started again in {left:.0f} s"
+                f"the inference worker crashed {self._crashes_in_a_row} times in a row ({self._last_crash}); "
+                f"it is started again in {left:.0f} s"
             )
         if left > 0:
             await asyncio.sleep(left)
@@ -191,7 +190,7 @@ class Inference:
     async def _start(self) -> WorkerProcess:
         try:
             try:
-                worker = await WorkerProcess.launch(self.idle_unload_s)
+                worker = await WorkerProcess.launch(self._idle_unload_s)
             except OSError as error:
                 raise InferenceFailed(f"the inference worker cannot be started: {error.strerror}") from error
             ending = asyncio.create_task(self._watch(worker), name="inference worker")
@@ -204,11 +203,11 @@ class Inference:
         finally:
             self._starting = None
         self._worker = worker
-        self._start_idle_timer()  # whoever it was started for may be gone
+        self._start_idle_timer()  # the request that started it may have been cancelled
         return worker
 
     async def _watch(self, worker: WorkerProcess) -> None:
-        """Listen to a worker until it ends, and settle what it leaves."""
+        """Read from a worker until it ends, then fail its requests."""
         how = await worker.listen()
         if self._worker is worker:
             self._worker = None
@@ -223,23 +222,17 @@ class Inference:
 
     def _start_idle_timer(self) -> None:
         if not self._leases and self._worker is not None and not self._closed:
-            self._idle_timer = asyncio.get_running_loop().call_later(self.idle_unload_s, self._idle_over)
+            self._idle_timer = asyncio.get_running_loop().call_later(self._idle_unload_s, self._unload_idle)
 
     def _stop_idle_timer(self) -> None:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
 
-    def _idle_over(self) -> None:
-        _log.info("inference.unloaded", extra={"fields": {"idle_s": self.idle_unload_s}})
+    def _unload_idle(self) -> None:
+        _log.info("inference.unloaded", extra={"fields": {"idle_s": self._idle_unload_s}})
         self.unload()
 
     def _require_open(self) -> None:
         if self._closed:
-            raise ShuttingDown("The daemon is shutting down.")
-
-
-def _look_at(starting: asyncio.Task[WorkerProcess]) -> None:
-    """Whoever began it may be gone: then nobody else looks at why it failed, and asyncio complains."""
-    if not starting.cancelled():
-        starting.exception()
+            raise ShuttingDown("the daemon is shutting down")

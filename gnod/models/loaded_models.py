@@ -1,4 +1,4 @@
-"""The models in the worker's memory: loaded when they are asked for, gone when nobody has asked for long."""
+"""The models in the worker's memory: loaded on demand, unloaded when they have not been used for long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = tuple[Callable[[ModelSpec], Engine], ModelSpec]
 
 
 class _Model:
-    """`users`: requests that it computes for, or is loaded for."""
+    """`users`: requests that use it or wait for its loading."""
 
     def __init__(self) -> None:
         self.loading = threading.Lock()
@@ -31,25 +31,25 @@ class _Model:
 
 
 class LoadedModels:
-    """For several threads. Who wants one model never waits for the loading of another."""
+    """For several threads. Loading one model never delays the use of another."""
 
-    def __init__(self, idle_s: float, tell: Callable[[Loaded | Unloaded], None]) -> None:
+    def __init__(self, idle_s: float, report: Callable[[Loaded | Unloaded], None]) -> None:
         self._idle_s = idle_s
-        self._tell = tell
+        self._report = report
         self._lock = threading.Lock()
         self._models: dict[_Key, _Model] = {}
 
     @contextmanager
     def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
-        """Give the model, loading it if need be, and keep it as long as the block lasts. Raises what `load` raises."""
+        """Yield the model, loaded if necessary, and keep it as long as the block lasts. Raises what `load` raises."""
         key = (load, spec)
         with self._lock:
             model = self._models.setdefault(key, _Model())
             model.users += 1
             unused = self._take_unused()
         try:
-            for each in unused:
-                self._close(*each)
+            for old_spec, old_model in unused:
+                self._close(old_spec, old_model)
             yield cast(E, self._engine(model, load, spec))
         finally:
             with self._lock:
@@ -63,11 +63,11 @@ class LoadedModels:
             if model.engine is None:
                 started = time.monotonic()
                 model.engine = load(spec)
-                self._tell(Loaded(path=spec.path, took_s=time.monotonic() - started))
+                self._report(Loaded(path=spec.path, took_s=time.monotonic() - started))
             return model.engine
 
     def _take_unused(self) -> list[tuple[ModelSpec, _Model]]:
-        """Forget models that have had nothing to do for long: those of a config that is no more, as a rule."""
+        """Remove and return models without recent use, as a rule those of an older configuration."""
         now = time.monotonic()
         old = [key for key, model in self._models.items() if not model.users and now - model.last_used > self._idle_s]
         return [(key[1], self._models.pop(key)) for key in old]
@@ -75,4 +75,4 @@ class LoadedModels:
     def _close(self, spec: ModelSpec, model: _Model) -> None:
         if model.engine is not None:
             model.engine.close()
-            self._tell(Unloaded(path=spec.path))
+            self._report(Unloaded(path=spec.path))

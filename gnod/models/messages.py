@@ -1,4 +1,4 @@
-"""What the daemon and the inference worker say to each other. Plain data, sent as msgpack frames (gnod/child)."""
+"""The messages between the daemon and the inference worker. Plain data, sent as msgpack frames (gnod/child)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Literal
 
 import msgspec
 
-# A generator's window. Some documents' passages and an answer; every token costs 115 kB of memory with Qwen3-1.7B, and
-# reading a prompt of that length already takes a processor a minute.
+# A generator's window: the passages of some documents, and an answer. Every token costs 115 kB of memory with
+# Qwen3-1.7B, and a processor reads a prompt of this length in a minute.
 GENERATION_WINDOW = 4096
 
 
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How to load a model. `window`: tokens that it takes at once, specials included; None: what its file says,
-    within reason. `threads`: of the processor, for one step of the model."""
+    """How to load a model. `window`: tokens at once, special tokens included; None: what its file says, within reason.
+    `threads`: processor threads for one step of the model."""
 
     path: str
     window: int | None = None
@@ -22,7 +22,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
-    """`interactive`: somebody waits for it, so it goes ahead of all that is not."""
+    """`interactive`: a request waits for it, so it goes ahead of others."""
 
     id: int = 0
     model: ModelSpec
@@ -40,8 +40,8 @@ class Rank(msgspec.Struct, frozen=True, kw_only=True, tag="rank"):
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
-    """Say what comes next. `messages`: role (system, user, assistant) and content. `grammar`: GBNF, from `root`.
-    `temperature` 0 takes the likeliest token, always."""
+    """Generate the next message. `messages`: role (system, user, assistant) and content. `grammar`: GBNF, from `root`.
+    `temperature` 0: always the most likely token."""
 
     id: int = 0
     model: ModelSpec
@@ -53,39 +53,34 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
-    """Nobody waits for a request any more: it is forgotten if it has not begun, and ended if it ranks or generates. A
-    model that is being loaded for it is loaded to the end, for the next one."""
+    """Drop a request that has not begun; stop it if it ranks or generates. The model is still loaded to the end."""
 
     id: int
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker has started. `protections`: what bars it from the rest of the machine, in words."""
+    """The worker has started. `protections`: its restrictions, in words."""
 
     protections: list[str] = []
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, tag="begun"):
-    """The worker works on this request from here on: if it dies now, this is the one that is lost."""
+    """The worker starts this request. If it crashes now, this request is lost."""
 
     id: int
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag="loaded"):
-    """A model is in memory."""
-
     path: str
     took_s: float
 
 
 class Unloaded(msgspec.Struct, frozen=True, kw_only=True, tag="unloaded"):
-    """A model is no longer in memory."""
-
     path: str
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
-    """The next document's score, in [0, 1]. `tokens` and `took_s` (computing only): of all so far."""
+    """The next document's score, in [0, 1]. `tokens` and `took_s` (without loading): of all so far."""
 
     id: int
     score: float
@@ -93,9 +88,9 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
     took_s: float
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
-    """What the model says next, which may be nothing: while it reads the prompt, and while it thinks. The figures are
-    of all so far; `took_s` is computing only. `finish` stands in the last."""
+class Generated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
+    """The next text, which is empty while the model reads the prompt or thinks. The figures are of all so far;
+    `took_s` without loading. `finish`: in the last one."""
 
     id: int
     text: str
@@ -106,7 +101,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
-    """`vectors`: float32, little-endian, one row of `dimensions` a text, each of length 1. `tokens`: of all texts."""
+    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1. `tokens`: of all texts."""
 
     id: int
     dimensions: int
@@ -115,13 +110,13 @@ class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """A request that was answered piece by piece is over, or was ended."""
+    """The end of a request whose result came in chunks, or that was stopped."""
 
     id: int
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """`kind`: the file is damaged, the model cannot do this, or anything else went wrong."""
+    """`kind`: the file is damaged, the model cannot do this, or another failure."""
 
     id: int
     kind: Literal["corrupt", "rejected", "failed"]
@@ -130,6 +125,6 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
 
 Work = Embed | Rank | Generate
 Request = Work | Cancel
-Piece = Scored | Said
-Answer = Embedded | Done | Failed
-Reply = Ready | Begun | Loaded | Unloaded | Piece | Answer
+ResultChunk = Scored | Generated
+Reply = Embedded | Done | Failed
+WorkerMessage = Ready | Begun | Loaded | Unloaded | ResultChunk | Reply

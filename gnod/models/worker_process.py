@@ -1,4 +1,4 @@
-"""The inference worker as the daemon sees it: one process, and who waits for its answers."""
+"""One inference worker process, as the daemon sees it, with its pending requests."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
 from gnod.errors import InferenceFailed
 from gnod.models.messages import (
-    Answer,
     Begun,
     Cancel,
     Done,
     Embedded,
     Failed,
+    Generated,
     Loaded,
-    Piece,
     Ready,
     Reply,
-    Said,
+    ResultChunk,
     Scored,
     Unloaded,
     Work,
+    WorkerMessage,
 )
 
 _START_LIMIT_S = 60.0
-# A worker that says nothing for so long, while it has work, hangs.
+# A worker with work that sends nothing for so long hangs.
 _STALL_LIMIT_S = 300.0
-# llama.cpp's threads spin at their barriers by default: 40 times slower when other work needs the processor. Not to
-# spin at all costs a query 10 ms in system calls; some microseconds of it are the best of both (docs/adr/0012).
+# llama.cpp's threads spin at their barriers by default: 40 times slower on a busy processor. Without spinning, a query
+# takes 10 ms more, for system calls. Spinning for some microseconds avoids both (docs/adr/0012).
 _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "1000",
@@ -42,15 +42,15 @@ _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",
     "PYTHONWARNINGS": "ignore",
 }
-_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+_MESSAGES: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 
-Hear = Callable[[Piece], None]
+OnChunk = Callable[[ResultChunk], None]
 
 _log = logging.getLogger(__name__)
 
 
 class Lost(Exception):
-    """The worker is gone. `had_begun`: it was working on this request."""
+    """The worker has ended. `had_begun`: it was working on this request."""
 
     def __init__(self, how: str, *, had_begun: bool) -> None:
         super().__init__(how)
@@ -58,29 +58,28 @@ class Lost(Exception):
         self.had_begun = had_begun
 
 
-class _Waiting(NamedTuple):
-    """Who waits for an answer, and what is told of each piece of it that comes before."""
-
-    answer: asyncio.Future[Answer]
-    hear: Hear
+class _Pending(NamedTuple):
+    reply: asyncio.Future[Reply]
+    on_chunk: OnChunk
 
 
 class WorkerProcess:
-    """One process, and who waits for it."""
+    """`models`: the files in memory. `waiting`: the pending requests by id. `was_stopped`: it did not crash."""
 
     def __init__(self, process: ChildProcess) -> None:
         self.process = process
         self.models: list[str] = []
         self.protections: list[str] = []
-        self.waiting: dict[int, _Waiting] = {}
+        self.waiting: dict[int, _Pending] = {}
         self.was_stopped = False
         self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ready.add_done_callback(_retrieve)
+        # If no one waits any more, no one else retrieves the exception.
+        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
 
     @classmethod
     async def launch(cls, idle_unload_s: float) -> WorkerProcess:
-        """Start a process; it is not ready yet. Raises OSError. Not to be cancelled: the child would be lost."""
+        """Start a process; it is not ready yet. Raises OSError. Must not be cancelled: the child would be lost."""
         return cls(await launch("gnod.models.worker", [str(idle_unload_s)], environment=_ENVIRONMENT))
 
     async def ready(self) -> None:
@@ -92,20 +91,20 @@ class WorkerProcess:
             self.process.kill()
             raise InferenceFailed("the inference worker did not start in time") from None
 
-    async def ask(self, request: Work, hear: Hear) -> Answer:
-        """Send a request and wait for the answer; `hear` is called with its pieces before. Raises Lost, and what `hear`
-        raises."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.waiting[request.id] = _Waiting(answer, hear)
+    async def run(self, request: Work, on_chunk: OnChunk) -> Reply:
+        """Send a request and wait for the reply; `on_chunk` receives the chunks before it. Raises Lost, and what
+        `on_chunk` raises."""
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.waiting[request.id] = _Pending(reply, on_chunk)
         try:
             try:
                 await self.process.send(frames.encode(request))
             except ConnectionError:
-                self.process.kill()  # `listen` sees the end, and settles what is waiting
-            return await answer
+                self.process.kill()  # `listen` sees the end, and fails the pending requests
+            return await reply
         except Lost:
             raise
-        except BaseException:  # who asked is gone, or cannot hear it
+        except BaseException:  # the request was cancelled, or `on_chunk` failed
             with contextlib.suppress(ConnectionError):
                 await self.process.send(frames.encode(Cancel(id=request.id)))
             raise
@@ -113,66 +112,58 @@ class WorkerProcess:
             self.waiting.pop(request.id, None)
 
     async def listen(self) -> str:
-        """Take replies until the process ends. Returns how it ended."""
+        """Handle messages until the process ends; return how it ended."""
         with contextlib.suppress(frames.FrameError, ConnectionError, msgspec.DecodeError):
-            while (reply := await self._next()) is not None:
-                self._take(reply)
+            while (message := await self._next()) is not None:
+                self._handle(message)
         self.process.kill()
         return await self.process.ended()
 
-    async def _next(self) -> Reply | None:
+    async def _next(self) -> WorkerMessage | None:
         while True:
             try:
                 async with asyncio.timeout(_STALL_LIMIT_S):
-                    return await frames.read(self.process.reader, _REPLIES)
+                    return await frames.read(self.process.reader, _MESSAGES)
             except TimeoutError:
                 if self._at_work:
                     _log.warning("inference.stalled", extra={"fields": {"limit_s": _STALL_LIMIT_S}})
                     return None
 
-    def _take(self, reply: Reply) -> None:
-        match reply:
+    def _handle(self, message: WorkerMessage) -> None:
+        match message:
             case Ready():
-                self.protections = reply.protections
+                self.protections = message.protections
                 self._ready.set_result(None)
             case Begun():
-                self._at_work.add(reply.id)
+                self._at_work.add(message.id)
             case Loaded():
-                self.models.append(reply.path)
-                fields = {"model": reply.path, "took_s": round(reply.took_s, 3)}
+                self.models.append(message.path)
+                fields = {"model": message.path, "took_s": round(message.took_s, 3)}
                 _log.info("inference.loaded", extra={"fields": fields})
             case Unloaded():
-                self.models.remove(reply.path)
-            case Scored() | Said():
-                self._hear(reply)
+                self.models.remove(message.path)
+            case Scored() | Generated():
+                if (pending := self._pending(message.id)) is not None:
+                    try:
+                        pending.on_chunk(message)
+                    except Exception as error:  # of this request only; the worker and the others go on
+                        pending.reply.set_exception(error)
             case Embedded() | Done() | Failed():
-                self._at_work.discard(reply.id)
-                waiting = self.waiting.get(reply.id)
-                if waiting is not None and not waiting.answer.done():
-                    waiting.answer.set_result(reply)
+                self._at_work.discard(message.id)
+                if (pending := self._pending(message.id)) is not None:
+                    pending.reply.set_result(message)
 
-    def _hear(self, piece: Piece) -> None:
-        waiting = self.waiting.get(piece.id)
-        if waiting is None or waiting.answer.done():
-            return
-        try:
-            waiting.hear(piece)
-        except Exception as error:  # theirs; the worker and the others have nothing to do with it
-            waiting.answer.set_exception(error)
+    def _pending(self, request_id: int) -> _Pending | None:
+        pending = self.waiting.get(request_id)
+        return None if pending is None or pending.reply.done() else pending
 
     def fail_all(self, how: str) -> None:
         if not self._ready.done():
             self._ready.set_exception(InferenceFailed(f"the inference worker ended while it started ({how})"))
-        for request_id, waiting in self.waiting.items():
-            if not waiting.answer.done():
-                waiting.answer.set_exception(Lost(how, had_begun=request_id in self._at_work))
+        for request_id, pending in self.waiting.items():
+            if not pending.reply.done():
+                pending.reply.set_exception(Lost(how, had_begun=request_id in self._at_work))
 
     def stop(self) -> None:
         self.was_stopped = True
         self.process.kill()
-
-
-def _retrieve(future: asyncio.Future[None]) -> None:
-    """Look at the exception, so that asyncio does not complain when nobody waits any more."""
-    if not future.cancelled():
-        future.exception()

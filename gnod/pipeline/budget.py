@@ -1,4 +1,4 @@
-"""The time that a query may spend on models, and what became of each of its stages."""
+"""What a query may spend on models: its budget, the result of each stage, and how fast models are on this machine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,24 @@ T = TypeVar("T")
 # What the other stages and the answer itself take.
 MARGIN_S = 0.05
 
+# Less of a document is not worth reading, and an order of fewer documents not worth changing.
+MIN_CHARACTERS = 400
+MIN_DOCUMENTS = 3
+# Until the model's throughput is known: a small one on two cores.
+_FIRST_CHARACTERS_PER_S = 4000.0
+# The share of the time that is planned to be used; the rest is a reserve.
+_PLANNED = 0.8
+_LEARNING_RATE = 0.3
+_RECOVERY = 1.1
+# What a query and a model's template add to each document, roughly.
+FRAME_CHARACTERS = 200
+
+_MAX_SKIPPED = 64
+_PLAINLY_MORE = 1.5
+
 
 class Stage(NamedTuple):
-    """`why` it did not run, or not whole."""
+    """`why` it did not run, or not to its end."""
 
     name: str
     ran: bool
@@ -43,17 +58,74 @@ class Budget:
     def note(
         self, name: str, started: float, details: dict[str, object], *, why: str | None = None, ran: bool = True
     ) -> None:
-        """Remember what became of a stage that began at `started`, a reading of `time.monotonic`."""
+        """Record the result of a stage that began at `started`, a reading of `time.monotonic`."""
         self.stages.append(Stage(name, ran, round((time.monotonic() - started) * 1000, 3), why, details))
 
-    async def within(self, who: str, work: Awaitable[T], limit_s: float | None = None) -> T:
-        """Wait for a model: until the limit, or as long as there is time. Raises Skipped with the reason."""
+    async def within(self, model: str, work: Awaitable[T], limit_s: float | None = None) -> T:
+        """Wait for a model until the limit, or as long as there is time. Raises Skipped with the reason."""
         try:
             async with asyncio.timeout(max(self.left_s(), 0.0) if limit_s is None else limit_s):
                 return await work
         except TimeoutError:
-            raise Skipped(f"{who} did not answer within the time budget; it may still be loading") from None
+            raise Skipped(f"{model} did not answer within the time budget; it may still be loading") from None
         except (ShuttingDown, RequestCancelled):
             raise
         except GnoError as error:
             raise Skipped(error.message) from None
+
+
+class Plan(NamedTuple):
+    """How many documents are read, and at most how many characters of each."""
+
+    documents: int
+    characters: int
+
+
+class ThroughputEstimate:
+    """How many characters per second a reranker reads on this machine, learned from its work."""
+
+    def __init__(self) -> None:
+        self.characters_per_s = _FIRST_CHARACTERS_PER_S
+
+    def learn(self, characters: int, took_s: float) -> None:
+        """`characters`: 0 when nothing was read in that time."""
+        if took_s > 0:
+            self.characters_per_s += _LEARNING_RATE * (characters / took_s - self.characters_per_s)
+
+    def plan(self, documents: int, query: str, window_characters: int, limit_s: float) -> Plan | None:
+        """Return what can be read in the time: shorter passages first, then fewer documents. None: too little."""
+        enough = min(documents, MIN_DOCUMENTS)
+        frame = len(query) + FRAME_CHARACTERS
+        readable = self.characters_per_s * limit_s * _PLANNED
+        room = window_characters - len(query)
+        characters = min(room, int(readable / max(documents, 1)) - frame)
+        if characters < MIN_CHARACTERS:
+            characters = min(room, MIN_CHARACTERS)
+            documents = min(documents, int(readable / (characters + frame)))
+        if documents >= enough and characters > 0:
+            return Plan(documents, characters)
+        # Nothing is learned where nothing is read: without this, one busy minute would stop reranking forever.
+        self.characters_per_s *= _RECOVERY
+        return None
+
+
+class Backoff:
+    """Skips a model that timed out for one query, then two, four, …: it would use up its share of the budget each time.
+    A query that grants plainly more time is not refused."""
+
+    def __init__(self) -> None:
+        self._misses = 0
+        self._skips = 0
+        self._enough_s = 0.0
+
+    def skips(self, limit_s: float) -> bool:
+        """Tell whether this query does without the model. Counts the query."""
+        if self._skips == 0 or limit_s >= self._enough_s:
+            return False
+        self._skips -= 1
+        return True
+
+    def learn(self, limit_s: float, *, in_time: bool) -> None:
+        self._misses = 0 if in_time else self._misses + 1
+        self._skips = min(2 ** (self._misses - 1), _MAX_SKIPPED) if self._misses else 0
+        self._enough_s = 0.0 if in_time else _PLAINLY_MORE * limit_s

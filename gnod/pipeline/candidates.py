@@ -1,4 +1,4 @@
-"""From ranked vectors to ranked documents: deeper and deeper, until there are enough that pass the filters."""
+"""From ranked vectors to ranked documents: deeper and deeper, until enough documents pass the filters."""
 
 from __future__ import annotations
 
@@ -10,39 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.pipeline.matrix import FLOAT_NOISE, Floats, Ids, Matrix
-from gnod.store import knn, vector_rows
+from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.store.database import Connection
-from gnod.store.filters import Filters
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import knn, vector_rows
 
 _MIN_DEPTH = 64
 _DEEPER = 4
-# So deep, most filters have let enough through. Where they let through few of what was seen, it is cheaper to ask which
-# vectors they let through at all.
+# At this depth most filters have passed enough documents. Where they pass only few of those seen, it is cheaper to
+# query which vectors pass at all.
 _FILTER_DEPTH = 256
 _FEW = 0.2
-# What is as near as the last document found, within the error of quantised vectors, is looked at, down to here.
+# Vectors as near as the last document, within the error of quantisation, are checked down to this depth.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
-# Documents that stand for all when it is asked how far the best stands out.
+# Documents that represent all documents for the prominence of the best.
 _SAMPLE = 4000
 
 Cosines = NDArray[np.float64]
 
 
-class Near(NamedTuple):
-    """A document and its best piece of a chunk. `similarity` is 1 - cosine distance / 2, in [0, 1]."""
-
-    document_id: int
-    similarity: float
-    start: int
-    end: int
-    start_line: int
-    end_line: int
-    heading: str
-
-
 class Top(NamedTuple):
-    """The best vectors with their true cosines; no other has a cosine above `below` (-inf: there is no other)."""
+    """The best vectors with their true cosines. `below`: an upper bound for all others (-inf: there are none)."""
 
     ids: Ids
     cosines: Cosines
@@ -50,8 +39,8 @@ class Top(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The vectors of some documents that stand for all. `ids`: of one document after the other; `starts`: where in
-    them each begins."""
+    """The vectors of some documents that represent all. `ids`, grouped by document; `starts`: where each group
+    begins."""
 
     ids: Ids
     starts: Ids
@@ -72,12 +61,11 @@ class Ranking(Protocol):
     def among(self, ids: Ids) -> Ranking: ...
 
     def spread(self, sample: Sample) -> Spread | None:
-        """Return how the cosines of documents lie; None: not known."""
-        ...
+        """Return mean and deviation of the documents' cosines; None: not known."""
 
 
 class Scored:
-    """Vectors whose cosines are known within `margin`; the best are computed again from the database."""
+    """Vectors with cosines known to within `margin`; those of the best are recomputed from the database."""
 
     def __init__(
         self, connection: Connection, model_id: int, query: Floats, ids: Ids, cosines: Floats, margin: float
@@ -109,7 +97,7 @@ class Scored:
 
 
 class OnDisk:
-    """The sqlite-vec table of a model: reads all of it each time."""
+    """The sqlite-vec table of a model; each query reads all of it."""
 
     def __init__(self, connection: Connection, uri: str, query: Floats, among: Sequence[int] | None = None) -> None:
         self._connection = connection
@@ -122,7 +110,7 @@ class OnDisk:
         found = knn.search(self._connection, self._uri, self._query.tobytes(), depth, self._among)
         ids = np.fromiter((n.vector_id for n in found), np.int64, len(found))
         cosines = np.fromiter((n.cosine for n in found), np.float64, len(found))
-        # sqlite-vec has no more to give: what is deeper is not found.
+        # sqlite-vec returns no more neighbours: deeper ones are not found.
         is_end = len(found) < depth or depth == knn.MAX_NEIGHBOURS
         return Top(ids, cosines, -np.inf if is_end else float(cosines[-1]) + FLOAT_NOISE)
 
@@ -134,12 +122,12 @@ class OnDisk:
 
 
 def resident(connection: Connection, model_id: int, matrix: Matrix, query: Floats) -> Ranking:
-    """Rank the rows of a matrix. It may change afterwards."""
+    """Rank the rows of a matrix as they are now."""
     return Scored(connection, model_id, query, matrix.ids(), matrix.cosines(query), matrix.margin(query))
 
 
 def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
-    """Rank vectors that are read from the database and not kept."""
+    """Rank vectors that are read from the database for this query only."""
     parts = [
         (ids, np.asarray(vectors @ query, np.float32))
         for ids, vectors in vector_rows.blocks(connection, model_id, _STREAMED_ROWS)
@@ -150,8 +138,7 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
 
 
 def sample(connection: Connection, model_id: int) -> Sample:
-    """Return some documents, always the same ones and as good as at random: those with the lowest docids, which are
-    hashes."""
+    """Return the vectors of the documents with the lowest docids: a fixed random sample, since docids are hashes."""
     rows = list(
         connection.execute(
             "SELECT d.id, v.id FROM (SELECT id, mirror_hash FROM documents WHERE active ORDER BY docid LIMIT ?) d"
@@ -172,7 +159,7 @@ def documents(
     filters: Filters,
     limit: int,
     exclude_mirror: str | None = None,
-) -> list[Near]:
+) -> list[RankedDocument]:
     """Return the best `limit` documents that pass the filters; ties by document id."""
     where, bound = filters.condition()
     if exclude_mirror is not None:
@@ -182,12 +169,12 @@ def documents(
 
 def these(
     connection: Connection, ranking: Ranking, model_id: int, filters: Filters, document_ids: Collection[int]
-) -> list[Near]:
-    """Return those of the documents that pass the filters and have a vector, wherever they rank; best first."""
+) -> list[RankedDocument]:
+    """Return those of the documents that pass the filters and have a vector, at any rank; best first."""
     where, bound = filters.condition()
     where = f"d.id IN (SELECT value FROM json_each(?)) AND {where}"
     bound = (msgspec.json.encode(sorted(document_ids)).decode(), *bound)
-    narrowed = ranking.among(_let_through(connection, model_id, where, bound))
+    narrowed = ranking.among(_passing(connection, model_id, where, bound))
     return _search(connection, narrowed, model_id, where, bound, len(document_ids), is_narrowed=True)
 
 
@@ -200,8 +187,8 @@ def _search(
     limit: int,
     *,
     is_narrowed: bool = False,
-) -> list[Near]:
-    found: dict[int, Near] = {}
+) -> list[RankedDocument]:
+    found: dict[int, RankedDocument] = {}
     seen: set[int] = set()
     passing = 0
     depth = max(_MIN_DEPTH, limit + limit // 2)
@@ -211,12 +198,12 @@ def _search(
         new = [vector_id for vector_id in similarities if vector_id not in seen]
         passing += _collect(connection, new, similarities, where, bound, found)
         seen.update(new)
-        best = sorted(found.values(), key=lambda near: (-near.similarity, near.document_id))[:limit]
+        best = sorted(found.values(), key=lambda each: (-each.score, each.id))[:limit]
         is_full = len(best) == limit
-        if np.isneginf(top.below) or (is_full and (best[-1].similarity > (1 + top.below) / 2 or depth >= _MAX_DEPTH)):
+        if np.isneginf(top.below) or (is_full and (best[-1].score > (1 + top.below) / 2 or depth >= _MAX_DEPTH)):
             return best
         if not is_narrowed and depth >= _FILTER_DEPTH and passing < _FEW * len(seen):
-            ranking, is_narrowed = ranking.among(_let_through(connection, model_id, where, bound)), True
+            ranking, is_narrowed = ranking.among(_passing(connection, model_id, where, bound)), True
         else:
             depth *= _DEEPER
 
@@ -227,30 +214,30 @@ def _collect(
     similarities: dict[int, float],
     where: str,
     bound: tuple[object, ...],
-    found: dict[int, Near],
+    found: dict[int, RankedDocument],
 ) -> int:
-    """Put the documents of vectors into `found`, each with its best piece (of equals the first). Returns how many
-    vectors belong to a document that passes."""
+    """Put the documents of vectors into `found`, each with its best piece (the first of equals). Return how many
+    vectors belong to a document that passes the filters."""
     rows = connection.execute(
         "SELECT v.id, d.id, k.start + v.start, coalesce(k.start + v.end, k.end), k.start_line + v.line,"
-        " coalesce(k.start_line + v.last_line, k.end_line), k.heading FROM json_each(?) wanted"
+        " coalesce(k.start_line + v.last_line, k.end_line) FROM json_each(?) wanted"
         " CROSS JOIN content_vectors v ON v.id = wanted.value"
         " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
         f" CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash WHERE {where}",
         (msgspec.json.encode(ids).decode(), *bound),
     )
     passed = set()
-    for vector_id, document_id, *chunk in rows:
-        near = Near(document_id, similarities[vector_id], *chunk)
+    for vector_id, document_id, *place in rows:
+        score, span = similarities[vector_id], Span(*place)
         before = found.get(document_id)
-        if before is None or (-near.similarity, near.start) < (-before.similarity, before.start):
-            found[document_id] = near
+        if before is None or before.span is None or (-score, span.start) < (-before.score, before.span.start):
+            found[document_id] = RankedDocument(document_id, score, span, {"similarity": score})
         passed.add(vector_id)
     return len(passed)
 
 
-def _let_through(connection: Connection, model_id: int, where: str, bound: tuple[object, ...]) -> Ids:
-    """Return the vectors that belong to a document that passes."""
+def _passing(connection: Connection, model_id: int, where: str, bound: tuple[object, ...]) -> Ids:
+    """Return the vectors of documents that pass."""
     rows = connection.execute(
         "SELECT DISTINCT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
         f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {where}",
@@ -260,7 +247,7 @@ def _let_through(connection: Connection, model_id: int, where: str, bound: tuple
 
 
 def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:
-    """Return the rows of the best `depth` and of all that equal the last, and what no other row is above."""
+    """Return the rows of the best `depth`, with all that equal the last, and an upper bound for the others."""
     if depth >= len(cosines):
         return np.flatnonzero(cosines > -np.inf), -np.inf
     floor = float(np.partition(cosines, -depth)[-depth])
@@ -270,5 +257,5 @@ def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:
 
 
 def _exact(vectors: Floats, query: Floats) -> Cosines:
-    """Add up each row by itself: equal vectors get equal cosines, wherever they lie. BLAS does not promise that."""
+    """Sum each row separately, so that equal vectors get equal cosines. BLAS does not guarantee that."""
     return (vectors.astype(np.float64) * query).sum(axis=1) if len(vectors) else np.empty(0)

@@ -1,4 +1,4 @@
-"""Read the dates that people type into filters."""
+"""Parse the dates of filters."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _SHOWN_CHARS = 60
 
 
 def moment(text: str, *, end_of_day: bool = False, now: datetime | None = None) -> float:
-    """Return seconds since 1970 for an ISO 8601 date (with or without time; local time unless it says otherwise), an
-    age (`12h`, `7d`, `3w`, `6m`, `1y`), `today` or `yesterday`. A bare day means its start, or its end. Raises
-    InvalidParams."""
+    """Return seconds since 1970 for an ISO 8601 date (time optional, local by default), an age (`12h`, `7d`, `3w`,
+    `6m`, `1y`), `today` or `yesterday`. A day without time means its start, or its end. Raises InvalidParams."""
     try:
         return _moment(text.strip().lower(), end_of_day, now or datetime.now().astimezone())
     except (ValueError, OverflowError):  # before the year 1, or after 9999
@@ -26,12 +25,12 @@ def moment(text: str, *, end_of_day: bool = False, now: datetime | None = None) 
         ) from None
 
 
-def _moment(wanted: str, end_of_day: bool, now: datetime) -> float:
-    if match := _AGE.match(wanted):
+def _moment(text: str, end_of_day: bool, now: datetime) -> float:
+    if match := _AGE.match(text):
         return (now - timedelta(days=int(match[1]) * _UNIT_DAYS[match[2].lower()])).timestamp()
-    if wanted in ("today", "yesterday"):
-        wanted = (now - timedelta(days=wanted == "yesterday")).date().isoformat()
-    parsed = datetime.fromisoformat(wanted)
-    if _DAY_ONLY.match(wanted) and end_of_day:
+    if text in ("today", "yesterday"):
+        text = (now - timedelta(days=text == "yesterday")).date().isoformat()
+    parsed = datetime.fromisoformat(text)
+    if _DAY_ONLY.match(text) and end_of_day:
         parsed += timedelta(days=1, microseconds=-1)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=now.tzinfo or UTC)).timestamp()

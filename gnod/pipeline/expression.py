@@ -1,7 +1,7 @@
 """From a query's clauses to FTS5 expressions. Knows the analyser and FTS5's operators, no storage.
 
-A word is looked for in the stem of every language that the index holds, because a query is too short to tell its
-own language. Words are OR-ed; what is quoted must be there; what is negated must not.
+A query is too short to detect its language, so each word is searched in the stem of every language of the index.
+Words are OR-ed; phrases are required; negated clauses are excluded.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, Unit
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline.passages import ANY_END
-from gnod.pipeline.query_language import Clause
-from gnod.store.fulltext import Term, quote
+from gnod.pipeline.passages import ANY_ENDING, TermVariant
+from gnod.pipeline.query import Clause
+from gnod.store.documents.fulltext import Term, quote
 
-# A pasted page is no query: what comes after this many words adds time and no meaning.
+# A longer query is a pasted page: more words cost time and add no meaning.
 MAX_WORDS = 64
-# Fewer letters begin too many words to say anything.
+# Fewer letters begin too many words.
 _MIN_PREFIX = 3
 
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
 
 
-class Word(NamedTuple):
-    """One word, identifier or quoted phrase of a query, as FTS5 phrases: `spellings`, one for each stem that the
-    languages give, and `wholes`, the identifier in one piece, which is rarer and so counts on top."""
+class QueryTerm(NamedTuple):
+    """One word, identifier or quoted phrase of a query, as FTS5 phrases: `variants`, one per stem, and `wholes`, an
+    identifier in one piece, which is rarer and so scores on top."""
 
-    spellings: tuple[str, ...]
+    variants: tuple[str, ...]
     wholes: tuple[str, ...] = ()
 
     @property
     def expression(self) -> str:
-        return f"({' OR '.join((*self.spellings, *self.wholes))})"
+        return f"({' OR '.join((*self.variants, *self.wholes))})"
 
 
 class Expression(NamedTuple):
-    """`words` rank, as often as the query says them; of `required` each must be there, of `excluded` none may."""
+    """`words` score, each as often as it is in the query; all of `required` must match, and none of `excluded`."""
 
-    words: list[Word]
-    required: list[Word]
-    excluded: list[Word]
+    words: list[QueryTerm]
+    required: list[QueryTerm]
+    excluded: list[QueryTerm]
 
     def terms(self) -> list[Term]:
-        """Return what is scored: a word said twice weighs double."""
+        """Return what is scored: a repeated word weighs double."""
         words = [*self.words, *self.required]
-        counts = Counter(phrases for word in words for phrases in (word.spellings, word.wholes) if phrases)
+        counts = Counter(phrases for word in words for phrases in (word.variants, word.wholes) if phrases)
         return [Term(phrases, weight) for phrases, weight in counts.items()]
 
-    def sought(self) -> list[list[tuple[str, ...]]]:
-        """Return the spellings of each word as index terms, for finding it in a text. An identifier in one piece
-        stands where its parts stand, unless it is one word (`github` for `GitHub`)."""
+    def query_terms(self) -> list[list[TermVariant]]:
+        """Return the variants of each word as index terms, for marking a text. An identifier in one piece is marked by
+        its parts, unless it is one word (`github` for `GitHub`)."""
         words = dict.fromkeys([*self.words, *self.required])
         return [
-            [terms for phrase in (*word.spellings, *word.wholes) if all(map(_is_findable, terms := _terms(phrase)))]
+            [terms for phrase in (*word.variants, *word.wholes) if all(map(_is_findable, terms := _terms(phrase)))]
             for word in words
         ]
 
@@ -66,7 +66,7 @@ class Expression(NamedTuple):
         return " OR ".join(dict.fromkeys(word.expression for word in [*self.words, *self.required]))
 
     def every_word(self) -> str | None:
-        """Return what matches the documents that hold all of the query; None when it has one word only."""
+        """Return what matches the documents with every word; None when there is only one."""
         expressions = dict.fromkeys(word.expression for word in [*self.words, *self.required])
         return " AND ".join(expressions) if len(expressions) > 1 else None
 
@@ -77,8 +77,8 @@ class Expression(NamedTuple):
         return " OR ".join(word.expression for word in self.excluded) or None
 
 
-def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, unfinished: bool = False) -> Expression:
-    """Return the expression. `unfinished`: words that begin as the last one does count as spellings of it.
+def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool = False) -> Expression:
+    """Return the expression. `prefix_last_term`: words that begin with the last one are variants of it.
 
     Raises QuerySyntaxError when nothing searchable is left.
     """
@@ -86,8 +86,8 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, unfinishe
     units = [unit for text in terms for unit in _variants(text, analyzers)]
     dropped = function_words((unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers])
     words = [_word(unit) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
-    if unfinished and words and not (clauses[-1].is_phrase or clauses[-1].is_negated):
-        words[-1] = _unfinished(words[-1], units[-1][0])
+    if prefix_last_term and words and not (clauses[-1].is_phrase or clauses[-1].is_negated):
+        words[-1] = _with_prefix(words[-1], units[-1][0])
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
     if not words and not required:
@@ -96,7 +96,7 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, unfinishe
 
 
 def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]]:
-    """Return each unit of the text as every language analyses it; runs without spaces come pair by pair."""
+    """Return each unit of the text as every language analyses it; runs of unspaced scripts as pairs."""
     by_language = zip(*(analyzer.units(text) for analyzer in analyzers), strict=True)
     units: list[tuple[Unit, ...]] = []
     for variants in by_language:
@@ -109,8 +109,8 @@ def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]
 
 
 def _loosened(units: list[tuple[Unit, ...]]) -> list[tuple[Unit, ...]]:
-    """Beside other words, let the parts of a hyphenated compound count on their own too, below the compound:
-    `state-of-the-art parser` should not miss a page for its spelling. Alone, it is looked for as it stands.
+    """Beside other words, add the parts of a hyphenated compound as words: `state-of-the-art parser` should not miss a
+    page for its spelling. Alone, the compound is searched as written.
     (nDCG@10: xquad-de .930 to .935, claude-docs-rag .729 to .738, scifact .689 to .694; none lower by .002.)
     """
     if len(units) < 2:
@@ -126,30 +126,30 @@ def _loosened(units: list[tuple[Unit, ...]]) -> list[tuple[Unit, ...]]:
     return loosened
 
 
-def _word(variants: tuple[Unit, ...]) -> Word:
-    spellings = dict.fromkeys(_quoted(unit.parts, unit.unspaced) for unit in variants)
-    wholes = dict.fromkeys(quote(unit.whole) for unit in variants if unit.whole)
-    return Word(tuple(spellings), tuple(wholes))
+def _word(units: tuple[Unit, ...]) -> QueryTerm:
+    variants = dict.fromkeys(_quoted(unit.parts, unit.unspaced) for unit in units)
+    wholes = dict.fromkeys(quote(unit.whole) for unit in units if unit.whole)
+    return QueryTerm(tuple(variants), tuple(wholes))
 
 
-def _unfinished(word: Word, unit: Unit) -> Word:
-    """Add the words that go on where the unit ends, unless the word was made of another unit."""
+def _with_prefix(word: QueryTerm, unit: Unit) -> QueryTerm:
+    """Add the words that begin with the unit, unless the term was made of another unit."""
     prefix = fold(normalise(unit.surface))
     if unit.unspaced or not unit.surface.isalnum() or len(prefix) < _MIN_PREFIX:
         return word
-    if _quoted(unit.parts, unspaced=False) not in word.spellings:
-        return word  # the last word is one that does not count
-    return word._replace(spellings=(*word.spellings, prefix_phrase(prefix)))
+    if _quoted(unit.parts, unspaced=False) not in word.variants:
+        return word  # the last word is a function word
+    return word._replace(variants=(*word.variants, prefix_phrase(prefix)))
 
 
 def prefix_phrase(prefix: str) -> str:
     return f"{quote(prefix)} *"
 
 
-def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[Word]:
-    """Return each clause as one phrase, with one alternative a language."""
+def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[QueryTerm]:
+    """Return each clause as one phrase, with one variant per language."""
     found = (tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))) for c in clauses)
-    return [Word(alternatives) for alternatives in found if alternatives]
+    return [QueryTerm(alternatives) for alternatives in found if alternatives]
 
 
 def _phrase(text: str, analyzer: Analyzer) -> str | None:
@@ -157,13 +157,13 @@ def _phrase(text: str, analyzer: Analyzer) -> str | None:
     if not units:
         return None
     *before, last = units
-    # In the index a run without spaces ends with a lone character; the last run of a phrase may go on there.
+    # In the index an unspaced run ends with a single character; the last run of a phrase may continue there.
     parts = [part for unit in before for part in unit.indexed_parts()] + list(last.parts)
     return _quoted(tuple(parts), last.unspaced)
 
 
 def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
-    # One character of an unspaced script starts a pair wherever it stands.
+    # One character of an unspaced script is indexed as the start of a pair.
     prefix = " *" if unspaced and len(parts[-1]) == 1 else ""
     return quote(" ".join(parts)) + prefix
 
@@ -171,7 +171,7 @@ def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
 def _terms(phrase: str) -> tuple[str, ...]:
     terms = tuple(phrase.removesuffix(" *").strip('"').split())
     is_prefix = phrase.endswith(" *") and len(terms[-1]) >= _MIN_PREFIX
-    return (*terms[:-1], terms[-1] + ANY_END) if is_prefix else terms
+    return (*terms[:-1], terms[-1] + ANY_ENDING) if is_prefix else terms
 
 
 def _is_findable(term: str) -> bool:

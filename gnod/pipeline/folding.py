@@ -1,4 +1,4 @@
-"""Fold a text for looking words up in it: lower-case and without diacritics, every character at its place."""
+"""Fold a text for substring search: lower case, no diacritics, every character at its position."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-# Precomposed letters with diacritics and their base letter: folding them keeps every character at its place.
+# Precomposed letters with diacritics and their base letter, so that folding keeps every position.
 _BASE_LETTERS = {
     chr(code): decomposed[0]
     for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000))
     if len(decomposed := unicodedata.normalize("NFD", chr(code))) > 1
 }
 _WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
-# From here on the table is worth its making: it is ten times as fast, and more.
+# From this length on the lookup table pays off: it is more than ten times as fast.
 _LONG = 50_000
-# Where letters have a case, generously.
+# Generous ranges of letters that have a case.
 _CASED = (
     range(0x3000),
     range(0xA000, 0xAC00),

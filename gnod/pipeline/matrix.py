@@ -1,8 +1,8 @@
 """Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Knows no database.
 
-Rows lie in segments, so that growing copies nothing. Exact: float32, one matrix-vector product a segment. Quantised:
-int8 with a scale for each row, a quarter of the memory; its cosines are off by at most
-`margin`, as good as always, so that the best of them must be computed again from the vectors themselves.
+Rows are stored in segments, so growing copies nothing. Exact: float32, one matrix-vector product per segment.
+Quantised: int8 with a scale per row, a quarter of the memory; its cosines are almost always within `margin`, so the
+best must be recomputed from the vectors.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Floats = NDArray[np.float32]
 
 SEGMENT_ROWS = 65_536
 _INT8_MAX = 127
-# Rows that are quantised at a time: they fit into the processor's cache.
+# Rows quantised at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
-# A removed row costs a comparison until so large a share is gone.
+# Removed rows are compared until they are this share of all.
 _COMPACT_ABOVE = 0.2
 _MIN_DEAD = 1024
-# What float32 sums of a few hundred products are off by, at most.
+# The maximum error of a float32 sum of a few hundred products.
 FLOAT_NOISE = 2e-6
-# Errors of rounding are spread evenly over a step of the scale; their sum is normal. In standard deviations:
+# Rounding errors are uniform over one step of the scale; their sum is normal. In standard deviations:
 _ROUNDING_SIGMAS = 6.0
 
 
 class Matrix:
-    """Rows are vectors of length 1, with ascending ids. Not safe for several threads."""
+    """Rows are vectors of length 1, with ascending ids. Not thread-safe."""
 
     def __init__(self, dimensions: int, *, quantised: bool = False) -> None:
         self.dimensions = dimensions
@@ -46,7 +46,7 @@ class Matrix:
 
     @property
     def memory_bytes(self) -> int:
-        """Return what the rows take, without what is reserved and not touched yet."""
+        """Return the memory of the rows, without reserved memory that is not used yet."""
         row = self.dimensions + 4 if self.is_quantised else 4 * self.dimensions
         return self._rows * row + self._ids.nbytes
 
@@ -56,14 +56,14 @@ class Matrix:
         return int(self._ids[self._rows - 1]) if self._rows else 0
 
     def margin(self, query: Floats) -> float:
-        """Return how far `cosines(query)` may be from the true ones."""
+        """Return the maximum error of `cosines(query)`."""
         if not self.is_quantised or not self._rows:
             return FLOAT_NOISE
         squared_steps = self._squared_scales / self._rows + _scale_of(query) ** 2
         return FLOAT_NOISE + _ROUNDING_SIGMAS * sqrt(squared_steps / 12)
 
     def add(self, ids: Ids, vectors: Floats) -> None:
-        """Append rows. The ids ascend, and are larger than all before."""
+        """Append rows. The ids ascend, above all existing ones."""
         if self._rows + len(ids) > len(self._ids):
             grown = np.empty(max(self._rows + len(ids), self._rows * 9 // 8), np.int64)
             grown[: self._rows] = self._ids[: self._rows]
@@ -80,13 +80,13 @@ class Matrix:
             done += count
 
     def remove(self, ids: Ids) -> None:
-        """Forget rows; ids that are not there do not matter."""
+        """Remove rows; unknown ids are ignored."""
         self._dead.update(int(row) for row in self.rows_of(ids))
         if len(self._dead) > max(_MIN_DEAD, _COMPACT_ABOVE * self._rows):
             self._compact()
 
     def rows_of(self, ids: Ids) -> Ids:
-        """Return the rows of those ids that are there, ascending."""
+        """Return the rows of the known ids, ascending."""
         known = self._ids[: self._rows]
         places = np.searchsorted(known, ids)
         places = places[places < self._rows]
@@ -94,11 +94,11 @@ class Matrix:
         return rows[~np.isin(rows, self._dead_rows())] if self._dead else rows
 
     def ids(self) -> Ids:
-        """Return the ids of all rows, removed ones too. Later changes do not show in it."""
+        """Return the ids of all rows, removed ones included. Later changes do not affect the result."""
         return self._ids[: self._rows]
 
     def cosines(self, query: Floats) -> Floats:
-        """Return the cosine of each row with a query of length 1, within `margin`; of removed rows -inf."""
+        """Return the cosine of each row with a query of length 1, to within `margin`; -inf for removed rows."""
         found = np.empty(self._rows, np.float32)
         for number, segment in enumerate(self._segments):
             low = number * SEGMENT_ROWS
@@ -107,7 +107,7 @@ class Matrix:
         return found
 
     def vectors(self, rows: Ids) -> Floats:
-        """Return the vectors of rows, which ascend; quantised ones are not exact."""
+        """Return the vectors of ascending rows; quantised ones are not exact."""
         edges = np.searchsorted(rows, np.arange(len(self._segments) + 1) * SEGMENT_ROWS)
         parts = [
             segment.vectors(rows[edges[number] : edges[number + 1]] - number * SEGMENT_ROWS)
@@ -119,7 +119,7 @@ class Matrix:
         return np.fromiter(sorted(self._dead), np.int64, len(self._dead))
 
     def _compact(self) -> None:
-        """Move the rows together, a segment at a time. What was returned before stays as it is."""
+        """Close the gaps, one segment at a time. Arrays returned earlier do not change."""
         keep = np.ones(self._rows, bool)
         keep[self._dead_rows()] = False
         compact = Matrix(self.dimensions, quantised=self.is_quantised)
@@ -134,7 +134,7 @@ class Matrix:
 
 
 class _Segment:
-    """SEGMENT_ROWS rows, reserved at once; memory is taken as they fill."""
+    """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill."""
 
     def __init__(self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS) -> None:
         kind = np.int8 if quantised else np.float32
@@ -142,7 +142,7 @@ class _Segment:
         self._scales = np.empty(rows, np.float32) if quantised else None
 
     def fill(self, at: int, vectors: Floats) -> float:
-        """Write rows. Returns the sum of their squared scales."""
+        """Write rows. Return the sum of their squared scales."""
         until = at + len(vectors)
         if self._scales is None:
             self._values[at:until] = vectors

@@ -1,7 +1,7 @@
 """The documents nearest to a vector: the vectors of each model in memory, in step with the database.
 
-Depends on the store; knows no models, no queries and no wire. All similarities are computed first and the filters look
-at the best, so that a filter never costs a document: what passes it is found wherever it ranks.
+Depends on the store; knows no models, no queries and no wire. All similarities are computed before the filters apply,
+so a filter never costs a document: what passes it is found wherever it ranks.
 """
 
 from __future__ import annotations
@@ -14,23 +14,22 @@ from typing import NamedTuple
 import numpy as np
 
 from gnod.pipeline import candidates, fusion
-from gnod.pipeline.candidates import Near, Ranking, Sample
+from gnod.pipeline.candidates import Ranking, Sample
 from gnod.pipeline.matrix import Floats, Matrix
-from gnod.store import knn, vector_rows
+from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
-from gnod.store.filters import Filters
-from gnod.store.vector_rows import Model
-
-__all__ = ["Near", "Nearest", "Surveyed"]
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import knn, vector_rows
+from gnod.store.vectors.vector_rows import Model
 
 _MB = 1024 * 1024
 # 170,000 x 384: one product over them takes about 15 ms on two cores.
 EXACT_BYTES = 256 * _MB
 LIMIT_BYTES = 1024 * _MB
 _LOAD_ROWS = 4096
-# While vectors come in by the second, the mean of all need not follow at once.
+# While vectors are being added, the mean of all need not be exact.
 _SAMPLE_KEPT_S = 2.0
-# A matrix changes its kind only well past the size where another would be made.
+# A matrix changes its kind only well past the threshold.
 _HYSTERESIS = 1.25
 
 
@@ -55,17 +54,17 @@ class _Ranked(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """`peak`: how far the best stands out from all documents (gnod.pipeline.fusion.peak); None: not known."""
+    """`prominence` of the best among all documents (gnod.pipeline.fusion.prominence); None: not known."""
 
-    near: list[Near]
-    peak: float | None
+    ranked: list[RankedDocument]
+    prominence: float | None
 
 
 class Nearest:
     """The vectors of models, each loaded when it is first searched (or by `load`).
 
-    Up to `exact_bytes` of float32 a model is kept as it is, above that as int8, and what would take more than
-    `limit_bytes` in all is searched on disk, which is slow. For the reader threads of one database.
+    Up to `exact_bytes` a model is kept as float32, above that as int8; models that would take more than `limit_bytes`
+    in all are searched on disk, which is slow. For the reader threads of one database.
     """
 
     def __init__(self, *, exact_bytes: int = EXACT_BYTES, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -84,11 +83,11 @@ class Nearest:
         *,
         limit: int,
         exclude_mirror: str | None = None,
-    ) -> list[Near]:
-        """Return the best `limit` documents that pass the filters, by their best chunk; ties by document id.
+    ) -> list[RankedDocument]:
+        """Return the best `limit` documents that pass the filters, by their best piece; ties by document id.
 
-        It is not asked which model serves a collection: the filters have to say which collections are meant. A model
-        without vectors finds nothing. Documents with the content `exclude_mirror` are left out.
+        The filters must name the collections that the model serves. A model without vectors finds nothing. Documents
+        with the content `exclude_mirror` are left out.
         """
         ranking = self._ranking(connection, uri, query)
         if ranking is None or limit < 1:
@@ -98,19 +97,19 @@ class Nearest:
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
     ) -> Surveyed:
-        """Do what `search` does for a ranking that is fused with another: those of `also` that pass the filters come
-        too, wherever they rank, after the others."""
+        """Search for fusion with another ranking: those of `also` that pass the filters come too, wherever they rank,
+        after the others."""
         ranking = self._ranking(connection, uri, query)
         if ranking is None or limit < 1:
             return Surveyed([], None)
         best = candidates.documents(connection, ranking.ranking, ranking.model_id, filters, limit)
-        others = set(also) - {near.document_id for near in best}
+        others = set(also) - {each.id for each in best}
         if others:
             best += candidates.these(connection, ranking.ranking, ranking.model_id, filters, others)
-        return Surveyed(best, self._peak(connection, ranking, best))
+        return Surveyed(best, self._prominence(connection, ranking, best))
 
     def load(self, connection: Connection, uri: str) -> None:
-        """Bring the vectors of a model into memory, or into step, so that no search has to wait for it."""
+        """Load or update the vectors of a model, so that no search has to wait."""
         model = vector_rows.model(connection, uri)
         if model is not None and model.dimensions is not None:
             with self._lock:
@@ -119,7 +118,7 @@ class Nearest:
     def memory_bytes(self) -> int:
         return sum(resident.matrix.memory_bytes for resident in list(self._resident.values()))
 
-    def _peak(self, connection: Connection, ranked: _Ranked, near: list[Near]) -> float | None:
+    def _prominence(self, connection: Connection, ranked: _Ranked, best: list[RankedDocument]) -> float | None:
         seq, now = vector_rows.last_change(connection), time.monotonic()
         with self._lock:
             known = self._samples.get(ranked.model_id)
@@ -128,9 +127,9 @@ class Nearest:
             with self._lock:
                 self._samples[ranked.model_id] = known
         spread = ranked.ranking.spread(known.sample)
-        if spread is None or not near:
+        if spread is None or not best:
             return None
-        return fusion.peak(2 * near[0].similarity - 1, spread.mean, spread.deviation)
+        return fusion.prominence(2 * best[0].score - 1, spread.mean, spread.deviation)
 
     def _ranking(self, connection: Connection, uri: str, query: Floats) -> _Ranked | None:
         model = vector_rows.model(connection, uri)
@@ -141,7 +140,7 @@ class Nearest:
         return _Ranked(self._rank(connection, model, query), model.id)
 
     def _rank(self, connection: Connection, model: Model, query: Floats) -> Ranking:
-        # One at a time: a product has all cores to itself, and nobody changes the matrix meanwhile.
+        # One at a time: a product has all cores, and the matrix does not change meanwhile.
         with self._lock:
             matrix = self._current(connection, model)
             if matrix is not None:
@@ -151,9 +150,9 @@ class Nearest:
         return candidates.streamed(connection, model.id, query)
 
     def _current(self, connection: Connection, model: Model) -> Matrix | None:
-        """Return the matrix as the connection's snapshot has it, or a later one has; None if it would be too large.
+        """Return the matrix as of the connection's snapshot or a later one; None if it would be too large.
 
-        A search in an older snapshot may miss what left since, and never finds what it cannot see.
+        A search in an older snapshot may miss what was removed since, and never finds what it cannot see.
         """
         self._forget_dropped(connection)
         resident = self._resident.get(model.id)
@@ -169,7 +168,7 @@ class Nearest:
         return matrix
 
     def _apply(self, connection: Connection, model: Model, matrix: Matrix, changed: list[int]) -> bool:
-        """Bring a matrix into step. Returns False when it must be loaded anew."""
+        """Apply changes to a matrix. Return False when it must be loaded again."""
         if not changed:
             return True
         ids, vectors = vector_rows.by_ids(connection, model.id, changed)

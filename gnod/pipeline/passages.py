@@ -1,8 +1,8 @@
-"""Find the place in a document that answers a query best, and cut a snippet with the matched words marked.
+"""Find the passage of a document that answers a query best, and cut a snippet with the matched words marked.
 
-Works on canonical text with plain substring searches, so that a long document costs milliseconds: every place where
-the start of a term stands is looked at, and the analyser decides whether the word there is the term. A very long one
-comes in parts, and is read no further than to a passage with every word.
+Works on canonical text with plain substring searches, so that a long document costs milliseconds: the analyser checks
+the words at every place where the start of a term occurs. A very long text comes in parts, and is read no further than
+to a passage with every word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SNIPPET_CHARACTERS = 280
 SNIPPET_LINES = 4
 _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
-_MAX_SPELLING_CHARACTERS = 128
+_MAX_VARIANT_CHARACTERS = 128
 _MAX_GAP = 3
 _MAX_FRONTMATTER_CHARACTERS = 8192
 _MAX_IN_WORD = 4
@@ -35,18 +35,18 @@ _LINE_ENDS = re.compile(r"\n+")
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _FIRST_TEXT = re.compile(r"^(?!#|---|===|```|\s*$).+", re.MULTILINE)
 
-# One way to spell a word of the query: index terms that stand one after the other. With ANY_END, which no term of the
-# index has, a term stands for all that begin so.
-Spelling = tuple[str, ...]
-ANY_END = "*"
+# One variant of a query term: index terms in sequence. With ANY_ENDING, which no term of the index contains, a term
+# matches all terms that begin with it.
+TermVariant = tuple[str, ...]
+ANY_ENDING = "*"
 
 
 class Mark(NamedTuple):
-    """A matched place; `sought` is the number of the query's word that it stands for."""
+    """A matched place; `term` is the number of the query term that matched."""
 
     start: int
     end: int
-    sought: int
+    term: int
 
 
 class Passage(NamedTuple):
@@ -66,17 +66,17 @@ class Passage(NamedTuple):
         )
 
 
-def best_passage(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> Passage:
-    """Return the passage with the most different words of the query, rare ones first; the document's start when none
-    stands in the text (a match in title or path only). `sought` has the spellings of each word."""
-    return best_passage_of([text], sought, analyzers)
+def best_passage(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> Passage:
+    """Return the passage with the most different words of the query, rare ones first; the start of the document when
+    none occurs (a match in title or path only). `query_terms` has the variants of each word."""
+    return best_passage_of([text], query_terms, analyzers)
 
 
 def best_passage_of(
-    parts: Iterable[str], sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]
+    parts: Iterable[str], query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
 ) -> Passage:
-    """Return the best passage of a text that comes in parts. None reaches over the end of a part, and the first one
-    with every word of the query is the best."""
+    """Return the best passage of a text that comes in parts. A passage lies within one part; the first with every word
+    of the query is the best."""
     opening: Passage | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()
@@ -84,13 +84,13 @@ def best_passage_of(
     for part in parts:
         opening = opening or _opening(part)
         finder = _Finder(part, analyzers)
-        promised = {number for number, word in enumerate(sought) if any(map(finder.may_have, word))}
+        promised = {number for number, word in enumerate(query_terms) if any(map(finder.may_have, word))}
         counts.update(promised)
         if promised and not any(promised <= words for words in found):
-            words, passage = _passage(part, finder.marks(sought))
+            words, passage = _passage(part, finder.marks(query_terms))
             if words:
                 found.setdefault(words, passage.below(above))
-            if len(words) == len(sought):
+            if len(words) == len(query_terms):
                 break
         above += part.count("\n")
     if not found:
@@ -99,7 +99,7 @@ def best_passage_of(
 
 
 def _passage(text: str, marks: list[Mark]) -> tuple[frozenset[int], Passage]:
-    """Return the best passage of a text with these marks, and the words of the query that stand in it."""
+    """Return the best passage of a text with these marks, and the query terms in it."""
     if not marks:
         return frozenset(), _opening(text)
     window = _best_window(marks)
@@ -112,22 +112,24 @@ def _passage(text: str, marks: list[Mark]) -> tuple[frozenset[int], Passage]:
         _line(text, start),
         _without_overlap(inside),
     )
-    return frozenset(mark.sought for mark in window), passage
+    return frozenset(mark.term for mark in window), passage
 
 
-def best_span(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> tuple[int, int] | None:
-    """Return the range from the first to the last word of the best passage; None when no word stands in the text."""
-    marks = find_marks(text, sought, analyzers)
+def best_span(
+    text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+) -> tuple[int, int] | None:
+    """Return the range from the first to the last word of the best passage; None when no word occurs."""
+    marks = find_marks(text, query_terms, analyzers)
     if not marks:
         return None
     window = _best_window(marks)
     return window[0].start, window[-1].end
 
 
-def find_marks(text: str, sought: Sequence[Sequence[Spelling]], analyzers: Sequence[Analyzer]) -> list[Mark]:
-    """Return the places of the query's words in order. Of a word that stands there very often, those near a rarer
-    word are returned, or the first ones."""
-    return _Finder(text, analyzers).marks(sought)
+def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
+    """Return the places of the query terms in order. Of a very frequent one, the places near a rarer one are returned,
+    or the first ones."""
+    return _Finder(text, analyzers).marks(query_terms)
 
 
 class _Finder:
@@ -140,33 +142,33 @@ class _Finder:
         self._terms: dict[str, frozenset[str]] = {}
         self._counts: dict[str, int] = {}
 
-    def marks(self, sought: Sequence[Sequence[Spelling]]) -> list[Mark]:
+    def marks(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[Mark]:
         """See `find_marks`."""
-        spellings = [(spelling, number) for number, word in enumerate(sought) for spelling in word]
+        variants = [(variant, number) for number, word in enumerate(query_terms) for variant in word]
         marks: list[Mark] = []
-        for spelling, number in sorted(spellings, key=lambda pair: (self.frequency(pair[0]), pair[1])):
-            marks += [Mark(start, end, number) for start, end in self.find(spelling, marks)]
+        for variant, number in sorted(variants, key=lambda pair: (self.frequency(pair[0]), pair[1])):
+            marks += [Mark(start, end, number) for start, end in self.find(variant, marks)]
         return sorted(set(marks))
 
-    def may_have(self, spelling: Spelling) -> bool:
-        return all(_needle(term) in self._folded for term in spelling)
+    def may_have(self, variant: TermVariant) -> bool:
+        return all(_needle(term) in self._folded for term in variant)
 
-    def frequency(self, spelling: Spelling) -> int:
-        """Return an upper bound of how often the spelling stands in the text."""
-        return min(self._count(_needle(term)) for term in spelling)
+    def frequency(self, variant: TermVariant) -> int:
+        """Return an upper bound of how often the variant occurs in the text."""
+        return min(self._count(_needle(term)) for term in variant)
 
-    def find(self, spelling: Spelling, near: Sequence[Mark]) -> list[tuple[int, int]]:
-        """Return ranges; of a frequent spelling only those within a window of the marks `near`, if there are any."""
-        rarest = min(spelling, key=lambda term: self._count(_needle(term)))
+    def find(self, variant: TermVariant, near: Sequence[Mark]) -> list[tuple[int, int]]:
+        """Return ranges; of a frequent variant only those within a window of the marks `near`, if there are any."""
+        rarest = min(variant, key=lambda term: self._count(_needle(term)))
         if near and self._count(_needle(rarest)) > _MAX_PLACES:
             stretches = _stretches(sorted({mark.start for mark in near})[:_MAX_PLACES], WINDOW_CHARACTERS)
         else:
             stretches = [(0, len(self._text))]
         found = self._places(rarest, stretches)
-        if len(spelling) == 1:
+        if len(variant) == 1:
             return found
-        around = _stretches([start for start, _ in found], _MAX_SPELLING_CHARACTERS)
-        return _chains([self._places(term, around) for term in spelling])
+        around = _stretches([start for start, _ in found], _MAX_VARIANT_CHARACTERS)
+        return _chains([self._places(term, around) for term in variant])
 
     def _count(self, needle: str) -> int:
         if needle not in self._counts:
@@ -178,7 +180,7 @@ class _Finder:
         return sorted(places)
 
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """Yield the words that give the term; for unspaced scripts, the places of the characters themselves."""
+        """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
         needle, has_words = _needle(term), not is_unspaced(term)
         position = self._folded.find(needle, low, high)
         while position >= 0:
@@ -198,16 +200,16 @@ class _Finder:
 
 
 def _is_among(term: str, terms: frozenset[str]) -> bool:
-    if term.endswith(ANY_END):
-        return any(each.startswith(term.removesuffix(ANY_END)) for each in terms)
+    if term.endswith(ANY_ENDING):
+        return any(each.startswith(term.removesuffix(ANY_ENDING)) for each in terms)
     return term in terms
 
 
 @lru_cache(4096)
 def _needle(term: str) -> str:
-    """Return what every word with that stem contains: "studi" is the stem of "study"."""
-    if term.endswith(ANY_END):
-        return term.removesuffix(ANY_END)
+    """Return what every word with that stem contains ("studi" is the stem of "study")."""
+    if term.endswith(ANY_ENDING):
+        return term.removesuffix(ANY_ENDING)
     return term[:-1] if len(term) > 3 and term.isalpha() and not is_unspaced(term) else term
 
 
@@ -224,7 +226,7 @@ def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
 
 
 def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """Return the ranges in which the terms stand one after the other, a joiner or two between them."""
+    """Return the ranges in which the terms follow each other, with a joiner or two between them."""
     chains = places[0]
     for following in places[1:]:
         chains = [
@@ -248,15 +250,15 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
 def _best_window(marks: list[Mark]) -> list[Mark]:
     """Return the marks of the best stretch of WINDOW_CHARACTERS: most different words, the rarer in this document
     the better; the earliest of equals, unless a later one is much closer together."""
-    counts = Counter(mark.sought for mark in marks)
+    counts = Counter(mark.term for mark in marks)
     best, best_value = marks[:1], (0.0, 0)
     inside: Counter[int] = Counter()
     first = 0
     for last, mark in enumerate(marks):
-        inside[mark.sought] += 1
+        inside[mark.term] += 1
         # Shrink to what fits, and then to what is needed.
-        while first < last and (marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].sought] > 1):
-            inside[marks[first].sought] -= 1
+        while first < last and (marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].term] > 1):
+            inside[marks[first].term] -= 1
             first += 1
         score = _worth([word for word, n in inside.items() if n], counts)
         value = (score, marks[first].start - mark.end)
@@ -268,7 +270,7 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
 
 
 def _worth(words: Iterable[int], counts: Counter[int]) -> float:
-    """Return what it is worth that these words stand together: the rarer they are, the more."""
+    """Return the value of these words in one place: the rarer they are, the higher."""
     return round(sum(1 / log(2 + counts[word]) for word in words), 9)
 
 

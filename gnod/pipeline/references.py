@@ -1,4 +1,4 @@
-"""Find the document that a reference means: `gno://` address, `#docid`, `collection/path`, or a path on disk."""
+"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidReference, PathOutsideRoot
 from gnod.globs import Glob
-from gnod.store import documents
-from gnod.store.collections import all_collections
 from gnod.store.database import Connection
-from gnod.store.documents import Document
+from gnod.store.documents import documents
+from gnod.store.documents.collections import all_collections
+from gnod.store.documents.documents import Document
 from gnod.types import SCHEME, format_uri, parse_uri
 
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
@@ -22,15 +22,15 @@ _MAX_GLOB = 1000
 
 
 class Resolved(NamedTuple):
-    """`line` is the reference's `:LINE`, if it had one."""
+    """`line`: the `:LINE` of the reference."""
 
     document: Document
     line: int | None
 
 
 def resolve(connection: Connection, reference: str, *, propose: bool = True) -> Resolved:
-    """Return the document. Raises DocumentNotFound with proposals (to look for them takes a while), AmbiguousReference
-    with the candidates, PathOutsideRoot for a path on disk that no collection holds, InvalidReference."""
+    """Return the document. Raises DocumentNotFound with proposals (finding them is slow), AmbiguousReference with the
+    candidates, PathOutsideRoot for a path on disk outside all collections, InvalidReference."""
     if document := _find(connection, reference):
         return Resolved(document, None)
     if match := _LINE.search(reference):
@@ -41,8 +41,8 @@ def resolve(connection: Connection, reference: str, *, propose: bool = True) -> 
 
 
 def matching(connection: Connection, pattern: str) -> list[tuple[str, str]]:
-    """Return (collection, path) of the documents that a glob over `collection/path` matches, in order. Raises
-    InvalidReference for a very long one."""
+    """Return (collection, path) of the documents that match a glob over `collection/path`, in order. Raises
+    InvalidReference for a very long glob."""
     if len(pattern) > _MAX_GLOB:
         raise InvalidReference(f"a glob may have {_MAX_GLOB} characters at most", {"limit": _MAX_GLOB})
     glob = Glob(pattern.removeprefix(SCHEME))
@@ -58,17 +58,17 @@ def is_glob(reference: str) -> bool:
 
 
 def places_of(connection: Connection, path: str) -> list[tuple[str, str]]:
-    """Return (collection, relative path) for every collection whose folder holds the absolute `path`."""
-    found = []
+    """Return (collection, relative path) for every collection whose folder contains the absolute `path`."""
+    places = []
     for collection in all_collections(connection):
         root = collection.path.rstrip("/") + "/"
         if path.startswith(root):
-            found.append((collection.name, path[len(root) :].rstrip("/")))
-    return found
+            places.append((collection.name, path[len(root) :].rstrip("/")))
+    return places
 
 
 def scope(reference: str | None) -> tuple[str | None, str]:
-    """Return (collection, prefix) of a scope for listing; (None, "") is everything. Raises InvalidReference."""
+    """Return (collection, prefix) of a scope for listing; (None, "") is all documents. Raises InvalidReference."""
     if not reference or reference == "/":
         return None, ""
     if reference.startswith(SCHEME):
@@ -86,7 +86,7 @@ def _find(connection: Connection, reference: str) -> Document | None:
         places = places_of(connection, reference)
         if not places:
             raise PathOutsideRoot(
-                f"{reference} is in none of the collections' folders; `gnoctl collection list` shows them",
+                f"{reference} is in none of the collections' folders: `gnoctl collection list` shows them",
                 {"path": reference},
             )
         return next((d for place in places if (d := documents.by_path(connection, *place))), None)
@@ -100,16 +100,16 @@ def _by_docid(connection: Connection, reference: str) -> Document | None:
     match = _DOCID.match(reference)
     if not match:
         raise InvalidReference(
-            f"{reference!r} is not a docid: '#' and 6 or more hexadecimal digits", {"reference": reference}
+            f"{reference!r} is not a docid: write '#' and 6 or more hexadecimal digits", {"reference": reference}
         )
     candidates = documents.by_docid(connection, match[1].lower())
     if len({d.source_hash for d in candidates}) > 1:
         uris = [format_uri(d.collection, d.path) for d in candidates]
         raise AmbiguousReference(
-            f"{reference} could be {len(candidates)} documents: {', '.join(uris[:5])}; give more digits",
+            f"{reference} matches {len(candidates)} documents: {', '.join(uris[:5])}; give more digits",
             {"candidates": uris},
         )
-    # Copies of one file have one docid and one text.
+    # Copies of a file have the same docid and text.
     return candidates[0] if candidates else None
 
 
@@ -121,11 +121,11 @@ def _not_found(reference: str, proposals: list[str]) -> DocumentNotFound:
 
 
 def _proposals(connection: Connection, reference: str) -> list[str]:
-    wanted = _LINE.sub("", reference).removeprefix(SCHEME)
-    if wanted.startswith("#"):
+    path = _LINE.sub("", reference).removeprefix(SCHEME)
+    if path.startswith("#"):
         return []
-    name = wanted.rpartition("/")[2].lower()
+    name = path.rpartition("/")[2].lower()
     addresses = [f"{collection}/{path}" for _, collection, path in documents.addresses(connection)]
     same_name = [address for address in addresses if address.rpartition("/")[2].lower() == name]
-    close = same_name or difflib.get_close_matches(wanted, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
+    close = same_name or difflib.get_close_matches(path, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
     return close[:_MAX_PROPOSALS]

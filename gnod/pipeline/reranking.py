@@ -1,101 +1,132 @@
-"""Let a cross-encoder look at the best documents: what it is shown, within which time, and what its scores change.
+"""A cross-encoder reads the best candidates: what it is shown, within which time, and what its scores change.
 
-Constants: DESIGN §7. A reranking that runs out of time has seen the first of the
-documents and not the others: it orders those it has seen among themselves, and the others stay behind them as they
-were. So an order is never worse because of a time-out half way.
+A reranking that runs out of time has read the first candidates. It orders those, and the others stay behind them in
+their order: a timeout half way never makes an order worse.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.models.reranker import Reranker
 from gnod.pipeline import lexical
-from gnod.pipeline.literal import literal_terms, matched_fraction
-from gnod.pipeline.pace import FRAME_CHARACTERS, MIN_DOCUMENTS, Pace
-from gnod.pipeline.passages import Spelling, best_span
-from gnod.store import documents
+from gnod.pipeline.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, Plan, ThroughputEstimate
+from gnod.pipeline.exact_match import exact_terms, matched_fraction
+from gnod.pipeline.passages import TermVariant, best_span
+from gnod.pipeline.query import ParsedQuery
 from gnod.store.database import Connection, Read
+from gnod.store.documents import documents
 
 CANDIDATES = 20
-# The share of the fused score, up to this rank: the first ranks are where the retrievers agree.
-_SHARES = ((3, 0.75), (10, 0.60))
-_SHARE_BELOW = 0.40
-# What a text keeps at least that has all of the query's terms as they are written.
+# The share of the fused score, up to this rank: at the first ranks the retrievers agree.
+SHARES = ((3, 0.75), (10, 0.60))
+SHARE_BELOW = 0.40
+# The minimum score of a text that contains all words of the query as written.
 FLOOR = 0.30
 
 
 class Candidate(NamedTuple):
-    """A document to be read again. `chunk`: the part of its text that is best by meaning."""
+    """A document to be reranked. `span`: the part of its text that is best by vector."""
 
     document_id: int
-    chunk: tuple[int, int] | None
+    span: tuple[int, int] | None
 
 
-class ReadAgain(NamedTuple):
-    """`scores` of the first candidates, in their order, in [0, 1]; `components` what each is made of. `why` there are
-    none, or not all."""
+class Reranked(NamedTuple):
+    """`scores` of the first candidates, in their order, in [0, 1]. `plan`: what was to be read; None: nothing.
+    `reason`: why there are no scores, or not all."""
+
+    scores: list[float]
+    tokens: int
+    plan: Plan | None
+    reason: str | None
+
+
+class RerankedDocuments(NamedTuple):
+    """As Reranked, with the floor applied. `components`: what each score is made of."""
 
     scores: list[float]
     components: list[dict[str, float]]
-    why: str | None
+    reason: str | None
     details: dict[str, object]
 
 
 class _Text(NamedTuple):
-    """What the reranker is shown of a document; `matched`: the fraction of the query's terms in its whole text."""
+    """What the reranker is shown of a document; `matched`: the fraction of the query's words in its whole text."""
 
     shown: str
     matched: float
 
 
-async def read_again(
+async def rerank_within_budget(
+    reranker: Reranker,
+    throughput: ThroughputEstimate,
+    query: str,
+    count: int,
+    texts: Callable[[Plan], Awaitable[Sequence[str]]],
+    *,
+    limit_s: float,
+    noun: str,
+) -> Reranked:
+    """Score as many of `count` texts as the time allows. `texts` returns the first ones, as planned; `noun` names them
+    in the reason. Raises what `Reranker.score` raises."""
+    started = time.monotonic()
+    plan = throughput.plan(count, query, reranker.window_characters, limit_s)
+    if plan is None:
+        too_little = f"no time to rerank: {max(limit_s, 0):.1f} s is enough for fewer than {MIN_DOCUMENTS} {noun}"
+        return Reranked([], 0, None, too_little)
+    shown = await texts(plan)
+    left_s = limit_s - (time.monotonic() - started)
+    scores = await reranker.score(query, shown, limit_s=left_s)
+    done = len(scores.values)
+    characters = sum(len(text) + len(query) + FRAME_CHARACTERS for text in shown[:done])
+    throughput.learn(characters, scores.took_s if done else left_s)
+    reason = None if done == count else f"the time was enough to rerank {done} of {count} {noun}"
+    return Reranked(scores.values, scores.tokens, plan, reason)
+
+
+async def rerank_documents(
     read: Read,
     reranker: Reranker,
-    pace: Pace,
-    query: str,
-    words: str,
+    throughput: ThroughputEstimate,
+    query: ParsedQuery,
     candidates: Sequence[Candidate],
     *,
     floor: bool,
     limit_s: float,
-) -> ReadAgain:
-    """Let the reranker score as many of the candidates as the time allows. `words`: the query as it was written, whose
-    phrases count as one for the floor. Raises what `Reranker.score` raises."""
+) -> RerankedDocuments:
+    """Score the first candidates. `floor`: a text with the query's own words keeps a minimum score. Raises what
+    `Reranker.score` raises."""
     if len(candidates) < 2:
-        return ReadAgain([], [], "there is no order to change", {})
-    started = time.monotonic()
-    plan = pace.plan(len(candidates), query, reranker.window_characters, limit_s)
-    if plan is None:
-        return ReadAgain(
-            [], [], f"no time: {max(limit_s, 0):.1f} s would do for less than {MIN_DOCUMENTS} documents", {}
-        )
-    chosen = candidates[: plan.documents]
-    texts = await read(lambda connection: _texts(connection, query, words, chosen, plan.characters))
-    left_s = limit_s - (time.monotonic() - started)
-    scores = await reranker.score(query, [text.shown for text in texts], limit_s=left_s)
-    done = texts[: len(scores.values)]
-    characters = sum(len(text.shown) + len(query) + FRAME_CHARACTERS for text in done)
-    pace.learn(characters, scores.took_s if done else left_s)
-    raised = [FLOOR * text.matched * floor for text in done]
+        return RerankedDocuments([], [], "fewer than two documents", {})
+    loaded: list[_Text] = []
+
+    async def texts(plan: Plan) -> list[str]:
+        chosen = candidates[: plan.documents]
+        loaded.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
+        return [text.shown for text in loaded]
+
+    done = await rerank_within_budget(
+        reranker, throughput, query.question, len(candidates), texts, limit_s=limit_s, noun="documents"
+    )
     components = [
-        {"rerank": score, "matched": text.matched, "floor": low}
-        for score, text, low in zip(scores.values, done, raised, strict=True)
+        {"rerank": score, "matched": text.matched, "floor": FLOOR * text.matched * floor}
+        for score, text in zip(done.scores, loaded, strict=False)
     ]
-    why = None
-    if len(done) < len(candidates):
-        why = f"the time was enough for {len(done)} of {len(candidates)} documents"
-    details: dict[str, object] = {
-        "model": reranker.uri,
-        "documents": len(done),
-        "characters": plan.characters,
-        "tokens": scores.tokens,
-        "floor": floor,
-    }
-    return ReadAgain([max(*each) for each in zip(scores.values, raised, strict=True)], components, why, details)
+    details: dict[str, object] = {}
+    if done.plan:
+        details = {
+            "model": reranker.uri,
+            "documents": len(done.scores),
+            "characters": done.plan.characters,
+            "tokens": done.tokens,
+            "floor": floor,
+        }
+    scores = [max(each["rerank"], each["floor"]) for each in components]
+    return RerankedDocuments(scores, components, done.reason, details)
 
 
 def blend(fused: Sequence[float], reranked: Sequence[float]) -> list[float]:
@@ -118,39 +149,19 @@ def blend(fused: Sequence[float], reranked: Sequence[float]) -> list[float]:
     return blended + [lowest * min(score / boundary, 1.0) for score in fused[len(blended) :]]
 
 
-def _texts(connection: Connection, query: str, words: str, candidates: Sequence[Candidate], room: int) -> list[_Text]:
-    analyzers = lexical.analyzers_of_index(connection)
-    sought = lexical.sought(query, analyzers)
-    terms = literal_terms(words, analyzers)
-    known = documents.by_ids(connection, [each.document_id for each in candidates])
-    texts = []
-    for each in candidates:
-        document = known.get(each.document_id)
-        text = documents.markdown(connection, document.mirror_hash) if document else ""
-        title = document.title if document else ""
-        head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
-        shown = head + excerpt(text, max(room - len(head), 1), chunk=each.chunk, sought=sought, analyzers=analyzers)
-        texts.append(_Text(shown, matched_fraction(f"{title}\n{text}", terms)))
-    return texts
-
-
-def _share(rank: int) -> float:
-    return next((share for last, share in _SHARES if rank <= last), _SHARE_BELOW)
-
-
 def excerpt(
     text: str,
     room: int,
     *,
-    chunk: tuple[int, int] | None,
-    sought: Sequence[Sequence[Spelling]],
+    span: tuple[int, int] | None,
+    query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
 ) -> str:
-    """Return the text if it has at most `room` characters, else its passages for the query: around `chunk`, its best
-    part by meaning, and around the best place of the words. Whole lines where that is possible."""
+    """Return the text if it has at most `room` characters, else its passages for the query: around `span`, its best
+    part by vector, and around the best place of the words. Whole lines where possible."""
     if len(text) <= room:
         return text
-    places = [place for place in (chunk, best_span(text, sought, analyzers)) if place] or [(0, 0)]
+    places = [place for place in (span, best_span(text, query_terms, analyzers)) if place] or [(0, 0)]
     if len(places) == 2 and places[0][0] <= places[1][0] and places[1][1] <= min(places[0][1], places[0][0] + room):
         places.pop()
     each = room // len(places)
@@ -164,9 +175,29 @@ def excerpt(
     return "\n…\n".join(text[start:end].strip() for start, end in merged)
 
 
+def _texts(connection: Connection, query: ParsedQuery, candidates: Sequence[Candidate], room: int) -> list[_Text]:
+    analyzers = lexical.analyzers_of_index(connection)
+    query_terms = lexical.query_terms(query.question_terms, analyzers)
+    exact = exact_terms(query.exact, analyzers)
+    known = documents.by_ids(connection, [each.document_id for each in candidates])
+    texts = []
+    for each in candidates:
+        document = known.get(each.document_id)
+        text = documents.markdown(connection, document.mirror_hash) if document else ""
+        title = document.title if document else ""
+        head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
+        body = excerpt(text, max(room - len(head), 1), span=each.span, query_terms=query_terms, analyzers=analyzers)
+        texts.append(_Text(head + body, matched_fraction(f"{title}\n{text}", exact)))
+    return texts
+
+
+def _share(rank: int) -> float:
+    return next((share for last, share in SHARES if rank <= last), SHARE_BELOW)
+
+
 def _widened(text: str, start: int, end: int, room: int) -> tuple[int, int]:
-    """Return `room` characters around a range, from the beginning of a line where one is near. Of a longer range, its
-    beginning."""
+    """Return `room` characters around a range, from the start of a line if one is near; of a longer range, its
+    start."""
     end = min(end, start + room)
     low = max(0, min(start - (room - (end - start)) // 2, len(text) - room))
     line = text.find("\n", low, start) + 1 if low else 0

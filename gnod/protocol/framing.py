@@ -1,8 +1,8 @@
-"""Cut a byte stream into messages and back. Pure: bytes in, bytes out; knows no sockets and no JSON.
+"""Split a byte stream into messages, and frame messages. Pure: knows no sockets and no JSON.
 
-Two framings share one socket; the first byte of a connection chooses, and answers mirror it:
+One socket serves two framings. The first byte of a connection chooses one, and replies use the same:
 
-* ``{`` or ``[``: one message a line (``nc -U``, shells, gnoctl)
+* ``{`` or ``[``: one message per line (``nc -U``, shells, gnoctl)
 * ``C``: headers as in the Language Server Protocol 3.17, ``Content-Length: N\\r\\n\\r\\n`` (editors)
 """
 
@@ -14,10 +14,10 @@ from enum import Enum
 from gnod.errors import LimitExceeded, ParseError
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of an answer
-MAX_REQUEST_BYTES = 4 * 1024 * 1024  # the longest that makes sense is a thousand references
+MAX_REQUEST_BYTES = 4 * 1024 * 1024  # the longest useful one contains 1,000 references
 MAX_HEADER_BYTES = 8 * 1024
 
-_BLANK = b" \t\r\n"  # JSON's own idea of whitespace
+_BLANK = b" \t\r\n"  # JSON's whitespace
 _CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\Z", re.IGNORECASE)
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:[^\r\n]*\Z")
 
@@ -28,19 +28,18 @@ class Framing(Enum):
 
 
 def encode(payload: bytes, framing: Framing) -> bytes:
-    """Return `payload` (one JSON text without newlines) ready to be written."""
+    """Return `payload` (one JSON text without newlines) as it is sent."""
     if framing is Framing.LINES:
         return payload + b"\n"
     return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
 
 
 class Framer:
-    """Collects bytes in any split and hands out whole payloads.
+    """Collects bytes, however they are split, and returns complete payloads.
 
-    A fault in the framing itself (ParseError, LimitExceeded) cannot be recovered from, because the place of
-    the next message is unknown: the connection must be closed. It is raised by the call that finds it, unless
-    that call has payloads to return: then it waits in `fault`, so that the same bytes give the same payloads
-    in any split. Every later call raises it again.
+    After a fault in the framing (ParseError, LimitExceeded) the start of the next message is unknown: the connection
+    must be closed. The call that finds the fault raises it, unless it has payloads to return: then the fault stays in
+    `fault`, so that the same bytes give the same payloads in any split. Every later call raises it again.
     """
 
     def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
@@ -48,11 +47,11 @@ class Framer:
         self.fault: ParseError | LimitExceeded | None = None
         self._max = max_message_bytes
         self._buffer = bytearray()
-        self._scanned = 0  # bytes already searched for a line end: a slow sender must not cost O(n²)
+        self._scanned = 0  # bytes already searched for a line end, to avoid O(n²)
         self._body_length: int | None = None
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take `data` and return the payloads that are complete now, in order."""
+        """Return the payloads that `data` completes, in order."""
         if self.fault is not None:
             raise self.fault
         self._buffer += data
@@ -68,7 +67,7 @@ class Framer:
         return payloads
 
     def finish(self) -> list[bytes]:
-        """Take the end of the stream: a last line needs no newline; an unfinished body is a ParseError."""
+        """Handle the end of the stream: a last line needs no newline; an incomplete body is a ParseError."""
         if self.framing is Framing.LINES:
             return self.feed(b"\n")
         if self.fault is None and self.is_mid_message:
@@ -79,12 +78,12 @@ class Framer:
 
     @property
     def is_mid_message(self) -> bool:
-        """Whether the peer owes the rest of a message that it began."""
+        """Whether the peer has sent only the beginning of a message."""
         return bool(self._buffer) or self._body_length is not None
 
     @property
     def held_bytes(self) -> int:
-        """How much of a message that is not complete is kept."""
+        """The size of the incomplete message in memory."""
         return len(self._buffer)
 
     def _next(self) -> bytes | None:
@@ -102,10 +101,12 @@ class Framer:
         if first in (b"C", b"c"):
             self.framing = Framing.HEADERS
         else:
-            # Whatever else it is, it is answered in lines; what is no JSON at all is refused before it grows.
+            # Anything else gets a reply in lines; text that is not JSON is refused before it grows.
             self.framing = Framing.LINES
             if first not in (b"{", b"["):
-                raise ParseError("a connection starts with '{' (one message a line) or with Content-Length headers")
+                raise ParseError(
+                    "a connection must start with '{' (one message per line) or with Content-Length headers"
+                )
         return True
 
     def _next_line(self) -> bytes | None:
@@ -125,7 +126,7 @@ class Framer:
     def _next_with_headers(self) -> bytes | None:
         if self._body_length is None:
             end = self._buffer.find(b"\r\n\r\n", max(0, self._scanned - 3))
-            # + 3: without its last byte the blank line is not found yet, however the bytes are split.
+            # + 3: an incomplete blank line is not found yet, however the bytes are split.
             if end > MAX_HEADER_BYTES or (end < 0 and len(self._buffer) > MAX_HEADER_BYTES + 3):
                 raise LimitExceeded(f"message headers are longer than {MAX_HEADER_BYTES} bytes")
             if end < 0:
@@ -144,7 +145,7 @@ class Framer:
 
     def _check_size(self, size: int) -> None:
         if size > self._max:
-            raise LimitExceeded(f"a message may have {self._max} bytes at most", {"limit_bytes": self._max})
+            raise LimitExceeded(f"the message is longer than {self._max} bytes", {"limit_bytes": self._max})
 
 
 def _content_length(block: bytes) -> int:

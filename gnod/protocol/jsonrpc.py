@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 messages: bytes to structs and back. Knows no transport and no methods.
 
-Source: https://www.jsonrpc.org/specification. `$/cancelRequest` and `$/progress` are the Language Server
-Protocol's.
+Source: https://www.jsonrpc.org/specification. `$/cancelRequest` and `$/progress` are those of the Language
+Server Protocol.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RequestId = int | str | float | None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One call. `id` is UNSET for a notification; `params` is raw until the method's own type decodes it."""
+    """One call. `id` is UNSET for a notification. `params` is decoded later, with the type of the method."""
 
     method: str
     params: Raw | UnsetType = UNSET
@@ -62,7 +62,7 @@ class _Failure(msgspec.Struct, kw_only=True):
 
 
 class _Call(msgspec.Struct, kw_only=True, omit_defaults=True):
-    # Without a default, or omit_defaults would drop it.
+    # No default, because omit_defaults would drop it.
     jsonrpc: str
     method: str
     params: object = UNSET
@@ -70,7 +70,7 @@ class _Call(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client reads: an answer, or a notification when `method` is set."""
+    """A message to the client: a reply, or a notification if `method` is set."""
 
     id: RequestId | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
@@ -86,7 +86,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class BadRequestError(Exception):
-    """A message that is no request, with the id to answer it by (None when it has none that can be read)."""
+    """A message that is not a valid request, with the id for the reply (None: it has no readable id)."""
 
     def __init__(self, error: GnoError, request_id: RequestId = None) -> None:
         super().__init__(error.message)
@@ -95,19 +95,19 @@ class BadRequestError(Exception):
 
 
 def split_batch(payload: bytes, limit: int) -> list[bytes] | None:
-    """Return the members of a batch, or None when `payload` is a single message. Raises BadRequestError, also when it
-    has more than `limit` members."""
+    """Return the members of a batch, or None if `payload` is a single message. Raises BadRequestError, also for more
+    than `limit` members."""
     if not payload.lstrip(b" \t\r\n").startswith(b"["):
         return None
     try:
         batch = _batch_of(limit).decode(payload)
     except msgspec.ValidationError:
-        raise BadRequestError(LimitExceeded(f"a batch may hold {limit} requests", {"limit": limit})) from None
+        raise BadRequestError(LimitExceeded(f"the batch has more than {limit} requests", {"limit": limit})) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequestError(ParseError(f"not valid JSON: {_reason(error)}")) from None
     members = [bytes(member) for member in msgspec.structs.astuple(batch) if not isinstance(member, UnsetType)]
     if not members:
-        raise BadRequestError(InvalidRequest("an empty batch holds no request"))
+        raise BadRequestError(InvalidRequest("the batch is empty"))
     return members
 
 
@@ -130,15 +130,15 @@ def decode_request(payload: bytes) -> Request:
 
 
 def decode_response(payload: bytes) -> Response:
-    """Return what a server sent. Raises ParseError."""
+    """Return a message of the daemon. Raises ParseError."""
     try:
         return _response.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ParseError(f"the daemon sent something that is no JSON-RPC message: {_reason(error)}") from None
+        raise ParseError(f"invalid reply from the daemon (not a JSON-RPC message): {_reason(error)}") from None
 
 
 def encode_call(method: str, params: object = UNSET, request_id: RequestId | UnsetType = UNSET) -> bytes:
-    """Return a request, or a notification when `request_id` is UNSET."""
+    """Return a request, or a notification if `request_id` is UNSET."""
     return _encode(_Call(jsonrpc=VERSION, method=method, params=params, id=request_id))
 
 
@@ -158,7 +158,7 @@ def encode_batch(answers: list[bytes]) -> bytes:
 
 @functools.cache
 def _batch_of(limit: int) -> msgspec.json.Decoder[msgspec.Struct]:
-    """A struct and no list: decoding ends at the first member too many, where a list would first hold millions."""
+    """A struct instead of a list, so that decoding stops at the first member beyond the limit."""
     fields = [(f"m{number}", Raw | UnsetType, UNSET) for number in range(limit)]
     return msgspec.json.Decoder(msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True))
 
@@ -166,7 +166,7 @@ def _batch_of(limit: int) -> msgspec.json.Decoder[msgspec.Struct]:
 def _encode(message: _Call | _Success | _Failure) -> bytes:
     try:
         return _encoder.encode(message)
-    except UnicodeEncodeError:  # a file name that is no UTF-8 must not cost the whole answer
+    except UnicodeEncodeError:  # a file name that is not UTF-8 must not make the whole result fail
         return _encoder.encode(_without_surrogates(msgspec.to_builtins(message)))
 
 
@@ -182,12 +182,12 @@ def _without_surrogates(value: object) -> object:
 
 
 def _structured(params: Raw | UnsetType, request_id: RequestId) -> Raw | UnsetType:
-    # Emacs' jsonrpc.el writes null for no parameters, which the specification does not know.
+    # Emacs' jsonrpc.el sends null for no parameters, which the specification does not allow.
     if isinstance(params, UnsetType) or bytes(params) == b"null":
         return UNSET
     if not bytes(params).startswith((b"{", b"[")):
         raise BadRequestError(InvalidRequest('"params" must be an object or an array'), request_id)
-    return params.copy()  # Raw is a view that would keep the whole message alive
+    return params.copy()  # a view would keep the whole message alive
 
 
 def _salvage_id(payload: bytes) -> RequestId:

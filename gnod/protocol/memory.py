@@ -1,5 +1,4 @@
-"""What the methods of the memories take and answer. A module of its own, for commands that have nothing to do with
-them must not pay for it."""
+"""Parameters and results of `memory.*`."""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gnod.protocol.params import Params
-from gnod.protocol.results import Result
+from gnod.protocol.base import Params, Result
 
 Text = Annotated[str, Meta(max_length=65_536)]
 MemoryId = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -22,10 +20,10 @@ MAX_IMPORTED = 100
 
 
 class MemoryStoreParams(Params, frozen=True):
-    """`type`: a word, such as `fact`, `preference`, `summary`, `result`, `decision` or `task`; with `_done` at its end
-    for what is finished or superseded. `topics`: names by which it is found as well as by its meaning. `namespace`
-    comes into being when it is first stored to. The same text again is the same memory: topics are added to it, and
-    `type` is the new one."""
+    """`type`: one that docs/memory.md lists, or a word of your own; with `_done` at its end when it is finished or
+    superseded. `topics`: names that find the memory in addition to its meaning. `namespace`: created by the first
+    memory stored in it. Storing the same text again changes the memory: the topics are added, and `type` replaces the
+    old one."""
 
     text: Text
     type: str = "fact"
@@ -34,8 +32,8 @@ class MemoryStoreParams(Params, frozen=True):
 
 
 class MemorySearchParams(Params, frozen=True):
-    """`namespaces`: all when empty. `budget_s`: for the cross-encoder; what it has no time for is ranked without it,
-    and `notes` say so."""
+    """`namespaces`: empty means all. `budget_s`: for the reranker; memories beyond it are ranked without it, and
+    `notes` say so."""
 
     query: Annotated[str, Meta(min_length=1, max_length=4096)]
     namespaces: Names = []
@@ -44,20 +42,20 @@ class MemorySearchParams(Params, frozen=True):
 
 
 class MemoryDeepSearchParams(MemorySearchParams, frozen=True):
-    """For what `memory.search` found only weakly: four times as many candidates, and always a reranking. `query` needs
-    two keywords or more."""
+    """When `memory.search` finds only weak results: four times the candidates, always reranked. `query` needs two
+    keywords or more."""
 
     limit: Annotated[int, Meta(ge=1, le=MAX_DEEP_RESULTS)] = MAX_DEEP_RESULTS
 
 
 class MemoryIdsParams(Params, frozen=True):
-    """`ids`: as storing and searching answer them. One that does not exist fails the whole call."""
+    """`ids`: from the results of other methods. An id that does not exist fails the whole call."""
 
     ids: Ids
 
 
 class MemoryUpdateParams(Params, frozen=True):
-    """What is absent stays as it is; `topics` replaces them all."""
+    """Absent fields stay unchanged; `topics` replaces all."""
 
     id: MemoryId
     text: Text | None = None
@@ -66,9 +64,9 @@ class MemoryUpdateParams(Params, frozen=True):
 
 
 class MemoryListParams(Params, frozen=True, kw_only=True):
-    """The latest first. `namespaces` and `types`: any of them, all when empty; `topics`: those that have all of them.
-    `whole`: whole texts, not their beginnings; page by page this is an export. A page may hold less than `limit`:
-    `cursor` is the last answer's, until there is none."""
+    """The latest first. `namespaces` and `types`: any of them, empty means all. `topics`: memories that have all of
+    them. `whole`: whole texts instead of their beginnings, for an export. A page may have fewer than `limit`. `cursor`:
+    from the last result; null there means the end."""
 
     namespaces: Names = []
     types: Names = []
@@ -79,14 +77,13 @@ class MemoryListParams(Params, frozen=True, kw_only=True):
 
 
 class MemoryPublishParams(MemoryIdsParams, frozen=True):
-    """Copies them into `namespace`, which need not exist; where they are, they stay."""
+    """Copies them into `namespace`, which need not exist. The originals stay."""
 
     namespace: Annotated[str, Meta(min_length=1)]
 
 
 class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory to be imported, as `memory.list` answers it; fields that are not here are ignored. Times in ISO 8601;
-    absent: now."""
+    """A memory to import, as `memory.list` returns it; other fields are ignored. Times in ISO 8601; absent: now."""
 
     text: Text
     type: str = "fact"
@@ -97,38 +94,38 @@ class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryImportParams(Params, frozen=True, kw_only=True):
-    """All of them or none. What is there already stays as it is, unless the record was updated later: to do it again
+    """All or none. A memory with the same text changes only if the record was updated later, so repeating an import
     changes nothing."""
 
     records: Annotated[list[NewMemory], Meta(min_length=1, max_length=MAX_IMPORTED)]
 
 
 class MemoryUnlockParams(Params, frozen=True, kw_only=True):
-    """`passphrase`: that of the memories, or a new one where nothing was stored yet; absent: the system's keyring has
-    the key, or shall have it."""
+    """`passphrase`: of the memories, or a new one before anything is stored. Absent: the key is, or will be, in the
+    system's keyring."""
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
-    """`passphrase`: the present one, where they have one. `new_passphrase`: absent: the system's keyring shall have the
-    key. The key itself stays the same, so that older backups open as before."""
+    """`passphrase`: the present one, if any. `new_passphrase`: absent: put the key into the system's keyring. The key
+    stays the same, so older backups open as before."""
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
     new_passphrase: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class MemoryStoreResult(Result, frozen=True, kw_only=True):
-    """`existed`: the same text was there before."""
+    """`existed`: the same text was stored before."""
 
     id: str
     existed: bool
 
 
 class MemoryFound(Result, frozen=True, kw_only=True):
-    """One result. `text`: its beginning, or all of it when `complete`. `rerank`: the final score, in [0, 1], which
-    orders; 0.30 and above is excellent, 0.20 to 0.30 good, below that weak. `vector`: the cosine of its meaning to the
-    query's; null: it was found by topic only. `namespace`: absent for the personal one. `time`: of its last change."""
+    """One result. `text`: the beginning, or all of it if `complete`. `rerank`: the final score, in [0, 1], which orders
+    the results: excellent from 0.30, good from 0.20, weak below. `vector`: the cosine to the query; null: found by
+    topic only. `namespace`: absent for the personal one. `time`: of the last change."""
 
     id: str
     text: str
@@ -142,9 +139,8 @@ class MemoryFound(Result, frozen=True, kw_only=True):
 
 
 class MemorySearchResult(Result, frozen=True, kw_only=True):
-    """`counts`: how many candidates there were, how many of them were ranked and are here, in a sentence. `topics`: how
-    often each stands in the results, the most frequent first. `notes`: what was left out, and why. No results: nothing
-    of the kind is stored."""
+    """`counts`: a sentence with the numbers of candidates, ranked memories and results. `topics`: frequency in the
+    results, the most frequent first. `notes`: what was left out, and why. No results: nothing similar is stored."""
 
     results: list[MemoryFound]
     counts: str
@@ -153,7 +149,7 @@ class MemorySearchResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Result, frozen=True, kw_only=True):
-    """`complete`: `text` is all of it."""
+    """`complete`: `text` is the whole text."""
 
     id: str
     text: str
@@ -166,14 +162,14 @@ class MemoryRecord(Result, frozen=True, kw_only=True):
 
 
 class MemoryRecordsResult(Result, frozen=True, kw_only=True):
-    """In the order of the ids asked for."""
+    """In the order of the requested ids."""
 
     memories: list[MemoryRecord]
 
 
 class MemoryListResult(Result, frozen=True, kw_only=True):
-    """`total`: how many there are on all pages. `cursor`: for the next page; null: this is the last. `notes`: what is
-    damaged on the disk, and so not here."""
+    """`total`: on all pages. `cursor`: for the next page; null: this is the last. `notes`: about damaged memories,
+    which are missing."""
 
     memories: list[MemoryRecord]
     total: int
@@ -192,10 +188,10 @@ class MemoryManyResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryStatusResult(Result, frozen=True, kw_only=True):
-    """`unlocked`: the daemon has the key. `opens_by_itself`: where it has not, the first use gets it from the system's
-    keyring. `key`: where it is kept, `keyring` or `passphrase`; null: nothing was ever stored. `keyring_problem`: why
-    the system's keyring cannot be used; null: it can. The rest is known only while unlocked; `unembedded`: memories
-    that are found by topic only, for they have no vector yet."""
+    """`unlocked`: the daemon has the key. `opens_by_itself`: if not, the first use gets it from the system's keyring.
+    `key`: kept in the `keyring` or by a `passphrase`; null: nothing was ever stored. `keyring_problem`: why the keyring
+    cannot be used; null: it can. The rest is known only while unlocked. `unembedded`: memories without a vector, which
+    are found by topic only."""
 
     unlocked: bool
     opens_by_itself: bool

@@ -1,7 +1,6 @@
 """The list of methods as an OpenRPC 1.3 document, made from the types. Knows no daemon.
 
-Source: https://spec.open-rpc.org. What OpenRPC has no word for (framing, progress, cancelling) is
-in `x-` fields.
+Source: https://spec.open-rpc.org. `x-` fields describe what OpenRPC does not cover (framing, progress, cancelling).
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import msgspec
 import gnod
 from gnod import errors
 from gnod.protocol import framing, jsonrpc
-from gnod.protocol.methods import CHANGED, METHODS, Method
-from gnod.protocol.params import CancelParams, Params
-from gnod.protocol.results import IndexChanged, ProgressParams, Result
+from gnod.protocol.base import CancelParams, Params, ProgressParams, Result
+from gnod.protocol.methods import METHODS, Method
+from gnod.protocol.subscription import CHANGED, IndexChanged
 
 VERSION = "1.3.2"
 
 _META_SCHEMA = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
 _REFERENCE = "#/components/schemas/{name}"
 
-# A piece of the document; what is in it is JSON Schema's affair.
+# A part of the document, in JSON Schema.
 Schema = dict[str, Any]
 
 
@@ -33,7 +32,7 @@ def document(methods: Mapping[str, Method] = METHODS) -> dict[str, object]:
     """Return the document as plain data."""
     schemas = _schemas(methods)
     described = [_method(method, schemas[method.params.__name__]) for method in methods.values()]
-    # Parameters are listed one by one: nothing refers to the structs around them.
+    # Parameters are listed one by one, so nothing refers to their structs.
     for method in methods.values():
         schemas.pop(method.params.__name__, None)
     return {
@@ -60,7 +59,7 @@ def _schemas(methods: Mapping[str, Method]) -> dict[str, Schema]:
 
 
 def _any_value(_type: type) -> Schema:
-    """Describe `object`, the only type of ours that msgspec has no schema for (it takes {} as no answer)."""
+    """Describe `object`, for which msgspec has no schema (and it does not accept {})."""
     return {"description": "any JSON value"}
 
 
@@ -81,7 +80,7 @@ def _method(method: Method, params: Schema) -> Schema:
 
 
 def _notes(params: type[Params]) -> str:
-    """Return what the struct says of its parameters, and then what those say that it extends."""
+    """Return the docstrings of the struct and of its bases, except Params."""
     own = takewhile(lambda cls: cls is not Params, params.__mro__)
     return "\n\n".join(inspect.cleandoc(cls.__doc__) for cls in own if cls.__doc__)
 
@@ -91,7 +90,7 @@ def _params(struct: Schema) -> list[Schema]:
     listed = [
         {"name": name, "required": name in required, "schema": schema} for name, schema in struct["properties"].items()
     ]
-    return sorted(listed, key=lambda param: not param["required"])  # OpenRPC: the required ones come first
+    return sorted(listed, key=lambda param: not param["required"])  # OpenRPC lists required ones first
 
 
 def _result(method: Method) -> Schema:
@@ -102,7 +101,7 @@ def _result(method: Method) -> Schema:
 
 
 def _error_classes() -> list[type[errors.GnoError]]:
-    """Return every error class that has a number of its own, by number."""
+    """Return the error classes, ordered by code."""
     return [errors.CLASSES[code] for code in sorted(errors.CLASSES)]
 
 
@@ -120,7 +119,7 @@ def _errors() -> dict[str, Schema]:
 def _framing() -> Schema:
     return {
         "transport": "unix stream socket",
-        "lines": "first byte '{' or '[': one JSON message a line",
+        "lines": "first byte '{' or '[': one JSON message per line",
         "headers": "first byte 'C': Content-Length headers as in the Language Server Protocol 3.17",
         "maxMessageBytes": framing.MAX_MESSAGE_BYTES,
         "maxRequestBytes": framing.MAX_REQUEST_BYTES,
@@ -132,19 +131,19 @@ def _notifications() -> list[Schema]:
         {
             "name": jsonrpc.CANCEL_METHOD,
             "direction": "to the daemon",
-            "summary": f"Cancel a request; it is answered with error {errors.RequestCancelled.code}.",
+            "summary": f"Cancel a request; the reply is error {errors.RequestCancelled.code}.",
             "params": {"$ref": _REFERENCE.format(name=CancelParams.__name__)},
         },
         {
             "name": jsonrpc.PROGRESS_METHOD,
             "direction": "to the client",
-            "summary": "How far a request has come that was given a progress_token.",
+            "summary": "Progress of a request that has a progress_token.",
             "params": {"$ref": _REFERENCE.format(name=ProgressParams.__name__)},
         },
         {
             "name": CHANGED,
             "direction": "to the client",
-            "summary": "What changed in the index, for a client that called index.subscribe.",
+            "summary": "Changes of the index, for a client that has called index.subscribe.",
             "params": {"$ref": _REFERENCE.format(name=IndexChanged.__name__)},
         },
     ]

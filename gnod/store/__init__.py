@@ -1,5 +1,5 @@
-"""The index on disk: one SQLite database. Knows tables and nothing of files, queries' meaning or the wire.
+"""The index on disk: one SQLite database. Knows tables; knows no files, no meaning of queries and no wire.
 
-Functions take a connection and run inside the transaction of whoever calls them (`Database.write`), or on a
-read-only connection (`Database.read`).
+Functions take a connection and run in the caller's transaction (`Database.write`), or on a read-only connection
+(`Database.read`).
 """

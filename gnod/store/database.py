@@ -1,36 +1,42 @@
-"""Open the index database; one writer thread, a pool of reader threads; apsw's errors become ours here.
+"""Open a database; one writer thread, a pool of reader threads; translate apsw's errors.
 
-WAL lets readers go on while the writer works. Every write is one transaction: it happens whole or not at all.
+In WAL mode readers are not blocked by the writer. Every write is one transaction.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import stat
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
-from gnod.store import knn, migrations
-from gnod.store.faults import damaged, footing_of, translated
+from gnod.signals import Signal
+from gnod.store import migrations
+from gnod.store.health.faults import damaged, identify, translated
 from gnod.store.schema import Schema
+from gnod.store.vectors import knn
 
 T = TypeVar("T")
 Connection = apsw.Connection
 
 READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
+# Snapshots open at a time. Each has a connection of its own, which is kept.
+SNAPSHOTS = 16
 _CACHE_KIB = 8 * 1024
-# About a third of a second of work: often enough to tell work from a hang, and too seldom to cost anything.
-_PULSE_STEPS = 5_000_000
+_SNAPSHOT_CACHE_KIB = 2 * 1024
+# About a third of a second of work: often enough to distinguish work from a hang, at no measurable cost.
+_HEARTBEAT_STEPS = 5_000_000
 _MODE = 0o600
 _MAGIC = b"SQLite format 3\0"
 
@@ -44,14 +50,13 @@ class Read(Protocol):
 
 
 class Database:
-    """A database file of ours, opened and migrated: that of an index, unless `schema` says otherwise.
+    """A database file of gnod, opened and migrated; by default that of an index.
 
-    `knn_missing` says why there are no sqlite-vec tables, when there are none: vectors are stored all the same.
-    `ended_badly`: who had it open last did not close it. `failure`: why the last write could not be made; None: it was.
-    `footing`: the files that are open. `on_damage` is called in any thread, perhaps often, when the file turns out to
-    be damaged.
+    `knn_missing`: why there are no sqlite-vec tables, if there are none; vectors are stored all the same.
+    `unclean_shutdown`: the last process did not close the database. `failure`: why the last write failed, if it did.
+    `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found.
 
-    Raises ForeignDatabase or NewerDatabase, leaving the file as it is, and DatabaseCorrupt or StorageFailed.
+    Raises ForeignDatabase or NewerDatabase, without changing the file, and DatabaseCorrupt or StorageFailed.
     """
 
     def __init__(
@@ -59,49 +64,92 @@ class Database:
     ) -> None:
         self.path = path
         self._kind = schema.kind
-        self.knn_missing: str | None = None if use_knn else "switched off"
+        self.knn_missing: str | None = None if use_knn else "disabled"
         self.failure: StorageFailed | None = None
-        self.on_damage: Callable[[], None] = lambda: None
+        self.damaged: Signal[[]] = Signal()
         with translated(path, self._kind):
-            self.ended_badly = _has_bytes(path.with_name(path.name + "-wal"))
+            self.unclean_shutdown = _has_bytes(path.with_name(path.name + "-wal"))
             self._writer_connection = _open_writer(path, schema)
             if use_knn:
                 self.knn_missing = _attach_knn(self._writer_connection)
-            self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # makes the companions
-            self.footing = footing_of(path)
+            self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # creates -wal and -shm
+            self.file_identity = identify(path)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="gnod-writer")
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="gnod-reader")
         self._local = threading.local()
         self._lock = threading.Lock()
         self._reader_connections: list[Connection] = []
         self._running: dict[Future[object], Connection] = {}
-        self._pulses: deque[Future[None]] = deque()
-        self._writer_connection.set_progress_handler(self._beat, _PULSE_STEPS)
+        self._snapshots = asyncio.Semaphore(SNAPSHOTS)
+        self._idle_snapshots: list[_Snapshot] = []
+        self._heartbeats: deque[Future[None]] = deque()
+        self._writer_connection.set_progress_handler(self._beat, _HEARTBEAT_STEPS)
 
-    def write(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Run `work` on the writer thread inside one transaction."""
+    async def read(self, work: Callable[[Connection], T], /) -> T:
+        """Run a read on a reader thread. Cancelling the caller interrupts the query in SQLite."""
+        future = self.submit_read(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self.interrupt(future)
+            raise
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Read]:
+        """Yield a `read` whose calls all see the state of the database at the first of them. Waits while SNAPSHOTS are
+        open. Calls run one at a time; cancelling one interrupts it."""
+        async with self._snapshots:
+            snapshot = self._idle_snapshots.pop() if self._idle_snapshots else _Snapshot()
+
+            async def read(work: Callable[[Connection], T], /) -> T:
+                future: Future[T] = Future()
+                self._readers.submit(self._run_read, work, future, snapshot)
+                try:
+                    return await asyncio.wrap_future(future)
+                except asyncio.CancelledError:
+                    self.interrupt(future)
+                    raise
+
+            try:
+                yield read
+            finally:
+                with contextlib.suppress(RuntimeError):  # the database is closed
+                    ended = self._readers.submit(snapshot.end)
+                    # Also if the caller is cancelled here: else each cancelled query would cost a connection.
+                    ended.add_done_callback(lambda _: self._idle_snapshots.append(snapshot))
+                    await asyncio.shield(asyncio.wrap_future(ended))
+
+    async def write(self, work: Callable[[Connection], T], /) -> T:
+        """Run a write in one transaction. It is completed even if the caller is cancelled."""
+        return await asyncio.wrap_future(self.submit_write(work))
+
+    async def maintain(self, work: Callable[[Connection], T], /) -> T:
+        """Run `work` on the writer thread outside any transaction (VACUUM, checkpoints)."""
+        return await asyncio.wrap_future(self.submit_maintenance(work))
+
+    def submit_write(self, work: Callable[[Connection], T]) -> Future[T]:
+        """As `write`, for threads and for callers that do not wait."""
         return self._writer.submit(self._write, work)
 
-    def maintain(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Run `work` on the writer thread outside any transaction (VACUUM, checkpoints)."""
+    def submit_maintenance(self, work: Callable[[Connection], T]) -> Future[T]:
+        """As `maintain`, for threads and for callers that do not wait."""
         return self._writer.submit(self._maintain, work)
 
-    def pulse(self) -> Future[None]:
-        """Return what is done as soon as the writer is free, or gets on with what it does: a VACUUM may take minutes,
-        and is no hang."""
+    def heartbeat(self) -> Future[None]:
+        """Return a future that is done when the writer is free or makes progress: a VACUUM may take minutes."""
         beat: Future[None] = Future()
-        self._pulses.append(beat)
+        self._heartbeats.append(beat)
         self._writer.submit(self._beat)
         return beat
 
-    def read(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Run `work` on a reader thread; it sees one consistent state. `interrupt` ends it early."""
+    def submit_read(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Run `work` on a reader thread; it sees one consistent snapshot. `interrupt` ends it early."""
         future: Future[T] = Future()
-        self._readers.submit(self._read, work, future)
+        self._readers.submit(self._run_read, work, future, None)
         return future
 
     def interrupt(self, future: Future[T]) -> None:
-        """Make a running read raise RequestCancelled; one that waits for a thread does not start."""
+        """Make a running read raise RequestCancelled; one that waits for a thread never starts."""
         if future.cancel():
             return
         with self._lock:
@@ -110,7 +158,7 @@ class Database:
                 connection.interrupt()
 
     def close(self) -> None:
-        """Finish the writes that were handed in, then close. Reads that still run are interrupted."""
+        """Finish the submitted writes, then close. Running reads are interrupted."""
         with self._lock:
             for connection in self._running.values():
                 connection.interrupt()
@@ -120,15 +168,15 @@ class Database:
             connection.close()
         try:
             self._writer_connection.execute("PRAGMA optimize")
-        except apsw.Error as error:  # damaged, or no room: of no use to anybody who closes
+        except apsw.Error as error:  # damaged, or a full disk
             _log.debug("index.not_optimised", extra={"fields": {"reason": type(error).__name__}})
         with contextlib.suppress(apsw.Error):
             self._writer_connection.close()
 
     def _beat(self) -> bool:
-        """Answer those who wait for a pulse. As SQLite's progress handler: False means go on."""
-        while self._pulses:
-            beat = self._pulses.popleft()
+        """Complete the heartbeats. Also SQLite's progress handler: False continues the statement."""
+        while self._heartbeats:
+            beat = self._heartbeats.popleft()
             if beat.set_running_or_notify_cancel():
                 beat.set_result(None)
         return False
@@ -157,20 +205,20 @@ class Database:
             with translated(self.path, self._kind):
                 yield
         except (DatabaseCorrupt, ForeignDatabase) as error:
-            self.on_damage()
-            # It was ours when it was opened.
+            self.damaged.emit()
+            # It was a gnod database when it was opened.
             raise error if isinstance(error, DatabaseCorrupt) else damaged(self.path, self._kind) from error
 
-    def _read(self, work: Callable[[Connection], T], future: Future[T]) -> None:
+    def _run_read(self, work: Callable[[Connection], T], future: Future[T], snapshot: _Snapshot | None) -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            with self._watched():
-                connection = self._reader_connection()
+            with self._watched(), snapshot.lock if snapshot else contextlib.nullcontext():
+                connection = self._snapshot_connection(snapshot) if snapshot else self._reader_connection()
                 with self._lock:
                     self._running[future] = connection  # type: ignore[index]
                 try:
-                    result = _in_snapshot(connection, work)
+                    result = work(connection) if snapshot else _in_snapshot(connection, work)
                 finally:
                     with self._lock:
                         del self._running[future]  # type: ignore[arg-type]
@@ -179,28 +227,51 @@ class Database:
         else:
             future.set_result(result)
 
+    def _snapshot_connection(self, snapshot: _Snapshot) -> Connection:
+        if snapshot.connection is None:
+            snapshot.connection = self._open_reader(_SNAPSHOT_CACHE_KIB)
+        if not snapshot.connection.in_transaction:
+            snapshot.connection.execute("BEGIN")
+        return snapshot.connection
+
     def _reader_connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
-            _configure(connection)
-            if self.knn_missing is None:
-                knn.load(connection)
-            self._local.connection = connection
-            with self._lock:
-                self._reader_connections.append(connection)
+            connection = self._local.connection = self._open_reader(_CACHE_KIB)
         return connection
+
+    def _open_reader(self, cache_kib: int) -> Connection:
+        connection = Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+        _configure(connection, cache_kib)
+        if self.knn_missing is None:
+            knn.load(connection)
+        with self._lock:
+            self._reader_connections.append(connection)
+        return connection
+
+
+class _Snapshot:
+    """A connection whose transaction stays open between calls. `lock`: one call at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.connection: Connection | None = None
+
+    def end(self) -> None:
+        with self.lock:
+            if self.connection is not None and self.connection.in_transaction:
+                self.connection.execute("COMMIT")
 
 
 @contextmanager
 def atomic(connection: Connection) -> Iterator[None]:
-    """One transaction, taken for writing at once: an upgrade half way could find the database locked."""
+    """One transaction that locks for writing at once: a later upgrade of the lock could fail."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk makes SQLite roll back by itself.
+        # After a full disk SQLite has rolled back already.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -220,7 +291,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     try:
         if stat.S_IMODE(path.stat().st_mode) != _MODE:
-            path.chmod(_MODE)  # it holds the text of private notes
+            path.chmod(_MODE)  # it contains private notes
         _configure(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -252,15 +323,15 @@ def _attach_knn(connection: Connection) -> str | None:
 
 
 def _refuse_foreign(path: Path, schema: Schema) -> None:
-    """Look without touching: a read-only connection leaves a stranger's file as it is."""
+    """Check the file read-only, so that another program's database is not changed."""
     wal = path.with_name(f"{path.name}-wal")
-    # Where no write waits in the log, SQLite need not make files of its own beside this one either.
-    is_settled = not wal.exists() or wal.stat().st_size == 0
-    address = f"{path.absolute().as_uri()}{'?immutable=1' if is_settled else ''}"
+    # With an empty log, `immutable` keeps SQLite from creating files beside this one.
+    is_checkpointed = not wal.exists() or wal.stat().st_size == 0
+    address = f"{path.absolute().as_uri()}{'?immutable=1' if is_checkpointed else ''}"
     connection = Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         found = connection.pragma("application_id")
-        # One of nobody's, and empty: perhaps a gnod ended here before it could sign.
+        # Empty and unsigned: gnod may have ended before it set the application id.
         is_blank = found == 0 and _is_sqlite(path) and not connection.execute("SELECT count(*) FROM sqlite_schema").get
         if found != schema.kind.application_id and not is_blank:
             raise ForeignDatabase(
@@ -271,10 +342,10 @@ def _refuse_foreign(path: Path, schema: Schema) -> None:
         connection.close()
 
 
-def _configure(connection: Connection) -> None:
+def _configure(connection: Connection, cache_kib: int = _CACHE_KIB) -> None:
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    connection.execute(f"PRAGMA cache_size = -{cache_kib}")
     connection.execute("PRAGMA temp_store = MEMORY")
 
 
@@ -283,6 +354,6 @@ def _in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
     try:
         return work(connection)
     finally:
-        # An interrupt may have ended it already.
+        # An interrupt may have ended the transaction.
         if connection.in_transaction:
             connection.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""What language models answered before: texts by the hash of all that they depend on. Knows no model and no meaning."""
+"""Answers of language models, by the hash of everything that they depend on. Knows no model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def get(connection: Connection, key: str) -> str | None:
 
 
 def put(connection: Connection, key: str, value: str, now: float) -> None:
-    """Keep the value, seconds since 1970 being `now`. Of more than KEPT, those put longest ago are dropped."""
+    """Store the value; `now` in seconds since 1970. Beyond KEPT entries, the oldest are deleted."""
     connection.execute(
         "INSERT INTO llm_cache (key, value, created, used) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value, used = excluded.used",

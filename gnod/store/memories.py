@@ -1,4 +1,4 @@
-"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Knows no key, so can read none of them."""
+"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Knows no key, so cannot decrypt them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class Namespace(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A memory but for its body. `name` is what users call it; times are milliseconds since 1970."""
+    """A memory without its body. `name` is for users; times are milliseconds since 1970."""
 
     id: int
     name: str
     namespace_id: int
-    kind: str
+    type: str
     created_ms: int
     updated_ms: int
     fingerprint: bytes
 
 
 class NewRow(NamedTuple):
-    """A memory to be written. `topics`: the keyed hashes by which it is found."""
+    """A memory to be written. `topics`: keyed hashes."""
 
     name: str
     namespace_id: int
-    kind: str
+    type: str
     created_ms: int
     updated_ms: int
     fingerprint: bytes
@@ -56,7 +56,7 @@ def key_record(connection: Connection) -> bytes | None:
 
 
 def put_key_record(connection: Connection, record: bytes) -> None:
-    """Store it once: another one in its place would cost all that was sealed before."""
+    """Store the only record: with another key, everything sealed before would be lost."""
     connection.execute("INSERT INTO keys VALUES (1, ?)", (record,))
 
 
@@ -66,12 +66,12 @@ def replace_key_record(connection: Connection, record: bytes) -> None:
 
 
 def overwrite_deleted(connection: Connection) -> None:
-    """Have what is deleted from now on overwritten with zeros. For the connection that writes."""
+    """Overwrite deleted data with zeros from now on. For the writing connection."""
     connection.execute("PRAGMA secure_delete = ON")
 
 
 def empty_log(connection: Connection) -> None:
-    """Take the write-ahead log into the database and empty it: it has pages as they were. Outside a transaction."""
+    """Checkpoint and empty the write-ahead log, which has old pages. Outside a transaction."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -94,7 +94,7 @@ def rows(connection: Connection) -> list[Row]:
 
 
 def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[Row, bytes] | None:
-    """Return the memory of that namespace that says the same, with its body."""
+    """Return the memory with that fingerprint, and its body."""
     found = connection.execute(
         f"SELECT {_COLUMNS}, body FROM memories WHERE namespace_id = ? AND fingerprint = ?", (namespace_id, fingerprint)
     ).fetchone()
@@ -124,22 +124,22 @@ def insert(connection: Connection, row: NewRow) -> Row:
     )
     id_ = connection.last_insert_rowid()
     _put_topics(connection, id_, row.topics)
-    return Row(id_, row.name, row.namespace_id, row.kind, row.created_ms, row.updated_ms, row.fingerprint)
+    return Row(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
 
 
 def replace(connection: Connection, id_: int, row: NewRow) -> Row:
-    """Write a memory anew; its vectors stay until `put_vectors`."""
+    """Overwrite a memory; its vectors stay until `put_vectors`."""
     connection.execute(
         "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ? WHERE id = ?",
-        (row.kind, row.updated_ms, row.fingerprint, row.body, id_),
+        (row.type, row.updated_ms, row.fingerprint, row.body, id_),
     )
     connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
     _put_topics(connection, id_, row.topics)
-    return Row(id_, row.name, row.namespace_id, row.kind, row.created_ms, row.updated_ms, row.fingerprint)
+    return Row(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
 
 
 def delete(connection: Connection, ids: Collection[int]) -> None:
-    """Remove memories, and what belongs to them; `overwrite_deleted` says what becomes of their bytes."""
+    """Delete memories with their topics and vectors."""
     connection.execute(
         "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(sorted(ids)).decode(),),
@@ -155,9 +155,9 @@ def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequen
     connection.execute("INSERT INTO memory_models (uri) VALUES (?) ON CONFLICT DO NOTHING", (uri,))
     model = int(connection.execute("SELECT id FROM memory_models WHERE uri = ?", (uri,)).get)
     ids = []
-    for each in sealed:
+    for vector in sealed:
         connection.execute(
-            "INSERT INTO memory_vectors (memory_id, model_id, sealed) VALUES (?, ?, ?)", (memory_id, model, each)
+            "INSERT INTO memory_vectors (memory_id, model_id, sealed) VALUES (?, ?, ?)", (memory_id, model, vector)
         )
         ids.append(connection.last_insert_rowid())
     return ids

@@ -1,6 +1,6 @@
-"""The schema of the database of memories: its migrations, each in one transaction. What it holds is sealed.
+"""The schema of the database of memories, whose content is sealed.
 
-In clear are the type of a memory, its times, the length of what is sealed, how many vectors and topics it has, and
+Not encrypted are the type of a memory, its times, the length of its body, how many vectors and topics it has, and
 which model made the vectors.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from gnod.store import schema
-from gnod.store.faults import MEMORIES
+from gnod.store.health.faults import MEMORIES
 
 
 def m001_first_schema(connection: apsw.Connection) -> None:
@@ -72,12 +72,12 @@ MIGRATIONS = (m001_first_schema,)
 
 
 def migrate(connection: apsw.Connection, path: Path) -> None:
-    """Bring the schema up to the newest version. Raises as `refuse_newer` does."""
+    """Upgrade the schema. Raises as `refuse_newer` does."""
     schema.run(connection, MIGRATIONS, refuse_newer(connection, path))
 
 
 def refuse_newer(connection: apsw.Connection, path: Path) -> int:
-    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for one that is none."""
+    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for an invalid version."""
     return schema.refuse_newer(connection, path, MEMORIES, len(MIGRATIONS))
 
 

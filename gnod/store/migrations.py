@@ -10,17 +10,16 @@ import apsw
 
 from gnod.analysis import terms
 from gnod.store import schema
-from gnod.store.faults import INDEX
+from gnod.store.health.faults import INDEX
 
 TOKENIZER = "gnod-terms"
 
 _log = logging.getLogger(__name__)
 
-# Who has seen none of so many changes of vectors loads them all again.
+# A copy of the vectors that missed more changes is loaded again.
 KEPT_CHANGES = 50_000
 
-# The analyser has made terms already (gnod/analysis): SQLite's own tokenizer only cuts the stream at spaces.
-# Everything that is not a space is part of a term; characters above ASCII always are.
+# gnod/analysis makes the terms: SQLite's tokenizer only splits at spaces, so all other characters are token characters.
 _TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isalnum())
 
 
@@ -109,9 +108,8 @@ def m001_first_schema(connection: apsw.Connection) -> None:
 
 
 def m002_vectors(connection: apsw.Connection) -> None:
-    # `content.title`: what the text says of itself; NULL: stored by a version that kept none, to be made anew.
-    # Triggers, so that no way of changing chunks or vectors can forget the rest. Ids are never used twice: whoever
-    # keeps a copy of the vectors knows them by their ids.
+    # `content.title`: the title inside the text; NULL: stored by an older version, to be rebuilt. Triggers keep the
+    # tables consistent, whatever changes chunks or vectors. Ids are never reused: copies of vectors refer to them.
     connection.execute(f"""
         ALTER TABLE content ADD COLUMN title TEXT;
         CREATE INDEX content_to_be_made_anew ON content (mirror_hash) WHERE title IS NULL;
@@ -181,11 +179,9 @@ def m003_llm_cache(connection: apsw.Connection) -> None:
 
 
 def m004_changes(connection: apsw.Connection) -> None:
-    # The clock of `gnod.store.changes`: when something last became of each path. What it is now stands in the other
-    # tables, so there is one row a path, however often it changes. Triggers, so that no way of changing documents can
-    # forget it. Names and no ids: what became of a collection's paths must be told when it is gone, too.
-    # The clock begins at the time of day in microseconds: one that was read from another database, which had this
-    # one's place before, lies below it.
+    # The clock of `gnod.store.documents.changes`: one row per path, at its last change. Names, not ids: the changes of
+    # a removed collection must still be reported. The clock begins at the time in microseconds, so that a clock from an
+    # earlier database at this path is lower.
     begin = time.time_ns() // 1000
     skips = ", ".join(f"'{kind}'" for kind in ("binary", "empty", "too_large", "unsupported"))
     connection.execute(f"""
@@ -195,7 +191,7 @@ def m004_changes(connection: apsw.Connection) -> None:
             path TEXT NOT NULL,
             UNIQUE (collection, path)
         ) STRICT;
-        -- One row: who knows the changes up to a clock below this one has missed some that are no longer here.
+        -- One row: a reader with a lower clock has missed changes that were deleted.
         CREATE TABLE changes_floor (clock INTEGER NOT NULL) STRICT;
         INSERT INTO changes_floor VALUES ({begin});
         INSERT INTO sqlite_sequence (name, seq) VALUES ('changes', {begin});
@@ -205,7 +201,7 @@ def m004_changes(connection: apsw.Connection) -> None:
         INSERT INTO changes (collection, path)
         SELECT c.name, e.path FROM ingest_errors e JOIN collections c ON c.id = e.collection_id
         WHERE e.kind NOT IN ({skips}) ORDER BY e.last_at;
-        -- Not ON CONFLICT REPLACE: an upsert that sets off a trigger overrules it.
+        -- Not ON CONFLICT REPLACE: the conflict clause of an upsert that fires a trigger overrides it.
         CREATE TRIGGER change_came BEFORE INSERT ON changes
         BEGIN
             DELETE FROM changes WHERE collection = NEW.collection AND path = NEW.path;
@@ -228,7 +224,7 @@ def m004_changes(connection: apsw.Connection) -> None:
             INSERT INTO changes (collection, path)
             SELECT name, OLD.path FROM collections WHERE id = OLD.collection_id;
         END;
-        -- What is skipped by its nature is no news, unless it was something else before.
+        -- A skipped file is not a change, unless it was reported before.
         CREATE TRIGGER ingest_error_came AFTER INSERT ON ingest_errors
         BEGIN
             INSERT INTO changes (collection, path)
@@ -267,8 +263,8 @@ def m004_changes(connection: apsw.Connection) -> None:
 
 
 def m005_unembedded(connection: apsw.Connection) -> None:
-    # What each model has neither embedded nor failed at, so that to count it takes as long as there is of it. By
-    # triggers, so that no way of changing chunks, vectors or failures can forget it. The ids are in order of arrival.
+    # What each model has neither embedded nor failed at: counting takes time in proportion to it. Kept by triggers. The
+    # ids are in order of arrival.
     connection.execute("""
         CREATE TABLE unembedded (
             id INTEGER PRIMARY KEY,
@@ -319,13 +315,13 @@ def m005_unembedded(connection: apsw.Connection) -> None:
 
 
 def m006_mounts(connection: apsw.Connection) -> None:
-    # Whether the folder was a mount point when it was walked last: an empty one in its place is a drive that is away.
+    # Whether the folder was a mount point at the last walk: an empty folder in its place is an unmounted drive.
     connection.execute("ALTER TABLE collections ADD COLUMN mounted INTEGER NOT NULL DEFAULT 0")
 
 
 def m007_failed(connection: apsw.Connection) -> None:
-    # Every search counts the files that failed. What is left out by its nature, which may be a hundred thousand empty
-    # files, is not to be looked at for that. The condition is that of `failures.count`, or the index is not used.
+    # Every search counts the failed files, and must not read the skipped ones, of which there can be many. The
+    # condition must equal that of `failures.count`.
     connection.execute(
         "CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id)"
         " WHERE kind NOT IN ('binary', 'empty', 'too_large', 'unsupported')"
@@ -348,25 +344,25 @@ SCHEMA_VERSION = len(MIGRATIONS)
 def migrate(connection: apsw.Connection, path: Path, up_to: int | None = None) -> None:
     """Bring the schema up to SCHEMA_VERSION, or an older version.
 
-    Raises NewerDatabase, and DatabaseCorrupt for a version that is none.
+    Raises NewerDatabase, and DatabaseCorrupt for an invalid version.
     """
     before = refuse_newer(connection, path)
     started = time.monotonic()
     if 0 < before < SCHEMA_VERSION:
         rows = int(connection.execute("SELECT count(*) FROM documents").get)
-        _tell("index.upgrading", before, {"documents": rows})
+        _report("index.upgrading", before, {"documents": rows})
     schema.run(connection, MIGRATIONS[: up_to or SCHEMA_VERSION], before, on_first=record_tokenizer)
     if 0 < before < SCHEMA_VERSION:
-        _tell("index.upgraded", before, {"took_ms": round((time.monotonic() - started) * 1000)})
+        _report("index.upgraded", before, {"took_ms": round((time.monotonic() - started) * 1000)})
 
 
 def refuse_newer(connection: apsw.Connection, path: Path) -> int:
-    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for one that is none."""
+    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for an invalid version."""
     return schema.refuse_newer(connection, path, INDEX, SCHEMA_VERSION)
 
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:
-    """Tell whether the terms in the index were made by this version of the analyser."""
+    """Return whether this version of the analyser made the terms in the index."""
     rows = connection.execute("SELECT key, value FROM schema_meta WHERE key LIKE 'tokenizer%' ORDER BY key").fetchall()
     return rows == [("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))]
 
@@ -376,7 +372,7 @@ def record_tokenizer(connection: apsw.Connection) -> None:
         connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (key, value))
 
 
-def _tell(event: str, before: int, fields: dict[str, object]) -> None:
+def _report(event: str, before: int, fields: dict[str, object]) -> None:
     _log.info(event, extra={"fields": {"from_schema": before, "to_schema": SCHEMA_VERSION, **fields}})
 
 

@@ -1,4 +1,4 @@
-"""The versions of a database's schema: numbered migrations, each in one transaction with the number it leads to."""
+"""Schema versions: numbered migrations, each in one transaction with the row that records it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 import apsw
 
 from gnod.errors import DatabaseCorrupt, NewerDatabase
-from gnod.store.faults import Kind
+from gnod.store.health.faults import Kind
 
 Migration = Callable[[apsw.Connection], None]
 
 
 class Schema(NamedTuple):
-    """What `Database` has to know of what it opens: whose file it is, and how it is brought to the newest version."""
+    """The schema of a kind of database, for `Database`."""
 
     kind: Kind
     migrate: Callable[[apsw.Connection, Path], None]
@@ -25,7 +25,7 @@ class Schema(NamedTuple):
 def run(
     connection: apsw.Connection, migrations: Sequence[Migration], before: int, on_first: Migration | None = None
 ) -> None:
-    """Run the migrations after version `before`, each whole or not at all. `on_first`: what belongs to the first."""
+    """Run the migrations after version `before`. `on_first` runs with the first one."""
     for number, migration in enumerate(migrations[before:], before + 1):
         with connection:
             migration(connection)
@@ -35,7 +35,7 @@ def run(
 
 
 def refuse_newer(connection: apsw.Connection, path: Path, kind: Kind, newest: int) -> int:
-    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for one that is none."""
+    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for an invalid version."""
     version = stored_version(connection, path, kind)
     if version > newest:
         raise NewerDatabase(
@@ -46,7 +46,7 @@ def refuse_newer(connection: apsw.Connection, path: Path, kind: Kind, newest: in
 
 
 def stored_version(connection: apsw.Connection, path: Path, kind: Kind) -> int:
-    """Return 0 for a database without tables. Raises DatabaseCorrupt for a version that is none."""
+    """Return 0 for a database without tables. Raises DatabaseCorrupt for an invalid version."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
         return 0
     found = connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").get
@@ -55,11 +55,11 @@ def stored_version(connection: apsw.Connection, path: Path, kind: Kind) -> int:
     except ValueError:
         version = 0
     if version < 1:
-        raise DatabaseCorrupt(f"the {kind.noun} {path} is damaged, it does not say its version: {kind.lost}")
+        raise DatabaseCorrupt(f"the {kind.noun} {path} is damaged, its version is missing: {kind.lost}")
     return version
 
 
 def record(connection: apsw.Connection, number: int) -> None:
-    """Write down that the schema has this version now."""
+    """Record that the schema has this version."""
     connection.execute("CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
     connection.execute("INSERT OR REPLACE INTO schema_meta VALUES ('schema_version', ?)", (str(number),))

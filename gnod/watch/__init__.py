@@ -1,5 +1,5 @@
-"""Events of the operating system: which paths below a folder have changed. A hint, never the truth.
+"""File system events: which paths below a folder have changed. A hint, never the truth.
 
-Knows no collections, no index and no rules of what is left out: whoever walks the folder says which folders he enters,
-and those are watched.
+Knows no collections, no index and no ignore rules: the walk of a folder says which folders it enters, and those are
+watched.
 """

@@ -1,8 +1,7 @@
-"""Events of Linux. One instance of inotify for each root: the limits of one folder are not those of another, and a
-queue that overflows is known to be that of one root.
+"""Events on Linux, with one inotify instance for each root: a limit or an overflow concerns one root only.
 
-What is watched is known by the path under which it was entered last. A folder that was moved is entered again under its
-new path by the walk that its move asks for; until then its events name the old one: a needless look, and no harm.
+A watch has the path under which it was entered last. The walk that follows a move enters the folder again under its new
+path; until then its events name the old one, which causes a needless check and no harm.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Set
 
 from inotify_simple import INotify, flags, parse_events
 
-from gnod.watch.source import Events, Hear, NotWatchable
+from gnod.watch.source import Events, NotWatchable, OnEvents
 
 _MASK = (
     flags.CREATE
@@ -30,7 +29,7 @@ _MASK = (
     | flags.MOVE_SELF
     | flags.EXCL_UNLINK
 )
-_READ_BYTES = 64 * 1024  # some thousand events, which are read in a few milliseconds
+_READ_BYTES = 64 * 1024  # some thousand events, read in a few milliseconds
 _LIMITS = {
     errno.ENOSPC: "the system's limit of watched folders is reached: `sysctl fs.inotify.max_user_watches` shows it,"
     " `sudo sysctl -w fs.inotify.max_user_watches=1048576` raises it",
@@ -38,17 +37,17 @@ _LIMITS = {
     " `sudo sysctl -w fs.inotify.max_user_instances=1024` raises it",
     errno.ENOMEM: "the system has no memory left for watching folders",
 }
-# Folders that cannot be watched because they cannot be had: who walks sees the same, and says so.
+# The folder cannot be opened: the walk meets the same error and reports it.
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE})
 
 
 class InotifySource:
-    def __init__(self, root: str, hear: Hear) -> None:
+    def __init__(self, root: str, on_events: OnEvents) -> None:
         """Raises NotWatchable."""
         self.fault: str | None = None
         self._root = root.rstrip("/") or "/"
-        self._hear = hear
-        # Entered in the walking thread, read in the event loop's.
+        self._on_events = on_events
+        # `enter` runs in the walk's thread, `_read` in the event loop's.
         self._lock = threading.Lock()
         self._by_watch: dict[int, str] = {}
         self._by_path: dict[str, int] = {}
@@ -94,7 +93,7 @@ class InotifySource:
 
     def _forget(self, watch: int) -> None:
         self._gone(watch)
-        with contextlib.suppress(OSError):  # it may have ended with its folder
+        with contextlib.suppress(OSError):  # the watch may have ended with its folder
             self._inotify.rm_watch(watch)
 
     def _gone(self, watch: int) -> None:
@@ -114,16 +113,16 @@ class InotifySource:
                 return
             for watch, mask, _, name in parse_events(data):
                 if mask & flags.Q_OVERFLOW:
-                    lost = "there were more events than the system keeps"
+                    lost = "the event queue overflowed"
                 elif mask & flags.IGNORED:
                     self._gone(watch)
                 elif watch in self._by_watch:
                     entered = self._by_watch[watch]
                     if not entered and mask & (flags.DELETE_SELF | flags.MOVE_SELF | flags.UNMOUNT):
-                        lost = "the folder itself went or was moved"
+                        lost = "the folder itself was removed or moved"
                     paths.add(f"{entered}/{name}" if entered and name else entered or name)
         if paths or lost:
-            self._hear(Events(frozenset(paths), lost))
+            self._on_events(Events(frozenset(paths), lost))
 
 
 def _words(error: OSError) -> str:

@@ -1,5 +1,7 @@
-"""Events through watchfiles, for systems without inotify. It watches whole trees, and keeps to itself whether it lost
-events: there, only the walks that come by themselves find what it missed."""
+"""Events through watchfiles, for systems without inotify.
+
+It watches whole trees, and does not report lost events: only the regular walks find what it missed.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,18 @@ from collections.abc import Set
 
 from watchfiles import awatch
 
-from gnod.watch.source import Events, Hear
+from gnod.watch.source import Events, OnEvents
 
-# How often watchfiles looks whether events have come: each look is a wake-up.
+# How often watchfiles checks for events: each check is a wake-up.
 _STEP_MS = 200
 _DEBOUNCE_MS = 1_000
 
 
 class PortableSource:
-    def __init__(self, root: str, hear: Hear) -> None:
+    def __init__(self, root: str, on_events: OnEvents) -> None:
         self.fault: str | None = None
         self._root = os.path.realpath(root)  # the events name it so
-        self._hear = hear
+        self._on_events = on_events
         self._task = asyncio.create_task(self._follow(), name=f"watch {root}")
 
     def enter(self, path: str, *, is_file: bool = False) -> None:
@@ -34,7 +36,7 @@ class PortableSource:
 
     async def _follow(self) -> None:
         if not os.path.isdir(self._root):  # noqa: PTH112, ASYNC240
-            return  # watchfiles would wait for ever; who looks for the folder's return begins anew
+            return  # watchfiles would wait for ever; the check for the folder's return opens another source
         inside = self._root.rstrip("/") + "/"
         try:
             async for changes in awatch(
@@ -42,9 +44,9 @@ class PortableSource:
             ):
                 paths = {path.removeprefix(inside) for _, path in changes if path.startswith(inside)}
                 gone = any(path == self._root for _, path in changes)
-                self._hear(Events(frozenset(paths), "the folder itself changed" if gone else None))
+                self._on_events(Events(frozenset(paths), "the folder itself changed" if gone else None))
         except (OSError, RuntimeError) as error:
             self.fault = f"the system refuses to watch ({error})"
         else:
             self.fault = "watching ended"
-        self._hear(Events(lost=self.fault))
+        self._on_events(Events(lost=self.fault))

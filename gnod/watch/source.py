@@ -1,34 +1,31 @@
-"""What every source of events offers, and which one a folder gets."""
+"""What every source of file system events offers."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Set
 from typing import NamedTuple, Protocol
 
-from gnod import mounts
-
 
 class Events(NamedTuple):
-    """`paths` that have changed in some way, relative to the folder, with slashes. `lost`: why there may be others;
-    None when these are all."""
+    """`paths` that have changed, relative to the folder, with slashes. `lost`: why there may be others; None: these are
+    all."""
 
     paths: frozenset[str] = frozenset()
     lost: str | None = None
 
 
-Hear = Callable[[Events], None]
+OnEvents = Callable[[Events], None]
 """Called in the event loop's thread."""
 
 
 class NotWatchable(Exception):
-    """There are no events to be had, or not all. The text says why, and what could be done."""
+    """There are no events, or not all. The text says why and what to do."""
 
 
 class Source(Protocol):
-    """Tells of changes in the folders entered, from `enter` to `close`.
+    """Reports changes in the folders entered, from `enter` to `close`.
 
-    `fault`: why it no longer tells of all changes, in words; a source with a fault is of no more use.
+    `fault`: why it no longer reports all changes, in words; a source with a fault cannot be used any more.
     """
 
     @property
@@ -36,20 +33,9 @@ class Source(Protocol):
 
     def enter(self, path: str, *, is_file: bool = False) -> None:
         """Watch a folder, relative to the root ("" is the root), or a file that has other names outside of the watched
-        folders; call it before looking at what is there, in any thread."""
+        folders. Call it before the folder is listed, in any thread."""
 
     def keep_only(self, paths: Set[str]) -> None:
-        """Forget what a walk of everything did not enter."""
+        """Forget what a complete walk did not enter."""
 
     def close(self) -> None: ...
-
-
-def open_source(root: str, hear: Hear) -> Source:
-    """Return a source for a folder. Raises NotWatchable."""
-    if reason := mounts.why_without_events(root):
-        raise NotWatchable(reason)
-    if sys.platform == "linux":
-        from gnod.watch.inotify import InotifySource as Native
-    else:
-        from gnod.watch.portable import PortableSource as Native
-    return Native(root, hear)

@@ -81,6 +81,7 @@ def test_what_is_indexed_can_be_asked_for(text: str) -> None:
     assert asked <= indexed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["x" * 5_000_000, "a-" * 500_000, "z" + "\u0301" * 500_000, "A" * 1_000_000 + "=", "日" * 300_000],

@@ -1,4 +1,4 @@
-"""A child for the tests of `gnod.child.process`: gives back each message, and does what some of them say."""
+"""A child process for the tests of `gnod.child.process`: echoes each message and executes some of them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import warnings
 
 import msgspec
 
+from gnod.child.child_setup import set_up_child, silence
 from gnod.child.frames import encode, receive
-from gnod.child.settle import settle, silence
 
 
 def main(arguments: list[str]) -> int:
     descriptor, nice, parent = map(int, arguments)
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
-        settle(parent, nice=nice)
+        set_up_child(parent, nice=nice)
         silence()
         while (message := receive(channel, msgspec.msgpack.Decoder(str))) is not None:
             channel.sendall(encode(facts() if message == "facts" else message))
             if message.startswith("exit "):
                 return int(message.removeprefix("exit "))
-            if message == "be deaf":
+            if message == "sleep":
                 time.sleep(600)
     return 0
 
 
 def facts() -> dict[str, object]:
-    """Make noise, and tell what this process finds itself in."""
+    """Write to all outputs, and return the state of this process."""
     print("noise")  # noqa: T201
     sys.stderr.write("noise\n")
     logging.getLogger().critical("noise")

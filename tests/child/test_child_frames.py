@@ -1,4 +1,4 @@
-"""Frames between the daemon and a child: any split of the stream, and what a damaged one does."""
+"""Frames between the daemon and a child: any split of the stream, and damaged streams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True):
 NOTES = [Note(""), Note("日本語\n" * 50), Note("ü", bytes(range(256)))]
 DECODER = msgspec.msgpack.Decoder(Note)
 STREAM = b"".join(map(frames.encode, NOTES))
-# An end within the length, one within the message, and a length that nothing can have.
+# The stream ends within the length, within the message, before the message; a length over the limit.
 DAMAGED = [b"\0", b"\0\0\0\x05abc", b"\0\0\0\x05", struct.pack(">I", frames.MAX_FRAME_BYTES + 1) + b"x"]
 
 
@@ -36,7 +36,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 async def read_all(parts: list[bytes]) -> list[Note]:
-    """What the daemon reads, up to the end of the stream."""
+    """Return the messages that the daemon reads up to the end of the stream."""
     reader = asyncio.StreamReader()
     for part in parts:
         reader.feed_data(part)
@@ -48,7 +48,7 @@ async def read_all(parts: list[bytes]) -> list[Note]:
 
 
 def receive_all(parts: list[bytes]) -> list[Note]:
-    """What a child receives, up to the end of the stream."""
+    """Return the messages that a child receives up to the end of the stream."""
     ours, theirs = socket.socketpair()
 
     def send() -> None:
@@ -86,20 +86,20 @@ def test_a_damaged_stream_is_an_error(data: bytes) -> None:
         asyncio.run(read_all([data]))
 
 
-def test_a_message_of_another_kind_is_an_error() -> None:
-    stranger = frames.encode({"number": 1})
+def test_a_message_of_the_wrong_type_is_an_error() -> None:
+    other = frames.encode({"number": 1})
     with pytest.raises(msgspec.DecodeError):
-        receive_all([stranger])
+        receive_all([other])
     with pytest.raises(msgspec.DecodeError):
-        asyncio.run(read_all([stranger]))
+        asyncio.run(read_all([other]))
 
 
-def test_lone_surrogates_do_not_fit() -> None:
+def test_lone_surrogates_cannot_be_encoded() -> None:
     with pytest.raises(UnicodeEncodeError):
         frames.encode(Note("half \ud800"))
 
 
-def test_a_child_imports_little() -> None:
-    program = "import sys, gnod.child.frames, gnod.child.settle\nprint(*sys.modules)"
+def test_a_child_does_not_import_heavy_modules() -> None:
+    program = "import sys, gnod.child.frames, gnod.child.child_setup\nprint(*sys.modules)"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert not {"asyncio", "psutil", "logging"} & set(printed.split())

@@ -1,4 +1,4 @@
-"""Real children: what they find, how they end, and that they do not outlive their parent."""
+"""Real child processes: their environment, how they end, and that they do not outlive their parent."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ async def ask(child: ChildProcess, message: str) -> object:
     return await frames.read(child.reader, ANYTHING)
 
 
-async def test_messages_go_there_and_back() -> None:
+async def test_messages_are_echoed() -> None:
     async with echo() as child:
         for message in ("", "日本語", "x" * (5 << 20)):
             assert await ask(child, message) == message
 
 
-async def test_what_a_child_finds(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_the_environment_of_a_child(capfd: pytest.CaptureFixture[str]) -> None:
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + 3, 19)
     async with echo(nice=3) as child:
         assert await ask(child, "facts") == {
@@ -68,7 +68,7 @@ async def test_the_end_of_the_stream_ends_a_child() -> None:
         assert await child.ended() == "exit status 0"
 
 
-async def test_an_exit_status_is_put_into_words() -> None:
+async def test_the_exit_status_is_described() -> None:
     async with echo() as child:
         assert await ask(child, "exit 3") == "exit 3"
         assert await frames.read(child.reader, ANYTHING) is None
@@ -76,16 +76,16 @@ async def test_an_exit_status_is_put_into_words() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV])
-async def test_a_death_by_signal_is_put_into_words(number: signal.Signals) -> None:
+async def test_a_fatal_signal_is_described(number: signal.Signals) -> None:
     async with echo() as child:
-        await ask(child, "be deaf")
+        await ask(child, "sleep")
         os.kill(child.pid, number)
         assert await child.ended() == f"signal {number.name}"
 
 
-async def test_even_a_stopped_child_can_be_killed() -> None:
+async def test_a_stopped_child_can_be_killed() -> None:
     async with echo() as child:
-        await ask(child, "be deaf")
+        await ask(child, "sleep")
         assert child.resident_bytes() > 1_000_000
         os.kill(child.pid, signal.SIGSTOP)
         child.kill()
@@ -99,31 +99,31 @@ async def test_a_child_ignores_ctrl_c() -> None:
     async with echo() as child:
         await ask(child, "ready")
         os.kill(child.pid, signal.SIGINT)
-        assert await ask(child, "still there") == "still there"
+        assert await ask(child, "still running") == "still running"
 
 
-async def test_nothing_can_be_sent_to_a_child_that_is_gone() -> None:
+async def test_sending_to_an_ended_child_fails() -> None:
     async with echo() as child:
         await ask(child, "exit 0")
         assert await child.ended() == "exit status 0"
         with pytest.raises(ConnectionError):
-            await child.send(frames.encode("anybody?"))
+            await child.send(frames.encode("message"))
 
 
-async def test_a_child_that_cannot_be_started_leaves_nothing_open() -> None:
+async def test_a_failed_start_leaks_no_descriptors() -> None:
     before = psutil.Process().num_fds()
     with pytest.raises(OSError, match="too long"):
         await launch("echo_child", environment={"TOO_LONG": "x" * (8 << 20)})
     assert psutil.Process().num_fds() == before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child has to read the stream to know")
-def test_even_a_deaf_child_dies_with_its_parent() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems detect it only by reading the stream")
+def test_a_sleeping_child_ends_with_its_parent() -> None:
     program = (
         "import asyncio, os, signal\nfrom gnod.child import frames, process\nimport msgspec\n"
         "async def main():\n"
         f"    child = await process.launch('echo_child', ['0'], environment={{'PYTHONPATH': {FOLDER!r}}})\n"
-        "    await child.send(frames.encode('be deaf'))\n"
+        "    await child.send(frames.encode('sleep'))\n"
         "    await frames.read(child.reader, msgspec.msgpack.Decoder())\n"
         "    print(child.pid, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -135,14 +135,14 @@ def test_even_a_deaf_child_dies_with_its_parent() -> None:
         time.sleep(0.01)
 
 
-def test_a_child_whose_parent_died_before_it_settled_ends() -> None:
-    stranger = subprocess.run(
-        [sys.executable, "-c", "from gnod.child.settle import settle\nsettle(-1)\nprint('lives')"],
+def test_a_child_whose_parent_ended_during_setup_ends() -> None:
+    orphan = subprocess.run(
+        [sys.executable, "-c", "from gnod.child.child_setup import set_up_child\nset_up_child(-1)\nprint('lives')"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (stranger.returncode, stranger.stdout, stranger.stderr) == (0, "", "")
+    assert (orphan.returncode, orphan.stdout, orphan.stderr) == (0, "", "")
 
 
 def gone(pid: int) -> bool:

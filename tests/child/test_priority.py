@@ -1,4 +1,4 @@
-"""Background work goes last: by process, by thread, and by what a thread starts."""
+"""Background priority of a process, of a thread, and of the threads that it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from gnod.child.priority import lower_process, lower_thread
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
 
 
 class Priority(NamedTuple):
@@ -46,27 +46,27 @@ def in_a_new_process(work: str) -> list[str]:
     return done.stdout.replace("IOPriority.IOPRIO_CLASS_BE", "2").split()
 
 
-def test_a_process() -> None:
+def test_lower_process() -> None:
     nice, disk = lowered(3)
     assert in_a_new_process("lower_process(3)") == [str(nice), *map(str, disk)]
 
 
-def test_a_process_that_is_as_it_should_be() -> None:
+def test_lowering_a_process_by_0_changes_nothing() -> None:
     before = of_this_thread()
     lower_process(0)
     assert of_this_thread() == before
 
 
-def test_a_thread_and_what_it_starts() -> None:
+def test_a_lowered_thread_and_its_children() -> None:
     before = of_this_thread()
     with ThreadPoolExecutor(1, initializer=lower_thread) as threads:
         found = threads.submit(of_this_thread).result()
         with threads.submit(ThreadPoolExecutor, 1).result() as others:
-            # The first piece of work starts the thread, so the lowered one has to hand it in.
+            # The first submit starts the thread, so the lowered thread must call it.
             inherited = threads.submit(lambda: others.submit(of_this_thread)).result().result()
     assert found == inherited == Priority(max(before.nice, 10), LAST_ON_DISK)
     assert of_this_thread() == before
 
 
-def test_a_thread_that_is_lower_already_stays_so() -> None:
+def test_a_thread_of_lower_priority_keeps_it() -> None:
     assert in_a_new_process("os.nice(19)\nlower_thread()")[0] == "19"

@@ -1,4 +1,4 @@
-"""What a sandbox bars and what it leaves, in new processes and on the kernel that is there."""
+"""What the sandbox blocks and allows, in new processes on the current kernel."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from tests.child.sandboxed import after, has_landlock
 
-pytestmark = pytest.mark.skipif(not has_landlock(), reason="this system gives no sandbox")
+pytestmark = pytest.mark.skipif(not has_landlock(), reason="this system has no Landlock")
 CONFINE = "confine(writable='.', readable=[])"
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "statement",
     [
         "socket.socket()",
         "socket.socketpair()",
@@ -39,17 +39,17 @@ CONFINE = "confine(writable='.', readable=[])"
         "__import__('fcntl').fcntl(0, 8, parent)",
     ],
 )
-def test_what_is_barred(deed: str, tmp_path: Path) -> None:
+def test_the_sandbox_blocks(statement: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("zqx18")
     folder = tmp_path / "own"
     folder.mkdir()
-    assert after(CONFINE, deed, folder) == "PermissionError"
+    assert after(CONFINE, statement, folder) == "PermissionError"
     assert (tmp_path / "text").read_text() == "zqx18"
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "statement",
     [
         "open('new', 'w').close(); os.truncate('new', 9); os.remove('new')",
         "__import__('tempfile').TemporaryFile(dir='.').write(b'x')",
@@ -61,15 +61,15 @@ def test_what_is_barred(deed: str, tmp_path: Path) -> None:
         "import json.tool, sqlite3, decimal, numpy",
     ],
 )
-def test_what_is_left(deed: str, tmp_path: Path) -> None:
-    assert after(CONFINE, deed, tmp_path) == "done"
+def test_the_sandbox_allows(statement: str, tmp_path: Path) -> None:
+    assert after(CONFINE, statement, tmp_path) == "done"
 
 
-def test_an_abort_is_still_one(tmp_path: Path) -> None:
+def test_abort_still_ends_the_process(tmp_path: Path) -> None:
     assert after(CONFINE, "os.abort()", tmp_path).startswith("status -6")
 
 
-def test_threads_that_were_there_are_held_too(tmp_path: Path) -> None:
+def test_existing_threads_are_confined_too(tmp_path: Path) -> None:
     confine = (
         "confine; go = threading.Event(); out = []\n"
         "def late():\n    go.wait()\n    try: socket.socket()\n    except OSError: out.append(1)\n"
@@ -78,14 +78,14 @@ def test_threads_that_were_there_are_held_too(tmp_path: Path) -> None:
     assert after(confine, "assert out == [1]", tmp_path) == "done"
 
 
-def test_reading_is_left_alone_where_nobody_says_what_may_be_read(tmp_path: Path) -> None:
+def test_reading_is_not_limited_without_a_list_of_readable_folders(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("zqx18")
     assert after("confine(writable=None, readable=None)", "open('text').read()", tmp_path) == "done"
     assert after("confine(writable=None, readable=None)", "open('text', 'a')", tmp_path) == "PermissionError"
 
 
 @pytest.mark.parametrize(
-    ("deed", "said"),
+    ("statement", "result"),
     [
         ("socket.socket()", "PermissionError"),
         ("socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)", "PermissionError"),
@@ -95,17 +95,17 @@ def test_reading_is_left_alone_where_nobody_says_what_may_be_read(tmp_path: Path
         ("open('cache', 'w').close(); os.mkdir('folder'); os.chmod('cache', 0o700)", "done"),
     ],
 )
-def test_beside_a_graphics_card(deed: str, said: str, tmp_path: Path) -> None:
-    assert after("stay_local()", deed, tmp_path) == said
+def test_the_confinement_for_graphics_cards_allows_drivers(statement: str, result: str, tmp_path: Path) -> None:
+    assert after("stay_local()", statement, tmp_path) == result
 
 
-def test_what_holds_is_told(tmp_path: Path) -> None:
-    said = after("confine(writable=None, readable=[])", "print(*held, sep='; ')", tmp_path)
-    assert said.startswith("Landlock (reading, writing")
-    assert "seccomp (network, programs, other processes)" in said
+def test_confine_reports_active_protections(tmp_path: Path) -> None:
+    printed = after("confine(writable=None, readable=[])", "print(*held, sep='; ')", tmp_path)
+    assert printed.startswith("Landlock (reading, writing")
+    assert "seccomp (network, programs, other processes)" in printed
 
 
-def test_no_second_name_for_a_file_elsewhere(tmp_path: Path) -> None:
+def test_hard_links_to_files_outside_are_blocked(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("zqx18")
     (tmp_path / "own").mkdir()
     assert after(CONFINE, "os.link('../text', 'text')", tmp_path / "own") == "OSError"

@@ -24,6 +24,8 @@ from msgspec import UnsetType
 from gnod import __version__
 from gnod.errors import GnoError, MethodNotFound
 from gnod.paths import Places, resolve
+from gnod.protocol.base import Params, ProgressParams, ProgressValue, Result
+from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.protocol.framing import Framer, Framing, encode
 from gnod.protocol.jsonrpc import (
     CANCEL_METHOD,
@@ -35,14 +37,6 @@ from gnod.protocol.jsonrpc import (
     encode_result,
 )
 from gnod.protocol.methods import METHODS
-from gnod.protocol.params import Params
-from gnod.protocol.results import (
-    DaemonShutdownResult,
-    DaemonStatusResult,
-    ProgressParams,
-    ProgressValue,
-    Result,
-)
 
 P = TypeVar("P", bound=Params)
 Answer = Result | GnoError | bytes | None

@@ -7,15 +7,11 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from gnod.protocol.base import Freshness
+from gnod.protocol.collections import CollectionInfo
+from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.memory import MemoryFound
-from gnod.protocol.results import (
-    CollectionInfo,
-    DocumentEntry,
-    DocumentText,
-    Freshness,
-    Hit,
-    SearchResult,
-)
+from gnod.protocol.search import Hit, SearchResult
 
 # No deadline: other processes may be busy.
 few = settings(max_examples=25, deadline=None)

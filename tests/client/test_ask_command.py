@@ -18,8 +18,8 @@ from gnoctl import text
 from gnoctl.answers import Draft, render
 from gnoctl.terminal import Terminal
 from gnod.errors import ModelNotConfigured
-from gnod.protocol import params as p
-from gnod.protocol import results as r
+from gnod.protocol.base import AnswerSource, ProgressValue
+from gnod.protocol.search import AskParams, AskResult
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
@@ -28,7 +28,7 @@ from tests.client.samples import few, hostile_text
 FILTERS = "-c a,b --tag x --any-tag y --lang de --type adr --author Ada --path p/ --since 7d --until 1d --fresh"
 
 
-def source(number: int, path: str, **changes: object) -> r.AnswerSource:
+def source(number: int, path: str, **changes: object) -> AnswerSource:
     fields: dict[str, object] = {
         "number": number,
         "docid": "#a1b2c3d4",
@@ -42,10 +42,10 @@ def source(number: int, path: str, **changes: object) -> r.AnswerSource:
         "score": 0.5,
         **changes,
     }
-    return r.AnswerSource(**fields)  # type: ignore[arg-type]
+    return AnswerSource(**fields)  # type: ignore[arg-type]
 
 
-ANSWERED = r.AskResult(
+ANSWERED = AskResult(
     question="What is the kitten called?",
     answer="The kitten is called Miso [2].",
     answered=True,
@@ -70,11 +70,11 @@ UNANSWERED = msgspec.structs.replace(
 def answering(daemon: FakeDaemon) -> FakeDaemon:
     daemon.answers["ask.answer"] = ANSWERED
     daemon.progress["ask.answer"] = [
-        r.ProgressValue(stage="searching", done=0),
-        r.ProgressValue(stage="sources", done=2, total=2, sources=ANSWERED.sources),
-        r.ProgressValue(stage="reading", done=0, total=2),
-        r.ProgressValue(stage="answer", done=9, text="It is \x1b[31m"),
-        r.ProgressValue(stage="answer", done=20, text="Miso, I guess [9]"),
+        ProgressValue(stage="searching", done=0),
+        ProgressValue(stage="sources", done=2, total=2, sources=ANSWERED.sources),
+        ProgressValue(stage="reading", done=0, total=2),
+        ProgressValue(stage="answer", done=9, text="It is \x1b[31m"),
+        ProgressValue(stage="answer", done=20, text="Miso, I guess [9]"),
     ]
     return daemon
 
@@ -82,8 +82,8 @@ def answering(daemon: FakeDaemon) -> FakeDaemon:
 def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     words = ["ask", "what", "is", "it?", *FILTERS.split(), "-n", "3", "--max-tokens", "99"]
     gnoctl(*words, "--no-expand", "--no-rerank", "--explain", "--json")
-    asked = msgspec.structs.replace(daemon.asked(p.AskParams), progress_token=None)
-    assert asked == p.AskParams(
+    asked = msgspec.structs.replace(daemon.asked(AskParams), progress_token=None)
+    assert asked == AskParams(
         question="what is it?",
         collections=["a", "b"],
         tags_all=["x"],
@@ -105,7 +105,7 @@ def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
 
 def test_the_daemon_knows_the_defaults(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     gnoctl("ask", "what")
-    assert msgspec.structs.replace(daemon.asked(p.AskParams), progress_token=None) == p.AskParams(question="what")
+    assert msgspec.structs.replace(daemon.asked(AskParams), progress_token=None) == AskParams(question="what")
 
 
 def test_what_is_no_terminal_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
@@ -120,15 +120,15 @@ def test_what_is_no_terminal_gets_the_checked_answer_and_its_sources(gnoctl: Gno
 def test_json_is_the_result_and_nothing_else(gnoctl: Gnoctl) -> None:
     outcome = gnoctl("ask", "what", "--json")
     assert (outcome.status, outcome.err) == (0, "")
-    assert msgspec.json.decode(outcome.out, type=r.AskResult) == ANSWERED
+    assert msgspec.json.decode(outcome.out, type=AskResult) == ANSWERED
 
 
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        ("no_citation", "no citation that holds"),
-        ("model_declined", "does not find the answer"),
-        ("no_sources", "nothing that was found"),
+        ("no_citation", "no valid citation"),
+        ("model_declined", "finds no answer"),
+        ("no_sources", "no document is about this"),
     ],
 )
 def test_no_answer_is_no_failure_and_says_why(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -189,7 +189,7 @@ def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys, "stdout", out)
     with Draft(Terminal(width=40)) as draft:
         for number in range(200):
-            draft(r.ProgressValue(stage="answer", done=0, text=f"Line {number}.\n\n"))
+            draft(ProgressValue(stage="answer", done=0, text=f"Line {number}.\n\n"))
     assert _screen(out.getvalue()) == []
     assert max(line.count("\n") for line in out.getvalue().split("\x1b[J")) <= 22
 

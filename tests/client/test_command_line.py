@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnoctl import app, fastparse
+from gnoctl.command import Parsed
 from gnoctl.commands import NAMES, load
-from gnoctl.options import Parsed, specs
+from gnoctl.options import specs
 from gnod.errors import UsageError
 from tests.client.conftest import Gnoctl
 
@@ -40,6 +41,7 @@ def by_typer(words: list[str]) -> Parsed | int | None:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["search", "similar", "get", "ls", "collection add", "daemon logs", ""]), st.data())
 def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str, data: st.DataObject) -> None:
@@ -82,6 +84,7 @@ def test_the_unusual_is_left_to_typer(line: str) -> None:
     assert fastparse.parse(line.split()) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from gnod.paths import Places
-from gnod.protocol.results import CollectionListResult
+from gnod.protocol.collections import CollectionListResult
 from tests.client.conftest import Gnoctl, Spawn
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import collection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["search", "vsearch", "similar"])
 def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spawn: Spawn) -> None:
     names = ["notes", "news", "work"]
@@ -22,6 +23,7 @@ def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spa
     assert process.communicate(timeout=60)[0].split() == ["notes", "news"]
 
 
+@pytest.mark.slow
 def test_completion_never_starts_a_daemon(places: Places, spawn: Spawn) -> None:
     process = spawn(
         _GNOCTL_COMPLETE="complete_bash",

@@ -18,8 +18,10 @@ from gnod.errors import (
     Unavailable,
 )
 from gnod.paths import Places, resolve
-from gnod.protocol.params import IndexSyncParams, NoParams, SearchLexicalParams
-from gnod.protocol.results import DaemonStatusResult, IndexSyncResult, ProgressValue, SearchResult
+from gnod.protocol.base import NoParams, ProgressValue
+from gnod.protocol.daemon import DaemonStatusResult
+from gnod.protocol.index import IndexSyncParams, IndexSyncResult
+from gnod.protocol.search import SearchLexicalParams, SearchResult
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import found, hit
 
@@ -34,6 +36,7 @@ def test_an_answer_has_its_type(daemon: FakeDaemon) -> None:
     assert again == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", sorted(CLASSES))
 def test_an_error_comes_back_as_its_class(code: int, daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = CLASSES[code]("no", {"name": "x"})
@@ -44,8 +47,7 @@ def test_an_error_comes_back_as_its_class(code: int, daemon: FakeDaemon) -> None
 
 
 def test_an_unknown_error_becomes_its_family(daemon: FakeDaemon) -> None:
-    class FromTheFuture(CollectionNotFound):
-        code, kind = 199, "from_the_future"
+    class FromTheFuture(CollectionNotFound, code=199): ...
 
     daemon.answers["search.lexical"] = FromTheFuture("no")
     with connect(daemon.places) as connection, pytest.raises(GnoError) as caught:

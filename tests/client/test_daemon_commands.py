@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gnoctl.options import announce_start
+from gnoctl.command import announce_start
 from gnod.client.connection import Connection, connect
 from gnod.client.starting import lock_is_held, start
 from gnod.errors import DaemonNotRunning, GnoError, Refused, Unavailable
 from gnod.paths import Places
-from gnod.protocol.params import NoParams
-from gnod.protocol.results import DaemonStatusResult
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import DaemonStatusResult
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
 
@@ -44,7 +44,7 @@ def test_started_announced_and_stopped(
     launch("--slow-start", "0.1", "--slow-stop", "0.2").close()
     said = capsys.readouterr().err
     assert said.startswith("started gnod (pid ")
-    assert "`gnoctl daemon stop` ends it" in said
+    assert "`gnoctl daemon stop` stops it" in said
     assert lock_is_held(places)
 
     assert "gnod is already running (pid " in gnoctl("daemon", "start").out
@@ -74,6 +74,7 @@ def test_two_that_start_at_once_both_get_a_connection(launch: Launch, capsys: py
     assert capsys.readouterr().err.count("started gnod") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "status", "error", "message"),
     [
@@ -102,7 +103,7 @@ def test_only_the_end_of_this_start_is_quoted(launch: Launch) -> None:
 def test_not_running_is_status_3(words: tuple[str, ...], gnoctl: Gnoctl) -> None:
     outcome = gnoctl(*words)
     assert outcome.status == 3
-    assert outcome.err == ("gnoctl: gnod is not running for index 'default'; start it with `gnoctl daemon start`\n")
+    assert outcome.err == ("gnoctl: gnod is not running for index 'default': run `gnoctl daemon start`\n")
     failed = json.loads(gnoctl(*words, "--json").out)["error"]
     assert failed["code"] == "NOT_RUNNING"
     assert failed["details"]["kind"] == DaemonNotRunning.kind

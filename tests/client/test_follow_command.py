@@ -9,23 +9,32 @@ import msgspec
 import pytest
 
 from gnod.errors import CollectionNotFound
-from gnod.protocol import params as p
-from gnod.protocol import results as r
 from gnod.protocol.framing import Framing, encode
+from gnod.protocol.index import EmbeddingStatus
 from gnod.protocol.jsonrpc import encode_call, encode_result
-from gnod.protocol.methods import CHANGED
+from gnod.protocol.subscription import (
+    CHANGED,
+    ChangedDocument,
+    ChangedFailure,
+    ChangedPath,
+    IndexChanged,
+    IndexSubscribeParams,
+    IndexSubscribeResult,
+    SubscribedCollection,
+    SubscribedState,
+)
 from tests.client import samples
 from tests.client.conftest import Gnoctl, Spawn
 from tests.client.fake_daemon import FakeDaemon
 
-IDLE = r.EmbeddingStatus(state="idle", pending=0, done=0, failed=0)
-BEGUN = r.IndexSubscribeResult(
+IDLE = EmbeddingStatus(state="idle", pending=0, done=0, failed=0)
+BEGUN = IndexSubscribeResult(
     subscription=3,
     clock=100,
     reset=False,
-    state=r.SubscribedState(
+    state=SubscribedState(
         collections=[
-            r.SubscribedCollection(
+            SubscribedCollection(
                 name="notes", path="/n", documents=2, failed=0, available=True, watch="events", watch_reason=None
             )
         ],
@@ -33,15 +42,15 @@ BEGUN = r.IndexSubscribeResult(
         embedding=IDLE,
     ),
 )
-CHANGES = r.IndexChanged(
+CHANGES = IndexChanged(
     subscription=3,
     clock=107,
     indexed=[
-        r.ChangedDocument(uri="gno://notes/a.md", collection="notes", path="a.md", docid="#a1b2c3d4", title="A\x1b[31m")
+        ChangedDocument(uri="gno://notes/a.md", collection="notes", path="a.md", docid="#a1b2c3d4", title="A\x1b[31m")
     ],
-    removed=[r.ChangedPath(uri="gno://notes/b.md", collection="notes", path="b.md")],
+    removed=[ChangedPath(uri="gno://notes/b.md", collection="notes", path="b.md")],
     failed=[
-        r.ChangedFailure(uri="gno://notes/c.pdf", collection="notes", path="c.pdf", kind="corrupt", message="Damaged.")
+        ChangedFailure(uri="gno://notes/c.pdf", collection="notes", path="c.pdf", kind="corrupt", message="Damaged.")
     ],
     freshness=samples.CURRENT,
     embedding=IDLE,
@@ -51,11 +60,11 @@ PAUSED = msgspec.structs.replace(
     indexed=[],
     removed=[],
     failed=[],
-    embedding=r.EmbeddingStatus(state="paused", reason="paused by hand", pending=7, done=0, failed=0),
+    embedding=EmbeddingStatus(state="paused", reason="paused by hand", pending=7, done=0, failed=0),
 )
 
 
-def told(*changes: r.IndexChanged) -> bytes:
+def told(*changes: IndexChanged) -> bytes:
     """Return the answer and what follows it; then the daemon goes away."""
     messages = [encode_result(1, BEGUN), *(encode_call(CHANGED, each) for each in changes)]
     return b"".join(encode(each, Framing.LINES) for each in messages)
@@ -65,16 +74,16 @@ def test_a_line_for_each_change(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     other = msgspec.structs.replace(CHANGES, subscription=4)
     daemon.answers["index.subscribe"] = told(CHANGES, other, PAUSED)
     outcome = gnoctl("follow", "--since", "90", "-c", "notes,work")
-    assert daemon.asked(p.IndexSubscribeParams) == p.IndexSubscribeParams(since=90, collections=["notes", "work"])
+    assert daemon.asked(IndexSubscribeParams) == IndexSubscribeParams(since=90, collections=["notes", "work"])
     assert outcome.out.splitlines() == [
         "removed  gno://notes/b.md",
         "indexed  gno://notes/a.md  A␛[31m",
         "failed   gno://notes/c.pdf  corrupt: Damaged.",
     ]
     assert outcome.err.splitlines() == [
-        "following notes (2 documents); Ctrl-C ends it",
+        "following notes (2 documents); Ctrl-C stops",
         "embedding is paused: paused by hand",
-        "gnoctl: the daemon went away; `gnoctl follow --since 107` goes on from here",
+        "gnoctl: the daemon closed the connection: `gnoctl follow --since 107` continues from here",
     ]
     assert outcome.status == 2
 
@@ -99,8 +108,8 @@ def test_ctrl_c_ends_it_and_says_how_to_go_on(daemon: FakeDaemon, spawn: Spawn) 
     daemon.answers["index.subscribe"] = BEGUN
     process = spawn("follow")
     assert process.stderr is not None
-    assert process.stderr.readline() == "following notes (2 documents); Ctrl-C ends it\n"
+    assert process.stderr.readline() == "following notes (2 documents); Ctrl-C stops\n"
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
-    assert error == "`gnoctl follow --since 100` goes on from here\n"
+    assert error == "`gnoctl follow --since 100` continues from here\n"
     assert process.returncode == 130

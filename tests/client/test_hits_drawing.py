@@ -12,7 +12,8 @@ from gnoctl.freshness import describe
 from gnoctl.hits import render, render_hit
 from gnoctl.terminal import Terminal
 from gnoctl.text import cells, is_safe
-from gnod.protocol.results import Freshness, Hit
+from gnod.protocol.base import Freshness
+from gnod.protocol.search import Hit
 from tests.client.samples import few, found, hit, hostile_hits
 
 PIPE = Terminal()
@@ -61,14 +62,14 @@ def test_the_whole_text_replaces_the_snippet() -> None:
 def test_what_is_not_indexed_yet_is_said() -> None:
     freshness = Freshness(current=False, pending=3, unavailable=["usb"], failed=2, unwatched=["nfs"])
     assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == (
-        "3 files are still being indexed; the folder of usb is not there (its documents are kept as they were)"
+        "3 files are not indexed yet; the folder of usb does not exist now (its documents stay in the index)"
     )
 
 
 def test_what_has_no_vectors_yet_is_said() -> None:
-    assert describe(Freshness(current=False, unembedded=1)) == "1 chunk is not embedded yet: `gnoctl embed` follows it"
+    assert describe(Freshness(current=False, unembedded=1)) == "1 chunk has no vector yet (`gnoctl embed` waits for it)"
     assert describe(Freshness(current=False, pending=1, unembedded=1200)) == (
-        "1 file is still being indexed; 1,200 chunks are not embedded yet: `gnoctl embed` follows it"
+        "1 file is not indexed yet; 1,200 chunks have no vector yet (`gnoctl embed` waits for them)"
     )
     assert describe(Freshness(current=True, unembedded=5)) is None
 
@@ -89,6 +90,7 @@ def test_merely_unwatched_folders_are_left_to_status() -> None:
     assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == "1 of 1 document · 3 ms"
 
 
+@pytest.mark.slow
 @few
 @given(hostile_hits(), st.sampled_from([None, 20, 60]), st.booleans(), st.booleans())
 def test_no_document_reaches_the_terminal_unchecked(

@@ -11,7 +11,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from gnod.protocol.results import ProgressValue
+from gnod.protocol.base import ProgressValue
 from tests.client.fake_daemon import FakeDaemon
 
 pytestmark = pytest.mark.slow

@@ -55,7 +55,7 @@ def test_without_a_text_on_a_terminal_it_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Typed())
     outcome = gnoctl("remember")
-    assert (outcome.status, "say what to remember" in outcome.err) == (1, True)
+    assert (outcome.status, "nothing to remember" in outcome.err) == (1, True)
     assert daemon.calls == []
 
 
@@ -81,12 +81,12 @@ def test_recall_draws_what_was_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None
 
 def test_weak_results_are_called_weak(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["memory.search"] = recalled(memory(rerank=0.19), memory(rerank=0.05))
-    assert "All of them are weak, below 0.20" in gnoctl("recall", "kayak").out
+    assert "All results are weak (below 0.20)" in gnoctl("recall", "kayak").out
 
 
 def test_nothing_found_is_said(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["memory.search"] = recalled(notes=["no model"])
-    assert gnoctl("recall", "kayak") == (0, "", "Nothing is remembered of kayak\nno model\n")
+    assert gnoctl("recall", "kayak") == (0, "", "No memories match kayak\nno model\n")
     assert json.loads(gnoctl("recall", "kayak", "--json").out)["results"] == []
 
 
@@ -94,7 +94,7 @@ def test_deep_searches_have_another_limit(daemon: FakeDaemon, gnoctl: Gnoctl) ->
     daemon.answers["memory.deep_search"] = recalled(memory())
     assert gnoctl("recall", "--deep", "--json", "blue", "kayak").status == 0
     assert daemon.asked(m.MemoryDeepSearchParams).limit == 100
-    assert gnoctl("recall", "-n", "33", "kayak").err == "gnoctl: -n is at most 32, and with --deep 100\n"
+    assert gnoctl("recall", "-n", "33", "kayak").err == "gnoctl: --limit is at most 32, and 100 with --deep\n"
     assert gnoctl("recall", "-n", "33", "--deep", "kayak").status == 0
 
 
@@ -126,14 +126,14 @@ def test_forgetting_asks_first_and_shows_what(
     outcome = gnoctl("memory", "forget", "m4x0q2v7ke")
     assert (outcome.status, "The kayak is blue." in outcome.err) == (1, True)
     monkeypatch.setattr(sys, "stdin", Typed("y\n"))
-    assert gnoctl("memory", "forget", "m4x0q2v7ke").out == "forgot 1 memory\n"
+    assert gnoctl("memory", "forget", "m4x0q2v7ke").out == "deleted 1 memory\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert "add --yes" in gnoctl("memory", "forget", "m4x0q2v7ke").err
 
 
 def test_update_changes_only_what_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["memory.update"] = record()
-    assert "say what to change" in gnoctl("memory", "update", "m1").err
+    assert "nothing to change" in gnoctl("memory", "update", "m1").err
     gnoctl("memory", "update", "m1", "--topic", "")
     assert daemon.asked(m.MemoryUpdateParams) == m.MemoryUpdateParams(id="m1", topics=[""])
 
@@ -141,7 +141,7 @@ def test_update_changes_only_what_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -
 def test_an_export_that_fails_leaves_the_last_one(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path) -> None:
     target = tmp_path / "memories.jsonl"
     daemon.answers["memory.list"] = m.MemoryListResult(memories=[record()], total=1)
-    assert "holds 1 memory in clear" in gnoctl("memory", "export", str(target)).err
+    assert "contains 1 memory, unencrypted" in gnoctl("memory", "export", str(target)).err
     assert target.stat().st_mode & 0o777 == 0o600
     before = target.read_text()
     daemon.answers["memory.list"] = MemoryLocked("locked")
@@ -161,7 +161,7 @@ def test_an_import_is_checked_before_anything_is_sent(daemon: FakeDaemon, gnoctl
     daemon.answers["memory.import"] = lambda params: m.MemoryManyResult(
         memories=[m.MemoryStoreResult(id="m", existed=each.text == "0") for each in params.records]  # type: ignore[attr-defined]
     )
-    assert gnoctl("memory", "import", str(source)).out == "imported 44 memories; 1 were there\n"
+    assert gnoctl("memory", "import", str(source)).out == "imported 44 memories; 1 existed already\n"
     assert [len(params.records) for _, params in daemon.calls] == [20, 20, 5]  # type: ignore[attr-defined]
 
 
@@ -186,7 +186,7 @@ def test_which_passphrase_is_sent(
     daemon.answers["memory.status"] = state
     daemon.answers["memory.unlock"] = status(unlocked=True, key="keyring", memories=3, unembedded=0)
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    assert gnoctl("memory", "unlock").out == "unlocked; their key is in the system's keyring\n3 memories\n"
+    assert gnoctl("memory", "unlock").out == "unlocked; the key is in the system keyring\n3 memories\n"
     assert daemon.asked(m.MemoryUnlockParams).passphrase == sent
 
 
@@ -199,9 +199,9 @@ def test_no_passphrase_is_none(daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: 
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (status(opens_by_itself=True), "not opened yet, the first use opens them; nothing was stored yet"),
-        (status(key="passphrase"), "locked, `gnoctl memory unlock` opens them; their key is protected by a passphrase"),
-        (status(keyring_problem="none here"), "locked, `gnoctl memory unlock` opens them; nothing was stored yet"),
+        (status(opens_by_itself=True), "locked until the first use, which unlocks them; no memory is stored yet"),
+        (status(key="passphrase"), "locked: run `gnoctl memory unlock`; the key is protected by a passphrase"),
+        (status(keyring_problem="none here"), "locked: run `gnoctl memory unlock`; no memory is stored yet"),
     ],
 )
 def test_the_status(daemon: FakeDaemon, gnoctl: Gnoctl, state: m.MemoryStatusResult, said: str) -> None:

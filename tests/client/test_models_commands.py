@@ -9,11 +9,26 @@ import sys
 
 import pytest
 
-from gnoctl.commands.models import clear as clear_command
 from gnoctl.progress import Progress
 from gnod.errors import DownloadFailed
-from gnod.protocol import params as p
-from gnod.protocol import results as r
+from gnod.protocol.base import ProgressValue
+from gnod.protocol.models import (
+    NETWORK_VARIABLES,
+    ClearedModel,
+    ModelInfo,
+    ModelPreset,
+    ModelsClearParams,
+    ModelsClearResult,
+    ModelsListResult,
+    ModelsPathParams,
+    ModelsPathResult,
+    ModelsPullParams,
+    ModelsPullResult,
+    ModelsUseParams,
+    ModelsUseResult,
+    ModelUse,
+    PulledModel,
+)
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
 
@@ -21,23 +36,23 @@ EMBED = "hf:org/repo/embed.gguf"
 OLD = "hf:org/repo/old.gguf"
 
 
-def model(uri: str = EMBED, **changes: object) -> r.ModelInfo:
+def model(uri: str = EMBED, **changes: object) -> ModelInfo:
     fields: dict[str, object] = {
         "uri": uri,
         "name": uri.rpartition("/")[2].removesuffix(".gguf"),
-        "uses": [r.ModelUse(role="embed"), r.ModelUse(role="rerank", collection="wiki")],
+        "uses": [ModelUse(role="embed"), ModelUse(role="rerank", collection="wiki")],
         "installed": False,
         **changes,
     }
-    return r.ModelInfo(**fields)  # type: ignore[arg-type]
+    return ModelInfo(**fields)  # type: ignore[arg-type]
 
 
-def listed(*models: r.ModelInfo) -> r.ModelsListResult:
+def listed(*models: ModelInfo) -> ModelsListResult:
     presets = [
-        r.ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}),
-        r.ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}),
+        ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}),
+        ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}),
     ]
-    return r.ModelsListResult(
+    return ModelsListResult(
         preset="slim", presets=presets, models=list(models), models_dir="/cache/models", total_bytes=12_000_000
     )
 
@@ -45,7 +60,7 @@ def listed(*models: r.ModelInfo) -> r.ModelsListResult:
 def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["models.list"] = listed(
         model(),
-        model("hf:org/repo/b.gguf", installed=True, bytes=12_000_000, uses=[r.ModelUse(role="answer")]),
+        model("hf:org/repo/b.gguf", installed=True, bytes=12_000_000, uses=[ModelUse(role="answer")]),
         model("hf:org/repo/c.gguf", partial_bytes=5_000),
         model("hf:org/repo/d.gguf", partial_bytes=5_000, fetching=True),
         model(OLD, uses=[], installed=True, bytes=1000),
@@ -56,49 +71,52 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "  mini               embed",
         "* slim               embed, rerank",
         "",
-        "used for               here           size     model  address",
-        "embed, rerank of wiki  no             -        embed  hf:org/repo/embed.gguf",
-        "answer                 yes            12.0 MB  b      hf:org/repo/b.gguf",
-        "embed, rerank of wiki  in part        5.0 kB   c      hf:org/repo/c.gguf",
-        "embed, rerank of wiki  being fetched  5.0 kB   d      hf:org/repo/d.gguf",
-        "nothing                yes            1.0 kB   old    hf:org/repo/old.gguf",
+        "used for               installed    size     model  address",
+        "embed, rerank of wiki  no           -        embed  hf:org/repo/embed.gguf",
+        "answer                 yes          12.0 MB  b      hf:org/repo/b.gguf",
+        "embed, rerank of wiki  partly       5.0 kB   c      hf:org/repo/c.gguf",
+        "embed, rerank of wiki  downloading  5.0 kB   d      hf:org/repo/d.gguf",
+        "nothing                yes          1.0 kB   old    hf:org/repo/old.gguf",
         "",
         "12.0 MB in /cache/models",
     ]
-    assert outcome.err == "Not all models are on this machine: `gnoctl models pull`, or `… pull embed` alone\n"
+    assert (
+        outcome.err
+        == "Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one\n"
+    )
     assert json.loads(gnoctl("models", "list", "--json").out)["preset"] == "slim"
     daemon.answers["models.list"] = listed(model(installed=True, bytes=1))
     assert gnoctl("models", "list").err == ""
 
 
 def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["models.use"] = r.ModelsUseResult(
+    daemon.answers["models.use"] = ModelsUseResult(
         preset="mini", previous="slim", config_file="/c/index.yml", missing=[EMBED]
     )
     outcome = gnoctl("models", "use", "mini")
-    assert daemon.asked(p.ModelsUseParams).preset == "mini"
-    assert outcome.out == "mini is the preset in use now, instead of slim\n"
-    assert outcome.err.startswith("1 model to be fetched with `gnoctl models pull` (")
+    assert daemon.asked(ModelsUseParams).preset == "mini"
+    assert outcome.out == "mini is the active preset now (before: slim)\n"
+    assert outcome.err.startswith("1 model not installed: run `gnoctl models pull` (")
     assert outcome.err.endswith(f":\n  {EMBED}\n")
 
 
 def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
     daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in p.NETWORK_VARIABLES:
+    for variable in NETWORK_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     for name, value in {"HF_TOKEN": "hf_x", "https_proxy": "http://p", "HF_ENDPOINT": "", "PIP_TARGET": "/"}.items():
         monkeypatch.setenv(name, value)
     pulled = [
-        r.PulledModel(uri=EMBED, path="/m", bytes=12_000_000, fetched=True, took_ms=2500),
-        r.PulledModel(uri=OLD, path="/m", bytes=1, fetched=False, took_ms=1),
+        PulledModel(uri=EMBED, path="/m", bytes=12_000_000, fetched=True, took_ms=2500),
+        PulledModel(uri=OLD, path="/m", bytes=1, fetched=False, took_ms=1),
     ]
-    daemon.answers["models.pull"] = r.ModelsPullResult(models=pulled)
+    daemon.answers["models.pull"] = ModelsPullResult(models=pulled)
     outcome = gnoctl("models", "pull", "embed", OLD, "--force")
-    asked = daemon.asked(p.ModelsPullParams)
+    asked = daemon.asked(ModelsPullParams)
     assert (asked.models, asked.force) == (["embed", OLD], True)
     assert asked.network == {"HF_TOKEN": "hf_x", "https_proxy": "http://p"}
-    assert outcome.out == f"fetched {EMBED}: 12.0 MB · 2.5 s\nhere already: {OLD}\n"
+    assert outcome.out == f"downloaded {EMBED}: 12.0 MB · 2.5 s\ninstalled already: {OLD}\n"
 
 
 def test_a_failed_pull_is_worth_another_try(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -109,15 +127,15 @@ def test_a_failed_pull_is_worth_another_try(daemon: FakeDaemon, gnoctl: Gnoctl) 
 def test_clear_wants_to_be_told_and_asks(
     daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cleared = [r.ClearedModel(uri=EMBED, freed_bytes=2_000_000), r.ClearedModel(uri=OLD, freed_bytes=0)]
-    daemon.answers["models.clear"] = r.ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
+    cleared = [ClearedModel(uri=EMBED, freed_bytes=2_000_000), ClearedModel(uri=OLD, freed_bytes=0)]
+    daemon.answers["models.clear"] = ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert gnoctl("models", "clear").status == 1
     assert gnoctl("models", "clear", "--all", "embed").status == 1
     assert "add --yes" in gnoctl("models", "clear", "embed").err
     assert not daemon.calls
     outcome = gnoctl("models", "clear", "embed", OLD, "file:/a", "--yes")
-    assert outcome.out == f"removed {EMBED}\nwas not here: {OLD}\nfreed 2.0 MB\n"
+    assert outcome.out == f"deleted {EMBED}\nnot installed: {OLD}\nfreed 2.0 MB\n"
     assert outcome.err == "kept file:/a: the file is yours\n"
 
     ours, theirs = os.openpty()
@@ -126,33 +144,32 @@ def test_clear_wants_to_be_told_and_asks(
         os.write(theirs, b"n\ny\n")
         refused = gnoctl("models", "clear", "--all")
         assert (refused.status, len(daemon.calls)) == (1, 1)
-        assert refused.err == "Remove all models from this machine? [y/N] Nothing was removed\n"
+        assert refused.err == "Delete all models from this machine? [y/N] Nothing was deleted\n"
         assert gnoctl("models", "clear", "--all").status == 0
     os.close(theirs)
     (_, last) = daemon.calls[-1]
-    assert isinstance(last, p.ModelsClearParams)
+    assert isinstance(last, ModelsClearParams)
     assert last.everything
-    assert clear_command.COMMAND.help
 
 
 def test_path(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["models.path"] = r.ModelsPathResult(path="/cache/models/a/model.gguf", uri=EMBED)
+    daemon.answers["models.path"] = ModelsPathResult(path="/cache/models/a/model.gguf", uri=EMBED)
     assert gnoctl("models", "path", "embed") == (0, "/cache/models/a/model.gguf\n", "")
-    assert daemon.asked(p.ModelsPathParams).model == "embed"
+    assert daemon.asked(ModelsPathParams).model == "embed"
 
 
 @pytest.mark.parametrize(
     ("value", "line"),
     [
-        (r.ProgressValue(stage="download", done=5_000_000, total=98_400_000, label="a b", unit="bytes"),
+        (ProgressValue(stage="download", done=5_000_000, total=98_400_000, label="a b", unit="bytes"),
          "download a b: 5.0 MB of 98.4 MB"),
-        (r.ProgressValue(stage="download", done=5_000_000, label="a", unit="bytes"), "download a: 5.0 MB"),
-        (r.ProgressValue(stage="convert", done=0, label="a", unit="bytes"), "convert a"),
-        (r.ProgressValue(stage="convert", done=1200, total=4000, label="x.md"), "convert: 1,200 of 4,000, x.md"),
+        (ProgressValue(stage="download", done=5_000_000, label="a", unit="bytes"), "download a: 5.0 MB"),
+        (ProgressValue(stage="convert", done=0, label="a", unit="bytes"), "convert a"),
+        (ProgressValue(stage="convert", done=1200, total=4000, label="x.md"), "convert: 1,200 of 4,000, x.md"),
     ],
 )  # fmt: skip
 def test_bytes_are_told_in_megabytes(
-    value: r.ProgressValue, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    value: ProgressValue, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnoctl.progress.LINE_EVERY_S", 0.0)
     with Progress(quiet=False) as progress:

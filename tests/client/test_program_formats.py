@@ -13,20 +13,20 @@ from hypothesis import given
 
 from gnoctl import records, text
 from gnoctl.json_output import json_text
-from gnoctl.records import Record, hit_record
-from gnod.protocol.results import Hit
+from gnoctl.records import Record, record_of
+from gnod.protocol.search import Hit
 from gnod.types import parse_uri
 from tests.client.samples import few, found, hit, hostile_hits, hostile_text
 
 
 def test_files() -> None:
-    assert list(records.file_lines([hit_record(hit(rank=3))])) == ["#a1b2c3d4,0.3333,gno://notes/deploy/blue.md\n"]
+    assert list(records.file_lines([record_of(hit(rank=3))])) == ["#a1b2c3d4,0.3333,gno://notes/deploy/blue.md\n"]
 
 
 @few
 @given(hostile_hits())
 def test_csv_parses_back(hostile: Hit) -> None:
-    written = "".join(records.csv_lines([hit_record(hostile)]))
+    written = "".join(records.csv_lines([record_of(hostile)]))
     assert text.is_safe(written.replace("\r\n", ""))
     header, row = csv.reader(StringIO(written, newline=""))
     cells = dict(zip(header, row, strict=True))
@@ -37,7 +37,7 @@ def test_csv_parses_back(hostile: Hit) -> None:
 @few
 @given(hostile_hits())
 def test_xml_parses_back(hostile: Hit) -> None:
-    written = "".join(records.xml_lines([hit_record(hostile), hit_record(hit())]))
+    written = "".join(records.xml_lines([record_of(hostile), record_of(hit())]))
     assert text.is_safe(written)
     documents = ElementTree.fromstring(written.encode()).findall("document")
     assert [each.get("docid") for each in documents] == ["#a1b2c3d4"] * 2
@@ -48,10 +48,10 @@ def test_xml_parses_back(hostile: Hit) -> None:
 @few
 @given(hostile_hits())
 def test_lists_have_one_safe_line_for_each_document(hostile: Hit) -> None:
-    (line,) = records.file_lines([hit_record(hostile)])
+    (line,) = records.file_lines([record_of(hostile)])
     assert text.is_safe(line)
     assert line.count("\n") == 1
-    for line in records.markdown_lines([hit_record(hostile)]):
+    for line in records.markdown_lines([record_of(hostile)]):
         assert text.is_safe(line)
         assert line.count("\n") == 1
 

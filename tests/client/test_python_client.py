@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from gnod.client import Client
-from gnod.client.everyday import Everyday, ShortForm
+from gnod.client.shortcuts import Shortcut, Shortcuts
 from gnod.errors import CollectionNotFound, DaemonNotRunning, InvalidName, TimedOut, Unavailable
 from gnod.paths import Places
+from gnod.protocol.base import ProgressValue
 from gnod.protocol.framing import Framing, encode
+from gnod.protocol.index import EmbeddingStatus, IndexSyncParams, IndexSyncResult
 from gnod.protocol.jsonrpc import encode_call, encode_result
-from gnod.protocol.methods import CHANGED, METHODS
-from gnod.protocol.params import AskParams, IndexSubscribeParams, IndexSyncParams, SearchLexicalParams
-from gnod.protocol.results import (
-    EmbeddingStatus,
+from gnod.protocol.methods import METHODS
+from gnod.protocol.search import AskParams, SearchLexicalParams
+from gnod.protocol.subscription import (
+    CHANGED,
     IndexChanged,
+    IndexSubscribeParams,
     IndexSubscribeResult,
-    IndexSyncResult,
-    ProgressValue,
     SubscribedState,
 )
 from tests.client.fake_daemon import FakeDaemon
@@ -33,7 +34,7 @@ BEGUN = IndexSubscribeResult(
     reset=False,
     state=SubscribedState(collections=[], freshness=CURRENT, embedding=IDLE),
 )
-SHORT_FORMS = {name: each for name, each in vars(Everyday).items() if isinstance(each, ShortForm)}
+SHORT_FORMS = {name: each for name, each in vars(Shortcuts).items() if isinstance(each, Shortcut)}
 
 
 def changes(count: int, subscription: int = 3) -> list[IndexChanged]:
@@ -126,7 +127,7 @@ def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaem
     daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     with Client.connect() as client:
         for _ in range(2):
-            with pytest.raises(Unavailable, match="went away"):
+            with pytest.raises(Unavailable, match="connection to the daemon was lost"):
                 client.search("deploy")
             assert client.sync().took_ms == 1.0
 
@@ -144,7 +145,7 @@ def test_a_daemon_that_is_gone_for_good(places: Places) -> None:
         daemon = running.enter_context(FakeDaemon(places).serving())
         daemon.answers["search.lexical"] = b""
         client = Client.connect()
-        with pytest.raises(Unavailable, match="went away"):
+        with pytest.raises(Unavailable, match="connection to the daemon was lost"):
             client.search("deploy")
     with client, pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
         client.search("deploy")

@@ -11,12 +11,12 @@ from gnod.client import AsyncClient
 from gnod.client.async_subscription import MAX_UNREAD
 from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, Unavailable
 from gnod.paths import Places
-from gnod.protocol.params import NoParams
-from gnod.protocol.results import IndexSyncResult, ProgressValue
+from gnod.protocol.base import NoParams, ProgressValue
+from gnod.protocol.index import IndexSyncResult
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import found, hit
 from tests.client.test_python_client import BEGUN, changes, told
-from tests.server.harness import EchoParams, Served, SizeParams, TextResult, serving
+from tests.rpc.harness import EchoParams, Served, SizeParams, TextResult, serving
 
 
 async def connect(served: Served) -> AsyncClient:
@@ -146,7 +146,7 @@ async def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: Fa
     daemon.answers["search.lexical"] = b""
     daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     async with await AsyncClient.connect() as client:
-        with pytest.raises(Unavailable, match="went away"):
+        with pytest.raises(Unavailable, match="connection to the daemon was lost"):
             await client.search("deploy")
         await _until_it_answers(client)
         results = await asyncio.gather(*(client.sync() for _ in range(5)))

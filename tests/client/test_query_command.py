@@ -14,8 +14,8 @@ from gnoctl.hits import render
 from gnoctl.terminal import Terminal
 from gnoctl.text import is_safe
 from gnod.errors import QuerySyntaxError
-from gnod.protocol import params as p
-from gnod.protocol import results as r
+from gnod.protocol.collections import CollectionListResult
+from gnod.protocol.search import SearchQueryParams, SearchResult
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
@@ -26,7 +26,7 @@ ALL_FILTERS = "-c a,b -c d --tag x --any-tag y,z --lang de --type adr --author A
 STAGES: list[dict[str, object]] = [
     {"stage": "bm25", "ran": True, "ms": 1.25, "matches": [12]},
     {"stage": "embed", "ran": True, "ms": 7.0, "models": ["hf:a/b/c.gguf"], "texts": 1},
-    {"stage": "expand", "ran": False, "ms": 0.01, "why": "not wanted"},
+    {"stage": "expand", "ran": False, "ms": 0.01, "why": "turned off"},
     {"stage": "fuse", "ran": True, "ms": 0.5, "method": "convex", "documents": 40, "vector_share": 0.4375},
     {"stage": "rerank", "ran": True, "ms": 812.5, "why": "the time was enough for 8 of 20 documents", "documents": 8},
 ]
@@ -35,18 +35,18 @@ STAGES: list[dict[str, object]] = [
 @pytest.fixture(autouse=True)
 def answering(daemon: FakeDaemon) -> FakeDaemon:
     daemon.answers["search.query"] = samples.found(samples.hit(), mode="query")
-    daemon.answers["collection.list"] = r.CollectionListResult(collections=[samples.collection()])
+    daemon.answers["collection.list"] = CollectionListResult(collections=[samples.collection()])
     return daemon
 
 
-def explained(stages: object, **more: object) -> r.SearchResult:
+def explained(stages: object, **more: object) -> SearchResult:
     return msgspec.structs.replace(samples.found(samples.hit(), mode="query"), explain={"stages": stages, **more})
 
 
 def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     gnoctl("query", "blue", "green")
-    asked = daemon.asked(p.SearchQueryParams)
-    assert asked == p.SearchQueryParams(query="blue green", limit=5, progress_token=1)
+    asked = daemon.asked(SearchQueryParams)
+    assert asked == SearchQueryParams(query="blue green", limit=5, progress_token=1)
     assert (asked.expand, asked.rerank, asked.floor, asked.fusion) == (True, True, True, "convex")
     assert (asked.candidates, asked.budget_s) == (20, 2.0)
 
@@ -54,7 +54,7 @@ def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> No
 def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     options = "--no-expand --no-rerank --no-floor --candidates 40 --rrf --budget 0.5 -n 7 --min-score 0.5 --full"
     gnoctl("query", "x", *options.split(), *ALL_FILTERS.split(), "--fresh", "--explain")
-    assert daemon.asked(p.SearchQueryParams) == p.SearchQueryParams(
+    assert daemon.asked(SearchQueryParams) == SearchQueryParams(
         progress_token=1,
         query="x",
         expand=False,
@@ -82,7 +82,7 @@ def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> 
 
 def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     gnoctl("query", "lex: crane\nvec: who lifts")
-    assert daemon.asked(p.SearchQueryParams).query == "lex: crane\nvec: who lifts"
+    assert daemon.asked(SearchQueryParams).query == "lex: crane\nvec: who lifts"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_programs_get_twenty_in_every_format(flag: str, daemon: FakeDaemon, gnoc
     outcome = gnoctl("query", "deploy", flag)
     assert (outcome.status, outcome.err) == (0, "")
     assert "a1b2c3d4" in outcome.out
-    assert daemon.asked(p.SearchQueryParams).limit == 20
+    assert daemon.asked(SearchQueryParams).limit == 20
 
 
 def test_nothing_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -131,7 +131,7 @@ def test_each_stage_is_one_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert gnoctl("query", "deploy", "--explain").out.splitlines()[6:] == [
         "bm25               1.2 ms  matches 12",
         "embed              7.0 ms  models hf:a/b/c.gguf · texts 1",
-        "expand                  –  not wanted",
+        "expand                  –  turned off",
         "fuse               0.5 ms  method convex · documents 40 · vector_share 0.4375",
         "rerank           812.5 ms  the time was enough for 8 of 20 documents · documents 8",
     ]

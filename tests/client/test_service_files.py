@@ -17,9 +17,9 @@ import pytest
 from gnoctl.service import files
 from gnoctl.service.launchd import Launchd
 from gnoctl.service.systemd import Systemd
+from gnod.daemon.notify import LAUNCHD
 from gnod.errors import Refused
 from gnod.paths import Places, resolve
-from gnod.server.notify import LAUNCHD
 from tests.client.conftest import Gnoctl
 
 ROOT = Path(__file__).parents[2]
@@ -183,7 +183,7 @@ def test_without_a_service_manager_it_says_so(
     monkeypatch.setenv("PATH", str(home))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
-    reason = "systemd runs no services of yours here" if has_systemctl else "systemd is not installed here"
+    reason = "systemd cannot run services of this user" if has_systemctl else "systemd is not installed"
     told = gnoctl("service", "status")
     assert (told.status, told.err) == (3, "")
     assert reason in told.out
@@ -191,7 +191,7 @@ def test_without_a_service_manager_it_says_so(
     refused = gnoctl("service", "install")
     assert refused.status == 2
     assert reason in refused.err
-    assert gnoctl("service", "uninstall").out.startswith("gnod was no service")
+    assert gnoctl("service", "uninstall").out.startswith("gnod is not a service")
     assert not (home / ".config/systemd").exists()
 
 
@@ -214,7 +214,7 @@ def test_where_the_daemon_is_a_service_asking_does_not_start_it(gnoctl: Gnoctl, 
     for verb in ("status", "stop"):
         told = gnoctl("daemon", verb)
         assert told.status == 3
-        assert "is a service for index 'default' and does not run now" in told.err
+        assert "is a service for index 'default' and is not running now" in told.err
 
 
 def test_a_wheel_brings_the_patterns_along() -> None:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
+from gnod.protocol.base import ProgressValue
+from gnod.protocol.index import CollectionSync, IndexSyncResult
 from gnod.protocol.memory import MemorySearchResult, MemoryStoreResult
-from gnod.protocol.results import CollectionSync, IndexSyncResult, ProgressValue
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import document, found, hit, memory
 
@@ -20,10 +21,22 @@ Spawn = Callable[..., subprocess.Popen[str]]
 
 HEAVY = {
     *("typer", "click", "rich", "asyncio", "dataclasses", "inspect", "subprocess"),
-    *("shutil", "logging", "tempfile", "json", "csv", "argparse", "gnod.server", "gnod.protocol.methods"),
+    *(
+        "shutil",
+        "logging",
+        "tempfile",
+        "json",
+        "csv",
+        "argparse",
+        "gnod.daemon",
+        "gnod.rpc",
+        "gnod.services",
+        "gnod.protocol.methods",
+    ),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

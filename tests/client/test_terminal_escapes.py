@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 

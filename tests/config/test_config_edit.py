@@ -171,6 +171,7 @@ def test_flow_style_stays_flow_style(path: Path) -> None:
     assert names(path) == ["new"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

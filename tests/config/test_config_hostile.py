@@ -84,6 +84,7 @@ def attempt(text: str) -> None:
         parse_text(text, PATH)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(junk)
 def test_any_value_gives_a_config_or_its_faults(value: object) -> None:
@@ -92,12 +93,14 @@ def test_any_value_gives_a_config_or_its_faults(value: object) -> None:
     attempt(stream.getvalue())
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(fragments | st.text(max_size=20))
 def test_any_text_gives_a_config_or_its_faults(text: str) -> None:
     attempt(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -120,9 +123,9 @@ def test_any_text_gives_a_config_or_its_faults(text: str) -> None:
     ],
 )
 def test_bombs_are_bounded(text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     attempt(text)
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_the_list_of_faults_is_bounded() -> None:
@@ -130,6 +133,7 @@ def test_the_list_of_faults_is_bounded() -> None:
         parse_text("x: &x {}\ncollections: [" + "*x, " * 2500 + "]\n", PATH)
 
 
+@pytest.mark.slow
 def test_a_visit_limit_stops_what_aliases_multiply() -> None:
     many = "x: &x [" + "md, " * 2000 + "]\nc: &c {name: a, path: /a, exclude: *x}\n"
     with pytest.raises(ConfigInvalid, match="stand for more than 100,000 values"):

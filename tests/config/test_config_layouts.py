@@ -56,6 +56,7 @@ def lost(lines: list[str], path: Path) -> list[str]:
     return [line for line in lines if line.strip() and line not in text]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(layouts(), st.data())
 def test_any_layout_survives_any_edits(path: Path, text: str, data: st.DataObject) -> None:

@@ -58,7 +58,7 @@ def test_any_string_is_a_scope_or_a_clean_error(scope: str) -> None:
     try:
         parse_scope(scope)
     except InvalidReference as error:
-        assert error.details == {"scope": model.settle(scope)}  # noqa: PT017
+        assert error.details == {"scope": model.normalise(scope)}  # noqa: PT017
 
 
 def test_contexts_go_from_broad_to_specific() -> None:

@@ -1,4 +1,4 @@
-"""The pages made from the code are current, and what README.md tells people to type exists."""
+"""The generated pages are current, the commands in README.md exist, and links in the docs are valid."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
-def typed(program: str) -> list[list[str]]:
-    """Return the words after `program` of each command that README.md shows at a prompt."""
+def commands_in_readme(program: str) -> list[list[str]]:
+    """Return the arguments of each call of `program` in README.md's console examples."""
     lines = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
     commands = [shlex.split(line, comments=True) for line in lines]
     return [words[1:] for words in commands if words[0] == program]
@@ -34,13 +34,14 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.slow
 def test_the_generated_pages_are_current() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "generate_docs.py"), "--check"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.parametrize("words", typed("gnoctl"), ids=shlex.join)
+@pytest.mark.parametrize("words", commands_in_readme("gnoctl"), ids=shlex.join)
 def test_a_gnoctl_command_of_the_readme_exists(words: list[str]) -> None:
     if "--help" in words:
         assert fastparse.command_name(words)
@@ -48,14 +49,14 @@ def test_a_gnoctl_command_of_the_readme_exists(words: list[str]) -> None:
         assert isinstance(fastparse.parse(words) or app.parse(words), tuple)
 
 
-@pytest.mark.parametrize("target", sorted({words[0] for words in typed("make") if words}))
+@pytest.mark.parametrize("target", sorted({words[0] for words in commands_in_readme("make") if words}))
 def test_a_make_target_of_the_readme_exists(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     prose = _CODE.sub("", page.read_text(encoding="utf-8").replace("[`", "[").replace("`]", "]"))
     for link in _LINK.findall(prose):
         if "://" in link:

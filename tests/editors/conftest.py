@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 EDITORS = Path(__file__).resolve().parents[2] / "editors"
 

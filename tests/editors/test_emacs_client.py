@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.editors.conftest import EDITORS, Desk
-from tests.end_to_end.conftest import wait_until
+from tests.machine import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -173,9 +173,9 @@ def test_each_key_takes_the_search_before_it_back(desk: Desk) -> None:
     )
     assert "garden" not in seen[0]
     assert seen[1] == [
-        [":search.lexical", {"query": "lantern", "limit": 20, "unfinished": True}],
+        [":search.lexical", {"query": "lantern", "limit": 20, "prefix_last_term": True}],
         [":$/cancelRequest", {"id": 1}],
-        [":search.lexical", {"query": "lighthouse", "limit": 20, "unfinished": True}],
+        [":search.lexical", {"query": "lighthouse", "limit": 20, "prefix_last_term": True}],
     ]
 
 

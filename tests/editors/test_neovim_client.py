@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tests.editors.conftest import EDITORS, Desk
-from tests.end_to_end.conftest import wait_until
+from tests.machine import wait_until
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,4 +1,4 @@
-"""Archives of `gnoctl backup`, taken apart and put together; what a restore leaves beside the databases."""
+"""Read and write archives of `gnoctl backup`; list the files that a restore leaves beside the databases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tarfile
 from hashlib import sha256
 from pathlib import Path
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 Members = dict[str, bytes]
 
@@ -20,7 +20,7 @@ def members(archive: Path) -> Members:
 
 
 def pack(archive: Path, parts: Members, **changed: object) -> Path:
-    """Write an archive with a manifest that fits its parts, but for what is `changed` in it."""
+    """Write an archive with a manifest that fits its parts, except for the fields in `changed`."""
     manifest = {
         "format": 1,
         "version": "0.1.0",

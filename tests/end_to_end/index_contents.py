@@ -1,5 +1,7 @@
-"""What an index says, in full and without what only tells when and in which order it was made: two that followed the
-same files say the same. For tests and benchmarks that compare an index with one made from scratch."""
+"""Compare the complete contents of two indexes, without ids and times, which depend on the order of changes.
+
+An index that followed its files through many changes must equal an index made from scratch.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 _OF = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 _QUERIES = {
@@ -30,7 +32,7 @@ _QUERIES = {
     "collections": "SELECT c.name, c.path, c.language, c.mounted FROM collections c",
     "contexts": "SELECT scope, text FROM contexts",
 }
-# Only where both had the model from the beginning.
+# Comparable only if both indexes had the model from the beginning.
 _QUERIES_OF_MODELS = {
     "models": "SELECT uri, dimensions FROM embedding_models",
     "serving": "SELECT c.name, m.uri FROM collections c JOIN embedding_models m ON m.id = c.served_by",
@@ -40,12 +42,12 @@ _QUERIES_OF_MODELS = {
 
 
 def contents(database: Path, *, of_models: bool = False) -> dict[str, Counter[Any]]:
-    """Return the rows of each table, as often as they are there."""
+    """Return the rows of each table with their counts."""
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(10_000)
     connection.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, documents_fts, instance)")
     queries = _QUERIES | (_QUERIES_OF_MODELS if of_models else {})
-    connection.execute("BEGIN")  # one state for all of them
+    connection.execute("BEGIN")  # one snapshot for all queries
     try:
         return {name: Counter(connection.execute(sql)) for name, sql in queries.items()}
     finally:
@@ -53,17 +55,16 @@ def contents(database: Path, *, of_models: bool = False) -> dict[str, Counter[An
 
 
 def compare_contents(ours: Path, theirs: Path, *, of_models: bool = False) -> int:
-    """Assert that both say the same. Returns how many documents there are."""
+    """Assert that the contents are equal. Returns the number of documents."""
     here, there = contents(ours, of_models=of_models), contents(theirs, of_models=of_models)
     for name in here:
         surplus, missing = here[name] - there[name], there[name] - here[name]
-        assert (list(surplus)[:20], list(missing)[:20]) == ([], []), f"{name}: too many, and missing"
+        assert (list(surplus)[:20], list(missing)[:20]) == ([], []), f"{name}: surplus and missing rows"
     return here["documents"].total()
 
 
 def compare_vectors(ours: Path, theirs: Path) -> int:
-    """Assert that the same pieces of the same texts have vectors, and the same ones but for rounding. Returns how many
-    there are."""
+    """Assert that both have the same vectors except for rounding. Returns the number of vectors."""
 
     def vectors(database: Path) -> dict[Any, Any]:
         connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)

@@ -1,5 +1,7 @@
-"""What must be true of the database of an index at every moment, whatever ended its daemon, and how it stands to the
-disk when it is quiet. For tests and benchmarks that end daemons."""
+"""Invariants of the index database: those that always hold, even after a crash, and those of a quiescent index.
+
+Also compares an index with the files on disk.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,13 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from gnod.store import lost_words, migrations
-from gnod.store.records import SKIP_KINDS
+from gnod.store import migrations
+from gnod.store.documents.records import SKIP_KINDS
+from gnod.store.health import fts_integrity
 
 _SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
 
-# Each finds what must not be there.
+# Each query returns violations.
 _NEVER = {
     "a document in the full text that is not in the index": "SELECT id FROM documents_fts_docsize"
     " WHERE id NOT IN (SELECT id FROM documents WHERE active)",
@@ -55,7 +58,7 @@ _NEVER = {
     "a clock ahead of time": "SELECT clock FROM changes"
     " WHERE clock > (SELECT seq FROM sqlite_sequence WHERE name = 'changes')",
 }
-# While a sync is under way, content may have been left by documents that move.
+# During a sync, moved documents may leave content behind.
 _NOT_WHEN_QUIET = {
     "content without a document": "SELECT mirror_hash FROM content"
     " WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)",
@@ -70,8 +73,10 @@ Kept = Mapping[tuple[str, str], str]
 
 
 def faults_left_behind(database: Path, kept: Kept) -> list[str]:
-    """Return what is wrong with the database of a daemon that is dead; `kept` must be in it still. Looks at a copy, log
-    and all, so that the next daemon finds what this one left."""
+    """Return the faults in the database of a killed daemon; `kept` lists documents that it must still contain.
+
+    Checks a copy of database and log, so that the next daemon finds the files as they were left.
+    """
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
         copy = Path(folder, "copy.sqlite")
         for suffix in ("", "-wal"):
@@ -82,7 +87,7 @@ def faults_left_behind(database: Path, kept: Kept) -> list[str]:
 
 
 def faults_when_quiet(database: Path) -> list[str]:
-    """Return what is wrong with a database whose daemon runs and has nothing to do."""
+    """Return the faults in the database of a quiescent daemon."""
     copy = apsw.Connection(":memory:")
     source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     source.set_busy_timeout(10_000)
@@ -107,9 +112,9 @@ def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
             yield f"integrity: {said}"
     yield from (f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check"))
     if _version(connection) < migrations.SCHEMA_VERSION:
-        return  # it is upgraded by whoever opens it next
+        return  # the next daemon upgrades it
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('integrity-check')")
-    if lost_words.are_lost(connection):
+    if fts_integrity.has_lost_words(connection):
         yield "words are missing from the full-text table"
     for name, sql in (_NEVER | _NOT_WHEN_QUIET if is_quiet else _NEVER).items():
         rows = connection.execute(sql).fetchall()
@@ -132,7 +137,7 @@ def _lost(connection: apsw.Connection, kept: Kept) -> Iterator[str]:
 
 
 def _faults_of_neighbours(connection: apsw.Connection) -> Iterator[str]:
-    """Compare sqlite-vec's tables with the vectors."""
+    """Compare the tables of sqlite-vec with the vectors."""
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
     for model_id, uri in connection.execute("SELECT id, uri FROM embedding_models WHERE dimensions").fetchall():
@@ -145,8 +150,8 @@ def _faults_of_neighbours(connection: apsw.Connection) -> Iterator[str]:
 
 
 def drift(database: Path, roots: dict[str, Path]) -> list[str]:
-    """Return how an index differs from the files below the roots, by their content. For folders where every file is to
-    be indexed, or is an honest failure."""
+    """Return the differences between an index and the files below the roots, by content. Every file must be indexed or
+    recorded as a failure."""
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(10_000)
     of = "JOIN collections c ON c.id = collection_id"
@@ -161,8 +166,8 @@ def drift(database: Path, roots: dict[str, Path]) -> list[str]:
         for path in root.rglob("*")
         if path.is_file()
     }
-    found = [f"doubled: {len(indexed) - len(known)}"] if len(indexed) != len(known) else []
-    found += [f"lost: {at}" for at in there.keys() - known.keys() - failed]
-    found += [f"gone, and still there: {at}" for at in (known.keys() | failed) - there.keys()]
+    found = [f"duplicates: {len(indexed) - len(known)}"] if len(indexed) != len(known) else []
+    found += [f"missing from the index: {at}" for at in there.keys() - known.keys() - failed]
+    found += [f"removed file still in the index: {at}" for at in (known.keys() | failed) - there.keys()]
     found += [f"not up to date: {at}" for at in known.keys() & there.keys() if known[at] != there[at]]
     return found

@@ -1,4 +1,4 @@
-"""A shell in a user namespace of its own: there, limits can be tiny and folders mounted, without rights to do so."""
+"""A shell in its own user namespace, where tests can lower limits and mount file systems without privileges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
+from tests.machine import Machine, wait_until
 
 
 class Namespace:
@@ -29,7 +29,7 @@ class Namespace:
         )
 
     def run(self, command: str) -> str:
-        """Run a line of shell, expect success, return what it printed."""
+        """Run a line of shell, expect success, return its output."""
         assert self._shell.stdin
         assert self._shell.stdout
         self._shell.stdin.write(f"{command}\ncode=$?; echo; echo =$code=\n")
@@ -55,15 +55,15 @@ class Namespace:
 
 @contextmanager
 def namespace(machine: Machine, *options: str) -> Iterator[Namespace]:
-    """Open a shell below `unshare`; the daemon that it starts ends with it. Skips where that is not permitted."""
+    """Open a shell with `unshare`. Stops its daemon at the end. Skips the test where namespaces are not permitted."""
     if reason := _problem(*options):
         pytest.skip(f"no user namespaces here: {reason}")
     inside = Namespace(machine, *options)
     try:
         yield inside
     finally:
+        inside.close()  # the shell is a process of this machine, and `end` waits for all of them
         machine.end()
-        inside.close()
 
 
 @cache

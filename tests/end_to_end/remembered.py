@@ -1,4 +1,4 @@
-"""A machine with a keyring of its own (a file) or none, and memories that our tests made up."""
+"""Sample memories, and machines with a keyring in a file or without a keyring."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 FILE_KEYRING = "keyrings.alt.file.PlaintextKeyring"
 NO_KEYRING = "keyring.backends.fail.Keyring"
@@ -28,7 +28,7 @@ def give_keyring(machine: Machine, backend: str = FILE_KEYRING) -> None:
 
 
 def configure(machine: Machine, **models: Path) -> None:
-    """Write a config with these models, and a log that says all it can."""
+    """Write a config with these models and debug logging."""
     roles = ("embed", "rerank", "expand", "answer")
     written = ", ".join(f'{role}: "file:{models[role]}"' if role in models else f"{role}: none" for role in roles)
     machine.config.parent.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def configure(machine: Machine, **models: Path) -> None:
 
 
 def piped(machine: Machine, data: bytes, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run gnoctl with that at standard input."""
+    """Run gnoctl with `data` on standard input."""
     done = subprocess.run(
         [sys.executable, "-m", "gnoctl", *words],
         env=machine.environment,
@@ -49,7 +49,7 @@ def piped(machine: Machine, data: bytes, *words: str) -> subprocess.CompletedPro
 
 
 def refused(machine: Machine, method: str, **params: object) -> tuple[str, str]:
-    """Return (kind, message) of the error that a call is answered with."""
+    """Return (kind, message) of the error with which the daemon answers a call."""
     with machine.connect() as client, client.makefile("rb") as stream:
         client.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
         error = json.loads(stream.readline())["error"]
@@ -57,12 +57,19 @@ def refused(machine: Machine, method: str, **params: object) -> tuple[str, str]:
 
 
 def store_all(machine: Machine) -> list[str]:
-    """Store the memories above; return their ids, in order."""
+    """Store the sample memories; return their ids in order."""
     return [machine.call("memory.store", **each)["id"] for each in MEMORIES]
 
 
+def forget_all(machine: Machine) -> None:
+    """Unlock the memories and forget them all; their namespaces stay."""
+    machine.call("memory.unlock")
+    while listed := machine.call("memory.list", limit=100)["memories"]:
+        machine.call("memory.forget", ids=[each["id"] for each in listed])
+
+
 def holding(folders: list[Path], words: list[str]) -> list[tuple[str, str]]:
-    """Return (file, word) of what stands in clear in the files below those folders."""
+    """Return (file, word) for each of the words that a file below those folders contains in clear text."""
     found = []
     for path in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
         data = path.read_bytes().lower()

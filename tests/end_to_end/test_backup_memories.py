@@ -17,8 +17,8 @@ import apsw
 import pytest
 
 from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
-from tests.end_to_end.conftest import Machine, wait_until
 from tests.end_to_end.remembered import FILE_KEYRING, NO_KEYRING, configure, give_keyring, piped, refused, store_all
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +124,7 @@ def test_where_there_are_some_they_stay_unless_told(machine: Machine) -> None:
     machine.ok("backup", str(file))
     machine.ok("remember", "The otter of after")
     done = machine.run("restore", "--yes", str(file))
-    assert (done.returncode, "your memories stay as they are; --memories" in done.stderr) == (0, True)
+    assert (done.returncode, "the memories were not replaced; --memories" in done.stderr) == (0, True)
     assert texts(machine) == {"The heron of before", "The otter of after"}
     assert kept(machine) == []
     result = machine.json("restore", "--yes", "--memories", str(file))
@@ -146,7 +146,7 @@ def test_a_passphrase_is_asked_for_again(machine: Machine) -> None:
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
     done = machine.run("restore", "--yes", "--memories", str(file))
-    assert (done.returncode, "locked: `gnoctl memory unlock` asks" in done.stderr) == (0, True)
+    assert (done.returncode, "locked: run `gnoctl memory unlock`" in done.stderr) == (0, True)
     assert refused(machine, "memory.search", query="heron")[0] == "memory_locked"
     assert piped(machine, PASSPHRASE, "memory", "unlock").returncode == 0
     assert texts(machine) == {"The heron of before"}
@@ -184,13 +184,13 @@ _HIDDEN = (
 HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "wrong application id": (changed("PRAGMA application_id = 1735290724"), "database of another program"),
     "newer": (changed("UPDATE schema_meta SET value = '99' WHERE key = 'schema_version'"), "newer gnod (schema 99"),
-    "no version": (changed("DELETE FROM schema_meta"), "does not say its version"),
-    "column more": (changed("ALTER TABLE memories ADD COLUMN more TEXT"), "does not make"),
-    "table missing": (changed("DROP TABLE memory_vectors"), "does not make"),
-    "trigger": (changed("CREATE TRIGGER t AFTER INSERT ON memories BEGIN DELETE FROM keys; END"), "does not make"),
-    "hidden trigger": (changed(_HIDDEN), "does not make"),
-    "table that is copies in an index": (changed("CREATE TABLE vec_01234567 (x)"), "does not make"),
-    "view": (changed("CREATE VIEW v AS SELECT * FROM keys"), "does not make"),
+    "no version": (changed("DELETE FROM schema_meta"), "has no version"),
+    "column more": (changed("ALTER TABLE memories ADD COLUMN more TEXT"), "does not create"),
+    "table missing": (changed("DROP TABLE memory_vectors"), "does not create"),
+    "trigger": (changed("CREATE TRIGGER t AFTER INSERT ON memories BEGIN DELETE FROM keys; END"), "does not create"),
+    "hidden trigger": (changed(_HIDDEN), "does not create"),
+    "table that is copies in an index": (changed("CREATE TABLE vec_01234567 (x)"), "does not create"),
+    "view": (changed("CREATE VIEW v AS SELECT * FROM keys"), "does not create"),
     "orphans": (changed("PRAGMA foreign_keys = OFF", "DELETE FROM namespaces"), "rows without the row"),
     "damaged pages": (lambda data: data[:8192] + b"\x55" * (len(data) - 8192), "is damaged"),
     "cut short": (lambda data: data[: len(data) // 2], "is damaged"),
@@ -223,7 +223,7 @@ def test_damaged_memories_are_not_backed_up_as_if_they_were_well(machine: Machin
     data = path.read_bytes()
     path.write_bytes(data[:8192] + b"\x55" * (len(data) - 8192))
     done = machine.run("backup", str(machine.folder / "c.tar"))
-    assert (done.returncode, "no backup of them" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "cannot be backed up" in done.stderr) == (2, True), done.stderr
     assert not (machine.folder / "c.tar").exists()
     # As it says: those of the backup, and what is left of the others beside them.
     assert "--memories" in machine.run("restore", "--yes", str(file)).stderr
@@ -248,14 +248,14 @@ def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
         done = machine.run("restore", "--yes", "--config", "--memories", str(file))
     finally:
         subprocess.run(["chattr", "-i", str(memory_database(machine))], check=True)
-    assert (done.returncode, "could not be put in place" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "was not restored" in done.stderr) == (2, True), done.stderr
     assert texts(machine) == {"The heron of before", "The otter of after"}
     assert machine.config.read_text() == config
     assert (leftovers(machine), kept(machine), len(list(machine.config.parent.iterdir()))) == ([], [], 1)
 
 
-def test_cut_short_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) -> None:
-    program = Path(__file__).with_name("cut_short.py")
+def test_interrupted_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) -> None:
+    program = Path(__file__).with_name("interrupted.py")
     done = subprocess.run([sys.executable, str(program), str(short_tmp)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     ends = [json.loads(line) for line in done.stdout.splitlines()]
@@ -289,10 +289,11 @@ def test_killed_in_the_midst_of_a_move_the_next_start_goes_on(machine: Machine) 
         "from pathlib import Path\n"
         "import os\n"
         "from gnod import paths\n"
-        "from gnod.store import restore, staging\n"
+        "from gnod.store.backup import restore, staging\n"
         "places = paths.resolve()\n"
-        "wishes = restore.Wishes(config=True, memories=True, keep_index=True)\n"
-        "ready = restore.prepare(places, Path(sys.argv[1]), wishes, now=datetime.now(UTC), tell=lambda *_: None)\n"
+        "options = restore.RestoreOptions(config=True, memories=True, keep_index=True)\n"
+        "silent = lambda *_: None\n"
+        "ready = restore.prepare(places, Path(sys.argv[1]), options, now=datetime.now(UTC), on_progress=silent)\n"
         "staged = staging.path_of(places) / 'index.yml'\n"
         "staged.unlink()\n"
         "os.mkfifo(staged)\n"

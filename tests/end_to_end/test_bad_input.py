@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
     ("arguments", "sentence"),
     [
         (["search", 'say "hello'], "quotation mark is not closed"),
-        (["search", "--", "-only"], "negations only"),
+        (["search", "--", "-only"], "only excludes words"),
         (["search", ""], "no words to search for"),
         (["search", "zebra", "--nonsense"], "no such option: --nonsense"),
         (["search", "zebra", "-c", "nowhere"], "no collection 'nowhere'"),

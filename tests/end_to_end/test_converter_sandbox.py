@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from tests.child.sandboxed import has_landlock
-from tests.end_to_end.conftest import Machine, wait_until
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 

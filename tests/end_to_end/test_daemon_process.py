@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, alive, wait_until
+from tests.machine import Machine, alive, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -77,14 +77,13 @@ def test_what_changed_while_it_was_down_is_indexed_at_the_start(machine: Machine
 
 def test_lines_and_headers_on_one_socket(busy: Machine) -> None:
     request = b'{"jsonrpc":"2.0","id":"7","method":"search.lexical","params":{"query":"deploy"}}'
-    with busy.connect() as lines:
+    with busy.connect() as lines, lines.makefile("rb") as stream:
         lines.sendall(request + b"\n")
-        answer = json.loads(lines.makefile("rb").readline())
+        answer = json.loads(stream.readline())
         assert answer["id"] == "7"
         assert answer["result"]["hits"][0]["path"] == "deploy.md"
-    with busy.connect() as headers:
+    with busy.connect() as headers, headers.makefile("rb") as stream:
         headers.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(request), request))
-        stream = headers.makefile("rb")
         length = int(stream.readline().split(b":")[1])
         stream.readline()
         assert json.loads(stream.read(length))["result"]["total"] == answer["result"]["total"]
@@ -109,8 +108,7 @@ def test_nothing_that_a_client_sends_stops_it(busy: Machine) -> None:
 
 
 def test_every_method_is_described_and_handled(busy: Machine) -> None:
-    with busy.connect() as client:
-        stream = client.makefile("rb")
+    with busy.connect() as client, client.makefile("rb") as stream:
         client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}\n')
         described = {m["name"] for m in json.loads(stream.readline())["result"]["methods"]}
         for name in described - {"daemon.shutdown", "rpc.discover"}:
@@ -137,10 +135,7 @@ def test_a_sync_of_an_unchanged_folder_opens_no_file(machine: Machine) -> None:
 def test_a_worker_that_is_killed_costs_at_most_its_file(machine: Machine) -> None:
     machine.write(**{f"n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(300)})
     machine.ok("daemon", "start")
-    with machine.connect() as client:
-        call = {"jsonrpc": "2.0", "id": 1, "method": "collection.add", "params": {"path": str(machine.notes)}}
-        client.sendall(json.dumps(call).encode() + b"\n")
-        client.makefile("rb").readline()
+    machine.call("collection.add", path=str(machine.notes))
     wait_until(lambda: machine.json("daemon", "status")["workers"])
     for worker in machine.json("daemon", "status")["workers"]:
         with contextlib.suppress(ProcessLookupError):

@@ -12,9 +12,9 @@ from typing import Any
 import apsw
 import pytest
 
-from gnod.store import switches
 from gnod.store.database import Database
-from tests.end_to_end.conftest import Machine, wait_until
+from gnod.store.health import runtime_flags
+from tests.machine import Machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -137,9 +137,9 @@ def test_a_damaged_index_is_set_aside_at_the_start_and_made_anew(
     wait_until(lambda: is_made_anew(filled), 60)
     assert is_whole(filled.database)
     [left] = aside(filled)
-    assert f"what was left of it is {left}" in filled.ok("status")
+    assert f"the damaged file is {left}" in filled.ok("status")
     assert str(left) in filled.run("doctor").stdout
-    assert says(filled, "index.set_aside")
+    assert says(filled, "index.quarantined")
     filled.ok("cleanup")
     assert aside(filled) == []
     assert "damaged" not in filled.ok("status")
@@ -189,7 +189,7 @@ def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
     wait_until(lambda: is_made_anew(filled), 60)
     stop(filled)
     connection = apsw.Connection(str(filled.database), flags=apsw.SQLITE_OPEN_READONLY)
-    assert switches.is_embedding_paused(connection)
+    assert runtime_flags.is_embedding_paused(connection)
     connection.close()
 
 

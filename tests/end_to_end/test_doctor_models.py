@@ -1,4 +1,4 @@
-"""What `gnoctl doctor` says of models: those that are here are asked, those that are not have a remedy."""
+"""`gnoctl doctor` tests the installed models, and suggests fixes for the missing ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def checks(machine: Machine, status: int = 0) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
-def test_a_model_that_is_not_here_has_a_remedy(machine: Machine) -> None:
+def test_a_missing_model_has_a_remedy(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     found = checks(machine)
     embed = found["model Qwen3-Embedding-0.6B-Q8_0"]
@@ -44,7 +44,7 @@ def test_a_model_that_is_not_here_has_a_remedy(machine: Machine) -> None:
     assert found["pip"]["status"] == "ok"
 
 
-def test_a_model_that_is_here_is_asked(machine: Machine, minilm_gguf: Path) -> None:
+def test_an_installed_model_is_tested(machine: Machine, minilm_gguf: Path) -> None:
     use(machine, minilm_gguf)
     asked = checks(machine)[f"model {minilm_gguf.stem}"]
     assert asked["status"] == "ok"
@@ -55,10 +55,10 @@ def test_a_model_that_is_here_is_asked(machine: Machine, minilm_gguf: Path) -> N
     found = checks(machine)
     assert found[f"model {minilm_gguf.stem}"]["status"] == "ok"
     assert found["inference worker"]["status"] == "warning"
-    assert "died once since the daemon started, last of signal SIGKILL" in found["inference worker"]["message"]
+    assert "crashed once since the daemon started, last: signal SIGKILL" in found["inference worker"]["message"]
 
 
-def test_each_model_is_asked_for_what_it_is_for(machine: Machine, smollm_gguf: Path, tmp_path: Path) -> None:
+def test_doctor_tests_each_model_in_its_role(machine: Machine, smollm_gguf: Path, tmp_path: Path) -> None:
     ranker = CrossEncoder(SEED).write(tmp_path / "ranker.gguf")
     machine.config.parent.mkdir(exist_ok=True)
     machine.config.write_text(
@@ -79,7 +79,7 @@ def test_a_model_that_cannot_be_loaded_is_an_error(machine: Machine) -> None:
     model.unlink()
     missing = checks(machine)["model broken"]
     assert missing["status"] == "warning"
-    assert "no search by meaning in notes" in missing["message"]
+    assert "no semantic search in notes" in missing["message"]
     assert "index.yml" in missing["remedy"]
 
 
@@ -90,4 +90,4 @@ def test_without_sqlite_vec(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     missing = checks(machine)["sqlite-vec"]
     assert missing["status"] == "warning"
-    assert "sqlite-vec is not installed. Search by meaning works without it" in missing["message"]
+    assert "sqlite-vec is not installed. Semantic search works without it" in missing["message"]

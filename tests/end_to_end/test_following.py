@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 pytestmark = pytest.mark.slow
 
@@ -159,7 +159,7 @@ def test_below_the_floor_everything_is_told_anew(machine: Machine) -> None:
 def test_gnoctl_follow(machine: Machine) -> None:
     machine.ok("init", str(machine.notes), "--name", "notes")
     with following(machine, "-c", "notes") as process:
-        assert "Ctrl-C ends it" in process.stderr.readline()
+        assert "Ctrl-C stops" in process.stderr.readline()
         machine.write(a_md="# Alpha\n")
         assert process.stdout.readline() == "indexed  gno://notes/a.md  Alpha\n"
         process.send_signal(signal.SIGINT)

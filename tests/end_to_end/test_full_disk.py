@@ -13,8 +13,8 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
 from tests.end_to_end.namespace import Namespace, namespace
+from tests.machine import Machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -75,7 +75,7 @@ def test_what_comes_while_the_disk_is_full_is_taken_in_when_there_is_room(disk: 
     machine.write(**texts(20, 40))
     wait_until(lambda: machine.call("index.status")["collections"][0]["watch_reason"], 60)
     status = machine.call("index.status")
-    assert "is free: work goes on when there is more" in status["collections"][0]["watch_reason"]
+    assert "is free: work continues when there is more" in status["collections"][0]["watch_reason"]
     assert status["freshness"]["pending"] == 20
     assert found(machine) == 20
     assert "of the disk that holds" in machine.ok("status")

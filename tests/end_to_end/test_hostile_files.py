@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests import hostile_samples
-from tests.end_to_end.conftest import Machine
+from benchmarks import hostile_samples
+from tests.machine import Machine
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
 CANARY = "tweettweet"
@@ -84,15 +84,16 @@ def test_nothing_outside_the_folder_is_read(machine: Machine) -> None:
     assert "symbolic link" in why(machine, "odd/outside.md")
 
 
-def test_odd_names_and_ten_thousand_empty_files(machine: Machine) -> None:
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.stress)])
+def test_odd_names_and_thousands_of_empty_files(machine: Machine, count: int) -> None:
     names = hostile_samples.odd_names(machine.notes / "names")
     empty = machine.notes / "empty"
     empty.mkdir()
-    for number in range(10_000):
+    for number in range(count):
         (empty / f"{number}.md").touch()
     status = start(machine)
     (notes,) = status["collections"]
-    assert notes["skipped"] == 10_000
+    assert notes["skipped"] == count
     assert "The file is empty." in why(machine, "empty/7.md")
     for name, word in names.items():
         if b"\xff" not in name:
@@ -134,7 +135,7 @@ def test_a_file_that_never_keeps_still(machine: Machine) -> None:
     assert found(machine, "version1") == set()
 
 
-@pytest.mark.corpora
+@pytest.mark.stress
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} is not here")
 def test_the_hostile_corpus(machine: Machine) -> None:
     start(machine)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 pytestmark = [
     pytest.mark.slow,

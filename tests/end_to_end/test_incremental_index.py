@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tests.end_to_end.conftest import Machine
 from tests.end_to_end.index_contents import compare_contents, compare_vectors, is_embedding, scratch
+from tests.machine import Machine
 
 EXAMPLES = int(os.environ.get("GNOD_INCREMENTAL_EXAMPLES", "8"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60 + 30 * EXAMPLES)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(100 + 30 * EXAMPLES)]
 
 PROFILE = settings(
     deadline=None,
@@ -193,14 +193,17 @@ def run(machine: Machine, examples: int, model: Path | None = None) -> None:
     machine.start()
     Files.machine = machine
     Files.compared = Files.documents = 0
-    run_state_machine_as_test(Files, settings=settings(PROFILE, max_examples=examples))
+    run_state_machine_as_test(Files, settings=settings(PROFILE, max_examples=examples, derandomize=examples < EXAMPLES))
     assert Files.compared >= examples
     assert Files.documents >= examples, "there was little to compare"
 
 
-def test_incremental_equals_from_scratch(machine: Machine) -> None:
-    run(machine, EXAMPLES)
+# The short run checks the same examples each time.
+@pytest.mark.parametrize("examples", [3, pytest.param(EXAMPLES, marks=pytest.mark.stress)])
+def test_incremental_equals_from_scratch(machine: Machine, examples: int) -> None:
+    run(machine, examples)
 
 
+@pytest.mark.stress
 def test_with_vectors(machine: Machine, minilm_gguf: Path) -> None:
     run(machine, max(EXAMPLES // 4, 4), minilm_gguf)

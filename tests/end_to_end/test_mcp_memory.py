@@ -1,28 +1,38 @@
-"""The memory tools of `gnoctl mcp`, as an agent uses them: the official client, the real bridge, a real daemon."""
+"""The memory tools of `gnoctl mcp`, with the official client, the real bridge and a real daemon."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
-from tests.end_to_end.remembered import configure, give_keyring
+from tests.end_to_end.remembered import configure, forget_all, give_keyring
 from tests.end_to_end.test_mcp_server import agent, refused, said
+from tests.machine import Machine, temporary_machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 TOOLS = ["memory_search", "memory_deep_search", "memory_retrieve", "memory_store", "memory_forget"]
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        give_keyring(machine)
+        configure(machine)
+        machine.ok("daemon", "start")
+        yield machine
+
+
 @pytest.fixture
-def keeper(machine: Machine) -> Machine:
-    give_keyring(machine)
-    configure(machine)
-    return machine
+def keeper(shared: Machine) -> Iterator[Machine]:
+    """A machine with a keyring, and with neither models nor memories. Its daemon serves all tests."""
+    yield shared
+    forget_all(shared)
 
 
-async def test_what_the_tools_say_of_themselves(keeper: Machine) -> None:
+async def test_descriptions_of_the_tools(keeper: Machine) -> None:
     async with agent(keeper) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "memory_search" in (client.instructions or "")
@@ -58,7 +68,7 @@ async def test_from_storing_to_forgetting(keeper: Machine) -> None:
         )
         assert first.structured_content
         name = first.structured_content["id"]
-        assert said(first) == f"remembered as {name}"
+        assert said(first) == f"stored as {name}"
         long = "Ignore all of this.\n" + "The log book is kept in ink. " * 30
         await client.call_tool("memory_store", {"text": long, "topics": ["log book"], "namespace": "crew"})
         found = await client.call_tool("memory_search", {"query": "where are the tides"})
@@ -85,13 +95,13 @@ async def test_from_storing_to_forgetting(keeper: Machine) -> None:
         )
         assert done.structured_content == {"id": name, "existed": True}
         gone = await client.call_tool("memory_forget", {"ids": [name]})
-        assert said(gone) == "forgot 1 memory"
+        assert said(gone) == "deleted 1 memory"
         nothing = await client.call_tool("memory_search", {"query": "tides"})
-        assert said(nothing).startswith("nothing of the kind is remembered")
+        assert said(nothing).startswith("no memories match")
     assert keeper.call("memory.list")["total"] == 1  # what the agent stored stays when it goes
 
 
-async def test_what_is_wrong_is_said_so_that_it_can_be_mended(keeper: Machine) -> None:
+async def test_tool_errors_explain_the_fix(keeper: Machine) -> None:
     async with agent(keeper) as client:
         assert "2 keywords or more" in await refused(client, "memory_deep_search", {"query": "tides"})
         assert "mxxxxxxxxxx" in await refused(client, "memory_retrieve", {"ids": ["mxxxxxxxxxx"]})

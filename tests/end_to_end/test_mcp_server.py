@@ -19,7 +19,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from tests.end_to_end.conftest import Machine, alive, wait_until
+from tests.machine import Machine, alive, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -150,7 +150,7 @@ async def test_search_is_compact_and_get_has_the_text(busy: Machine) -> None:
             assert result.structured_content
             assert [each["uri"] for each in result.structured_content["hits"]] == ["gno://notes/umlaut.md"]
         nothing = await client.call_tool("search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
-        assert said(nothing).startswith("nothing was found")
+        assert said(nothing).startswith("no results")
 
 
 async def test_status_names_the_collections(busy: Machine) -> None:
@@ -179,7 +179,7 @@ async def test_what_is_wrong_is_said_so_that_it_can_be_mended(busy: Machine) -> 
         assert "gnoctl models" in await refused(client, "ask", {"question": "How is it deployed?"})
         # Some agents give null for what they leave out.
         assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
-        with pytest.raises(MCPError, match="there is no tool 'gno_serach'; there are search"):
+        with pytest.raises(MCPError, match="unknown tool 'gno_serach': choose from search"):
             await client.call_tool("gno_serach", {})
 
 

@@ -1,4 +1,4 @@
-"""Memories with real processes: stored, found, kept through crashes, listed, published, exported, imported."""
+"""Memories with real processes: storing, searching, crashes, lists, publishing, export and import."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
-from tests.end_to_end.remembered import MEMORIES, configure, give_keyring, holding, piped, refused, store_all
+from tests.end_to_end.remembered import (
+    MEMORIES,
+    configure,
+    forget_all,
+    give_keyring,
+    holding,
+    piped,
+    refused,
+    store_all,
+)
+from tests.machine import Machine, temporary_machine, wait_until
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -21,27 +30,30 @@ FIELDS = {"id", "text", "vector", "rerank", "type", "time", "topics", "complete"
 
 
 @pytest.fixture(scope="module")
-def remembering(tmp_path_factory: pytest.TempPathFactory, minilm_gguf: Path) -> Iterator[Machine]:
-    """A machine that remembers MEMORIES, for tests that change nothing."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        machine = Machine(Path(folder))
+def filled(minilm_gguf: Path) -> Iterator[Machine]:
+    """A machine with MEMORIES and models, for tests that change nothing."""
+    with temporary_machine() as machine:
         give_keyring(machine)
-        configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(Path(folder) / "tiny.gguf"))
+        configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
         machine.ok("daemon", "start")
         store_all(machine)
         yield machine
-        machine.end()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        give_keyring(machine)
+        configure(machine)
+        machine.ok("daemon", "start")
+        yield machine
 
 
 @pytest.fixture
-def keeper(machine: Machine) -> Machine:
-    """A machine with a keyring and no models."""
-    give_keyring(machine)
-    configure(machine)
-    machine.ok("daemon", "start")
-    return machine
+def keeper(shared: Machine) -> Iterator[Machine]:
+    """A machine with a keyring, and with neither models nor memories. Its daemon serves all tests."""
+    yield shared
+    forget_all(shared)
 
 
 @pytest.fixture
@@ -59,8 +71,8 @@ def texts(found: Any) -> list[str]:
     return [each["text"] for each in found["results"]]
 
 
-def test_found_by_meaning_and_by_topic(remembering: Machine) -> None:
-    by_meaning = remembering.call("memory.search", query="where does the young cat rest", budget_s=0)
+def test_found_by_meaning_and_by_topic(filled: Machine) -> None:
+    by_meaning = filled.call("memory.search", query="where does the young cat rest", budget_s=0)
     assert MEMORIES[0]["text"] in texts(by_meaning)[:2]
     assert by_meaning["counts"] == f"Ranked 6 of 6 without a reranker, returned {len(by_meaning['results'])}"
     assert "no time to rerank" in by_meaning["notes"][0]
@@ -70,28 +82,28 @@ def test_found_by_meaning_and_by_topic(remembering: Machine) -> None:
     assert 0.3 < best["vector"] < 1
     scores = [each["rerank"] for each in by_meaning["results"]]
     assert scores == sorted(scores, reverse=True)
-    by_topic = remembering.call("memory.search", query="boat", limit=1, budget_s=0)
+    by_topic = filled.call("memory.search", query="boat", limit=1, budget_s=0)
     assert texts(by_topic) == [MEMORIES[4]["text"]]
     assert by_topic["topics"] == {"boat": 1}
 
 
-def test_both_searches_rerank_what_they_found(remembering: Machine) -> None:
-    normal = remembering.call("memory.search", query="kitten sofa", budget_s=30)
+def test_both_searches_rerank_what_they_found(filled: Machine) -> None:
+    normal = filled.call("memory.search", query="kitten sofa", budget_s=30)
     assert normal["counts"].startswith("Reranked 6 of 6, returned ")
     assert normal["notes"] == []
-    deep = remembering.call("memory.deep_search", query="kitten sofa", budget_s=30, limit=2)
+    deep = filled.call("memory.deep_search", query="kitten sofa", budget_s=30, limit=2)
     assert deep["counts"] == "Reranked 6 of 6, returned 2"
     assert set(deep["topics"]) == {topic for each in deep["results"] for topic in each["topics"]}
 
 
-def test_recall_is_a_list_for_people(remembering: Machine) -> None:
-    out = remembering.ok("recall", "knead", "flour", "-n", "2")
+def test_recall_is_a_list_for_people(filled: Machine) -> None:
+    out = filled.ok("recall", "knead", "flour", "-n", "2")
     head, body, blank, *_ = out.splitlines()
-    assert head.split()[2:4] == ["summary", remembering.json("recall", "flour")["results"][0]["time"][:10]]
+    assert head.split()[2:4] == ["summary", filled.json("recall", "flour")["results"][0]["time"][:10]]
     assert (body, blank) == (f"  {MEMORIES[5]['text']}", "")
     assert "returned 2" in out
-    assert "2 keywords or more" in remembering.run("recall", "--deep", "flour").stderr
-    assert len(remembering.json("recall", "--deep", "flour", "water")["results"]) == 6
+    assert "2 keywords or more" in filled.run("recall", "--deep", "flour").stderr
+    assert len(filled.json("recall", "--deep", "flour", "water")["results"]) == 6
 
 
 def test_long_texts_are_shortened_and_shown_whole(keeper: Machine) -> None:
@@ -106,11 +118,11 @@ def test_long_texts_are_shortened_and_shown_whole(keeper: Machine) -> None:
     assert keeper.ok("memory", "show", name).splitlines()[1] == long.strip()
 
 
-def test_the_life_of_a_memory(keeper: Machine) -> None:
+def test_store_update_and_forget(keeper: Machine) -> None:
     name = keeper.ok("remember", "The", "gate", "is", "blue", "--topic", "gate", "-t", "Decision").strip()
     again = keeper.run("remember", "The gate is blue", "--topic", "colour", "-t", "fact")
     assert again.stdout.strip() == name
-    assert "says that already" in again.stderr
+    assert "has this text already" in again.stderr
     assert keeper.json("memory", "list", "--topic", "colour", "--topic", "gate")["memories"][0]["type"] == "fact"
     assert keeper.ok("memory", "update", name, "The gate is green").splitlines()[1] == "The gate is green"
     assert keeper.json("memory", "update", name, "--topic", "")["topics"] == []
@@ -118,8 +130,8 @@ def test_the_life_of_a_memory(keeper: Machine) -> None:
     assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
     other = keeper.ok("remember", "The gate is blue").strip()
     assert "says that already" in keeper.run("memory", "update", other, "The gate is green").stderr
-    assert keeper.run("memory", "forget", name).stderr == "gnoctl: add --yes to do this without being asked\n"
-    assert keeper.ok("memory", "forget", "--yes", name) == "forgot 1 memory\n"
+    assert keeper.run("memory", "forget", name).stderr == "gnoctl: this needs a confirmation: add --yes\n"
+    assert keeper.ok("memory", "forget", "--yes", name) == "deleted 1 memory\n"
     missing = keeper.run("memory", "show", other, name)
     assert (missing.returncode, missing.stderr) == (1, f"gnoctl: there is no memory {name}\n")
 
@@ -148,7 +160,7 @@ def test_namespaces_are_shared_by_publishing(keeper: Machine) -> None:
     name = keeper.ok("remember", "The mast is oiled in spring", "--topic", "mast").strip()
     other = keeper.ok("remember", "The mast is nine metres long", "--topic", "mast", "--namespace", "Crew").strip()
     assert keeper.ok("memory", "publish", name, "--to", "crew") == "published 1 memory to crew\n"
-    assert keeper.ok("memory", "publish", name, "--to", "crew").endswith("; 1 of them were there\n")
+    assert keeper.ok("memory", "publish", name, "--to", "crew").endswith("; 1 existed there already\n")
     everywhere = keeper.json("recall", "mast")["results"]
     assert len(everywhere) == 2  # the copy stands for its original
     assert [each.get("namespace") for each in everywhere if each["id"] == other] == ["crew"]
@@ -182,7 +194,7 @@ def test_remember_reads_standard_input(keeper: Machine) -> None:
     assert keeper.json("memory", "show", name)["memories"][0]["text"] == "The Österreich flag\nis on board."
     dash = piped(keeper, b"Another line", "remember", "-")
     assert dash.returncode == 0
-    for data, words in ((b"", "say what to remember"), (b" \n", "say what to remember"), (b"\xff", "not valid UTF-8")):
+    for data, words in ((b"", "nothing to remember"), (b" \n", "nothing to remember"), (b"\xff", "not valid UTF-8")):
         done = piped(keeper, data, "remember")
         assert (done.returncode, words in done.stderr) == (1, True)
     piped(keeper, b"The flag is below deck", "memory", "update", name, "-")
@@ -191,24 +203,24 @@ def test_remember_reads_standard_input(keeper: Machine) -> None:
 
 def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere: Machine) -> None:
     store_all(keeper)
-    keeper.call("memory.publish", ids=[keeper.call("memory.list")["memories"][0]["id"]], namespace="team")
+    keeper.call("memory.publish", ids=[keeper.call("memory.list")["memories"][0]["id"]], namespace="crew")
     target = keeper.folder / "memories.jsonl"
     target.write_text("what was there before")
     done = keeper.run("memory", "export", "memories.jsonl")
-    assert "holds 7 memories in clear" in done.stderr
+    assert "contains 7 memories, unencrypted" in done.stderr
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert keeper.ok("memory", "export") == target.read_text()
     exported = [json.loads(line) for line in target.read_text().splitlines()]
     assert elsewhere.ok("memory", "import", str(target)) == "imported 7 memories\n"
     again = piped(elsewhere, target.read_bytes(), "memory", "import", "-")
-    assert again.stdout == "imported 0 memories; 7 were there\n"
+    assert again.stdout == "imported 0 memories; 7 existed already\n"
     imported = [json.loads(line) for line in elsewhere.ok("memory", "export").splitlines()]
     fields = [name for name in exported[0] if name != "id"]
     assert sorted([each[name] for name in fields] for each in imported) == sorted(
         [each[name] for name in fields] for each in exported
     )
     faulty = piped(keeper, b'\n{"text": "x"}\n{"text": 7}\n', "memory", "import", "-")
-    assert (faulty.returncode, "line 3 of - is no memory" in faulty.stderr) == (1, True)
+    assert (faulty.returncode, "line 3 of - is not a memory" in faulty.stderr) == (1, True)
     kind, message = refused(keeper, "memory.import", records=[{"text": "x", "created": "yesterday"}])
     assert (kind, "records[0].created" in message) == ("invalid_params", True)
 
@@ -230,7 +242,7 @@ def test_an_older_record_changes_nothing_and_a_later_one_does(keeper: Machine) -
         ("store", {"text": " \n "}, "limit_exceeded", "the text is empty"),
         ("store", {"text": "x" * 65_537}, "invalid_params", "65536"),
         ("store", {"text": "x", "type": "No Type"}, "invalid_name", "fact, preference"),
-        ("store", {"text": "x", "type": ""}, "invalid_name", "no type of a memory"),
+        ("store", {"text": "x", "type": ""}, "invalid_name", "not a type of a memory"),
         ("store", {"text": "x", "topics": ["y" * 65]}, "limit_exceeded", "at most 64"),
         ("store", {"text": "x", "topics": [str(n) for n in range(33)]}, "limit_exceeded", "at most 32 topics"),
         ("store", {"text": "x", "namespace": "n" * 65}, "invalid_name", "at most 64"),
@@ -248,18 +260,20 @@ def test_an_older_record_changes_nothing_and_a_later_one_does(keeper: Machine) -
         ("update", {"id": "mxxxxxxxxxx", "type": "fact"}, "memory_not_found", "mxxxxxxxxxx"),
         ("publish", {"ids": ["mxxxxxxxxxx"], "namespace": "team"}, "memory_not_found", "mxxxxxxxxxx"),
         ("list", {"cursor": "nowhere"}, "invalid_params", "'cursor'"),
-        ("list", {"types": ["?"]}, "invalid_name", "no type of a memory"),
+        ("list", {"types": ["?"]}, "invalid_name", "not a type of a memory"),
         ("import", {"records": []}, "invalid_params", "'records'"),
         ("import", {"records": [{"text": "x"}] * 101}, "invalid_params", "'records'"),
         ("unlock", {"passphrase": "long enough"}, "wrong_passphrase", "in the system's keyring"),
     ],
 )
-def test_what_is_refused(remembering: Machine, method: str, params: dict[str, Any], kind: str, words: str) -> None:
-    said = refused(remembering, f"memory.{method}", **params)
+def test_invalid_parameters_are_refused(
+    filled: Machine, method: str, params: dict[str, Any], kind: str, words: str
+) -> None:
+    said = refused(filled, f"memory.{method}", **params)
     assert (said[0], words in said[1]) == (kind, True), said
 
 
-def test_what_is_cancelled_leaves_nothing_half_done(keeper: Machine) -> None:
+def test_cancelled_requests_leave_complete_memories(keeper: Machine) -> None:
     with keeper.connect() as client, client.makefile("rb") as stream:
         for number in range(40):
             params = {"text": f"Wave number {number}", "topics": ["wave"]}

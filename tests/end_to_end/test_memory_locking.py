@@ -1,4 +1,4 @@
-"""The key of the memories with real processes: a keyring, none, a passphrase; what is said while they are locked."""
+"""The key of the memories with real processes: with a keyring, without one, by passphrase, and while locked."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
 from tests.end_to_end.remembered import NO_KEYRING, configure, give_keyring, piped, refused
+from tests.machine import Machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -41,13 +41,13 @@ def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
     ):
         assert refused(machine, f"memory.{verb}", **params)[0] == "memory_locked", verb
     assert refused(machine, "memory.search", query="anchor")[0] == "memory_locked"
-    assert machine.ok("memory", "status").startswith("locked, `gnoctl memory unlock` opens them")
-    assert machine.ok("memory", "unlock").startswith("unlocked; their key is in the system's keyring\n1 memory,")
+    assert machine.ok("memory", "status").startswith("locked: run `gnoctl memory unlock`")
+    assert machine.ok("memory", "unlock").startswith("unlocked; the key is in the system keyring\n1 memory;")
     assert machine.ok("memory", "unlock").startswith("unlocked")  # to do it again is no error
     assert machine.json("recall", "anchor")["results"][0]["id"] == name
 
 
-def test_a_key_that_left_the_keyring_is_said(machine: Machine) -> None:
+def test_a_key_missing_from_the_keyring_is_reported(machine: Machine) -> None:
     give_keyring(machine)
     configure(machine)
     machine.ok("remember", "The anchor light is broken")
@@ -72,7 +72,7 @@ def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
         done = piped(machine, data, "memory", "unlock")
         assert (done.returncode, words in done.stderr) == (1, True)
     done = piped(machine, PASSPHRASE, "memory", "unlock")
-    assert done.stdout.startswith("unlocked; nothing was stored yet") or "passphrase" in done.stdout
+    assert done.stdout.startswith("unlocked; no memory is stored yet") or "passphrase" in done.stdout
     name = machine.ok("remember", "The anchor light is broken", "--topic", "anchor").strip()
     machine.ok("daemon", "restart")
     locked = machine.run("recall", "anchor")
@@ -118,15 +118,15 @@ def test_on_a_terminal_it_is_asked_twice_and_never_shown(machine: Machine) -> No
     machine.ok("daemon", "start")
     differing = on_terminal(machine, ["memory", "unlock"], ["nine masts", "nine pasts"])
     assert differing[0] == 1
-    assert "two different passphrases" in differing[1]
+    assert "passphrases differ" in differing[1]
     status, shown = on_terminal(machine, ["memory", "unlock"], ["nine masts", "nine masts"])
     assert (status, shown.count("nine masts")) == (0, 0)
     assert "New passphrase" in shown
     name = machine.ok("remember", "The dinghy leaks \x1b[31m badly").strip()
     status, shown = on_terminal(machine, ["memory", "forget", name], ["n"])
-    assert (status, "Nothing was forgotten" in shown, "The dinghy leaks ␛[31m badly" in shown) == (1, True, True)
+    assert (status, "Nothing was deleted" in shown, "The dinghy leaks ␛[31m badly" in shown) == (1, True, True)
     status, shown = on_terminal(machine, ["memory", "forget", name], ["y"])
-    assert (status, "forgot 1 memory" in shown) == (0, True)
+    assert (status, "deleted 1 memory" in shown) == (0, True)
 
 
 def on_terminal(machine: Machine, words: list[str], typed: list[str]) -> tuple[int, str]:

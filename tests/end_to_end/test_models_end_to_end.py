@@ -1,9 +1,10 @@
-"""Models with real processes: gnoctl, the daemon, the child that fetches, and a hub on loopback."""
+"""Models with real processes: gnoctl, the daemon, the fetching child, and a hub on loopback."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until
 from tests.models.hub_imitation import HubImitation, small_model
 
 pytestmark = pytest.mark.slow
@@ -27,17 +28,29 @@ def hub(tmp_path: Path) -> Iterator[HubImitation]:
         yield serving
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        machine.ok("init")
+        yield machine
+
+
 @pytest.fixture
-def machine(machine: Machine, hub: HubImitation) -> Machine:
-    """A machine whose one collection has a model of its own, and which knows the hub in gnoctl's environment only."""
-    machine.ok("init")
-    machine.config.write_text(
-        f'collections:\n  - name: notes\n    path: {machine.notes}\n    models: {{embed: "{EMBED}"}}\n'
+def machine(shared: Machine, hub: HubImitation) -> Iterator[Machine]:
+    """A machine whose one collection has a model of its own, and which knows the hub in gnoctl's environment only.
+
+    Its daemon serves all tests. Each test begins without models.
+    """
+    shared.config.write_text(
+        f'collections:\n  - name: notes\n    path: {shared.notes}\n    models: {{embed: "{EMBED}"}}\n'
         "models:\n  preset: slim # the default\n"
     )
-    machine.ok("daemon", "start")
-    machine.environment |= {"HF_ENDPOINT": hub.url, "NO_PROXY": "*"}
-    return machine
+    shared.ok("models", "list")  # starts the daemon, and lets it read the config
+    before = dict(shared.environment)
+    shared.environment |= {"HF_ENDPOINT": hub.url, "NO_PROXY": "*"}
+    yield shared
+    shared.environment = before
+    shutil.rmtree(shared.folder / "cache" / "models", ignore_errors=True)
 
 
 def test_from_pull_to_clear(machine: Machine, hub: HubImitation) -> None:
@@ -100,7 +113,7 @@ def test_ctrl_c_stops_the_pull_and_the_next_goes_on(machine: Machine, hub: HubIm
     assert [each.start for each in hub.downloads] == [200_000]
 
 
-def test_two_who_pull_share_one_fetch_and_one_may_leave(machine: Machine, hub: HubImitation) -> None:
+def test_two_pulls_share_one_fetch_and_one_can_be_cancelled(machine: Machine, hub: HubImitation) -> None:
     hub.holds_after = 200_000
     first = _spawn(machine, "models", "pull", EMBED)
     wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
@@ -111,7 +124,7 @@ def test_two_who_pull_share_one_fetch_and_one_may_leave(machine: Machine, hub: H
     assert _listed(machine)["fetching"]
     hub.release()
     out, err = second.communicate(timeout=20)
-    assert (second.returncode, out.startswith(f"fetched {EMBED}"), err) == (0, True, "")
+    assert (second.returncode, out.startswith(f"downloaded {EMBED}"), err) == (0, True, "")
     assert len({each.start for each in hub.downloads}) == len(hub.downloads)
 
 
@@ -125,11 +138,8 @@ def test_stopping_the_daemon_ends_a_pull_in_order(machine: Machine, hub: HubImit
 
 
 def test_only_the_listed_variables_may_be_passed_on(machine: Machine) -> None:
-    with machine.connect() as client:
-        params = {"models": [EMBED], "network": {"HF_TOKEN": "hf_secret", "LD_PRELOAD": "/evil_secret.so"}}
-        request = {"jsonrpc": "2.0", "id": 1, "method": "models.pull", "params": params}
-        client.sendall(json.dumps(request).encode() + b"\n")
-        answer = json.loads(client.makefile("rb").readline())
+    network = {"HF_TOKEN": "hf_secret", "LD_PRELOAD": "/evil_secret.so"}
+    answer = machine.answer("models.pull", models=[EMBED], network=network)
     assert answer["error"]["code"] == -32602
     assert "'LD_PRELOAD' is not a variable" in answer["error"]["message"]
     assert "secret" not in json.dumps(answer)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
+from tests.machine import Machine
 
 pytestmark = pytest.mark.slow
 

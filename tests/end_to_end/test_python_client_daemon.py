@@ -13,10 +13,11 @@ import pytest
 
 from gnod.client import AsyncClient, Client
 from gnod.errors import DaemonNotRunning, DocumentNotFound, InvalidParams, Unavailable
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.protocol.methods import METHODS
-from gnod.protocol.params import NoParams
-from gnod.protocol.results import DaemonShutdownResult, DaemonStatusResult, SearchResult
-from tests.end_to_end.conftest import Machine, alive, wait_until
+from gnod.protocol.search import SearchResult
+from tests.machine import Machine, alive, wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -49,8 +50,20 @@ def ranker(short_tmp: Path) -> Path:
     return CrossEncoder(SEED).write(short_tmp / "tiny.gguf")
 
 
+@pytest.fixture(scope="module")
+def mini(minilm_gguf: Path) -> Iterator[Machine]:
+    """A machine with the notes embedded, for tests that change nothing."""
+    with temporary_machine() as machine:
+        yield embedded(machine, minilm_gguf)
+
+
 @pytest.fixture
-def mini(machine: Machine, minilm_gguf: Path) -> Machine:
+def own(machine: Machine, minilm_gguf: Path) -> Machine:
+    """The same for one test, which may change it."""
+    return embedded(machine, minilm_gguf)
+
+
+def embedded(machine: Machine, minilm_gguf: Path) -> Machine:
     use(machine, embed=minilm_gguf)
     machine.write(**NOTES)
     (machine.folder / "german" / "kran.md").write_text(
@@ -172,36 +185,36 @@ def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
     said = stages(mini, "kitten", "--budget", "0")
     assert not said["embed"]["ran"]
     assert "time" in said["embed"]["why"]
-    assert "found by keyword only: the embedding model did not answer" in mini.ok("query", "kitten", "--budget", "0")
+    assert "keyword search only: the embedding model did not answer" in mini.ok("query", "kitten", "--budget", "0")
 
 
-def test_reading_again(mini: Machine, minilm_gguf: Path, ranker: Path) -> None:
-    add(mini, "rerank", embed=minilm_gguf, rerank=ranker)
-    plain = mini.json("query", "number E4711", "--no-rerank")["hits"]
+def test_reading_again(own: Machine, minilm_gguf: Path, ranker: Path) -> None:
+    add(own, "rerank", embed=minilm_gguf, rerank=ranker)
+    plain = own.json("query", "number E4711", "--no-rerank")["hits"]
     assert plain[0]["path"] == "ops/valve.md"
-    said = stages(mini, "number E4711", "--budget", "60")
+    said = stages(own, "number E4711", "--budget", "60")
     assert said["rerank"]["ran"]
     assert said["rerank"]["documents"] == 8
     assert said["rerank"]["floor"]
-    hits = mini.json("query", "number E4711", "--budget", "60", "--explain")["hits"]
+    hits = own.json("query", "number E4711", "--budget", "60", "--explain")["hits"]
     (valve,) = (hit for hit in hits if hit["path"] == "ops/valve.md")
     assert valve["explain"]["floor"] == pytest.approx(0.30)
-    hits = mini.json("query", "number E4711", "--budget", "60", "--explain", "--no-floor")["hits"]
+    hits = own.json("query", "number E4711", "--budget", "60", "--explain", "--no-floor")["hits"]
     assert {hit["explain"]["floor"] for hit in hits} == {0.0}
-    assert stages(mini, "number E4711", "--budget", "60", "--candidates", "4")["rerank"]["documents"] == 4
-    assert stages(mini, "number E4711", "--no-rerank")["rerank"]["why"] == "not wanted"
+    assert stages(own, "number E4711", "--budget", "60", "--candidates", "4")["rerank"]["documents"] == 4
+    assert stages(own, "number E4711", "--no-rerank")["rerank"]["why"] == "turned off"
 
 
-def test_other_words(mini: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
-    add(mini, "expand", embed=minilm_gguf, expand=smollm_gguf)
-    first = stages(mini, "pets that rest", "--budget", "60")["expand"]
+def test_other_words(own: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
+    add(own, "expand", embed=minilm_gguf, expand=smollm_gguf)
+    first = stages(own, "pets that rest", "--budget", "60")["expand"]
     if "why" in first:
         assert "time" in first["why"], "a busy machine may be too slow for it"
     else:
         assert first["ran"]
-        assert stages(mini, "pets that rest", "--budget", "60")["expand"]["cached"]
-    assert set(found(mini, "pets that rest", "--budget", "60")) >= {"cat.md", "tiger.md"}
-    assert stages(mini, "pets that rest", "--no-expand")["expand"]["why"] == "not wanted"
+        assert stages(own, "pets that rest", "--budget", "60")["expand"]["cached"]
+    assert set(found(own, "pets that rest", "--budget", "60")) >= {"cat.md", "tiger.md"}
+    assert stages(own, "pets that rest", "--no-expand")["expand"]["why"] == "turned off"
 
 
 def test_without_any_model(machine: Machine) -> None:
@@ -215,7 +228,7 @@ def test_without_any_model(machine: Machine) -> None:
     assert "models.rerank" in said["rerank"]["why"]
     shown = machine.ok("query", "kitten", "--explain")
     assert "kitten" in shown
-    assert "by keyword only" not in shown, "a config without a model is no fault"
+    assert "keyword search only" not in shown, "a config without a model is no fault"
     assert machine.run("query", "xqzzy").stderr.startswith("No results for xqzzy")
 
 
@@ -227,7 +240,7 @@ def test_models_that_are_not_pulled(machine: Machine) -> None:
     said = stages(machine, "kitten")
     assert all("gnoctl models pull" in said[name]["why"] for name in ("embed", "expand", "rerank"))
     assert found(machine, "kitten") == ["cat.md"]
-    assert "found by keyword only: " in machine.ok("query", "kitten"), "nobody has to ask for an explanation to know"
+    assert "keyword search only: " in machine.ok("query", "kitten"), "nobody has to ask for an explanation to know"
 
 
 def test_german_words_and_an_english_model(mini: Machine) -> None:
@@ -236,27 +249,28 @@ def test_german_words_and_an_english_model(mini: Machine) -> None:
     assert found(mini, "Mehl kneten")[0] == "brot.md"
 
 
-def test_what_is_not_embedded_yet_is_found_by_its_words(mini: Machine) -> None:
-    mini.ok("pause")
-    mini.write(lemon_md="# Lemons\n\nSquash the lemon with a fork.\n")
-    mini.ok("index")
-    answer = mini.json("query", "squash a lemon")
+def test_what_is_not_embedded_yet_is_found_by_its_words(own: Machine) -> None:
+    own.ok("pause")
+    own.write(lemon_md="# Lemons\n\nSquash the lemon with a fork.\n")
+    own.ok("index")
+    answer = own.json("query", "squash a lemon")
     assert answer["hits"][0]["path"] == "lemon.md"
     assert answer["freshness"]["unembedded"] == 1
-    assert "1 chunk is not embedded yet" in mini.ok("query", "squash a lemon")
-    assert set(found(mini, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "and the others as before"
+    assert "1 chunk has no vector yet" in own.ok("query", "squash a lemon")
+    assert set(found(own, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "and the others as before"
 
 
-def test_every_query_answers_while_the_worker_is_killed(mini: Machine, minilm_gguf: Path, ranker: Path) -> None:
-    add(mini, "rerank", embed=minilm_gguf, rerank=ranker)
-    found(mini, "pets that rest", "--budget", "60")
+@pytest.mark.stress
+def test_every_query_answers_while_the_worker_is_killed(own: Machine, minilm_gguf: Path, ranker: Path) -> None:
+    add(own, "rerank", embed=minilm_gguf, rerank=ranker)
+    found(own, "pets that rest", "--budget", "60")
     command = [sys.executable, "-m", "gnoctl", "query", "kitten that rests", "--json", "--explain", "--budget", "5"]
     over = threading.Event()
     killed: set[int] = set()
 
     def kill() -> None:
         while not over.wait(0.5):
-            pid = mini.json("status")["inference"]["pid"]
+            pid = own.json("status")["inference"]["pid"]
             if pid:
                 killed.add(pid)
                 try:
@@ -272,7 +286,7 @@ def test_every_query_answers_while_the_worker_is_killed(mini: Machine, minilm_gg
         while (answered < 12 or len(killed) < 3) and time.monotonic() < deadline:
             several = [
                 subprocess.Popen(
-                    command, env=mini.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                    command, env=own.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
                 )
                 for _ in range(3)
             ]
@@ -286,4 +300,4 @@ def test_every_query_answers_while_the_worker_is_killed(mini: Machine, minilm_gg
         killer.join()
     assert len(killed) >= 3
     assert answered >= 12
-    assert mini.json("status")["inference"]["crashes"] >= 3
+    assert own.json("status")["inference"]["crashes"] >= 3

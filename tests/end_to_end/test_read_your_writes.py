@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
 from tests.end_to_end.watched import watch
+from tests.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-TIMES = 1000
 
 
 class Writer:
@@ -74,11 +72,12 @@ def ask(machine: Machine, folder: str, times: int, wrong: list[str]) -> None:
                 wrong.append(f"{word} was written to {path} and found in {hits}")
 
 
-def test_a_thousand_times(machine: Machine) -> None:
+@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.stress)])
+def test_a_write_is_found_by_the_next_search(machine: Machine, times: int) -> None:
     machine.ok("init", str(machine.notes))
     watch(machine)
     wrong: list[str] = []
-    ask(machine, "one", TIMES, wrong)
+    ask(machine, "one", times, wrong)
     assert wrong == []
 
 
@@ -98,7 +97,7 @@ def test_from_the_first_moment_of_the_daemon(machine: Machine) -> None:
     """The walk at the start must not be taken for one that began after the call."""
     machine.write(**{f"n{number}_md": f"# Note {number}\n" for number in range(50)})
     machine.ok("init", str(machine.notes))
-    for number in range(8):
+    for number in range(3):
         machine.hang_up()
         machine.ok("daemon", "restart")
         machine.write(**{f"n{number}_md": f"# Note\n\nThe word is start{number}.\n"})

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
 from tests.end_to_end.namespace import Namespace, namespace
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +135,7 @@ def test_a_connection_starts_the_daemon_and_its_end_leaves_the_socket(machine: M
         assert (status["pid"], status["manager"]) == (process.pid, "systemd")
         stopped = machine.run("daemon", "stop")
         assert stopped.stdout == f"stopped gnod (pid {process.pid}) for index 'default'\n"
-        assert "systemd starts it again when somebody connects" in stopped.stderr
+        assert "systemd starts it again when a client connects" in stopped.stderr
         assert process.wait(20) == 0
     assert machine.socket.is_socket()
     machine.socket.unlink()

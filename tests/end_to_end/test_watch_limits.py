@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
 from tests.end_to_end.namespace import Namespace, namespace
 from tests.end_to_end.watched import Folder, watch
+from tests.machine import Machine, wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -212,10 +212,10 @@ def test_stopped_for_some_seconds(running: Folder) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
         running.write("d3/3.md", "# Lion\n")
-        time.sleep(3)
+        time.sleep(1)
         running.write("new/sub/a.md", "# Tiger\n")
         (running / "d4").rename(running / "e4")
-        time.sleep(3)
+        time.sleep(1)
         shutil.rmtree(running / "d5")
     finally:
         os.kill(pid, signal.SIGCONT)

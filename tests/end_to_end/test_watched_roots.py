@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Machine, wait_until
 from tests.end_to_end.namespace import namespace
 from tests.end_to_end.watched import Folder, watch
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 

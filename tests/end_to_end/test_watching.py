@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Machine
 from tests.end_to_end.watched import Folder, watch
+from tests.machine import Machine
 
 pytestmark = pytest.mark.slow
 

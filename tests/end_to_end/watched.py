@@ -1,4 +1,4 @@
-"""What the tests of watching share: a collection that is watched, and a folder in it for each test."""
+"""Shared by the tests of watching: a watched collection, with a folder for each test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.end_to_end.conftest import Machine, wait_until
+from tests.machine import Machine, wait_until
 
 
 def watch(machine: Machine) -> None:
@@ -16,7 +16,7 @@ def watch(machine: Machine) -> None:
 
 
 class Folder:
-    """A folder inside a watched collection. What was written is waited for, and nobody is asked to look."""
+    """A folder in a watched collection. Its methods wait for changes and never trigger a sync."""
 
     def __init__(self, machine: Machine, path: Path, collection: str, prefix: str = "") -> None:
         path.mkdir(exist_ok=True)
@@ -35,7 +35,7 @@ class Folder:
         return target
 
     def find(self, word: str) -> list[str]:
-        """Return the paths of the documents with this word."""
+        """Return the paths of the documents that contain this word."""
         found = self.machine.call(
             "search.lexical",
             query=word,
@@ -51,25 +51,25 @@ class Folder:
         return sorted(entry["path"].removeprefix(self._prefix) for entry in listed["documents"])
 
     def failed(self) -> dict[str, str]:
-        """Return what kind of failure there is at which path."""
+        """Return the kinds of failures by path."""
         errors = self.machine.call("index.status", errors=True)["errors"]
         inside = [e for e in errors if e["collection"] == self._collection and e["path"].startswith(self._prefix)]
         return {error["path"].removeprefix(self._prefix): error["kind"] for error in inside}
 
     def expect(self, word: str, *paths: str, timeout_s: float = 20.0) -> None:
-        """Wait until just these documents are found by a word."""
+        """Wait until a search for this word finds exactly these documents."""
         deadline = time.monotonic() + timeout_s
         while (found := self.find(word)) != sorted(paths):
-            assert time.monotonic() < deadline, f"{word!r} is found in {found[:20]}, and should be in {paths[:20]}"
+            assert time.monotonic() < deadline, f"{word!r} is in {found[:20]}, expected in {paths[:20]}"
             time.sleep(0.03)
 
     def expect_documents(self, *paths: str, timeout_s: float = 20.0) -> None:
         deadline = time.monotonic() + timeout_s
         while (found := self.documents()) != sorted(paths):
             missing, surplus = set(paths) - set(found), set(found) - set(paths)
-            assert time.monotonic() < deadline, f"missing: {sorted(missing)[:20]}, too many: {sorted(surplus)[:20]}"
+            assert time.monotonic() < deadline, f"missing: {sorted(missing)[:20]}, surplus: {sorted(surplus)[:20]}"
             time.sleep(0.03)
 
     def clear(self) -> None:
-        # Trees may be deeper than shutil.rmtree can follow.
+        # shutil.rmtree fails on very deep trees.
         subprocess.run(["rm", "-rf", "--", str(self.path)], check=True)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.evaluate import report
-from gnod.evaluate.ablation import Interval, bootstrap, contrasts
+from gnod.evaluate.comparison import Interval, bootstrap, contrasts
 from tests.evaluate.test_runs import SUMMARY
 
 differences = st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=1, max_size=60)
@@ -39,6 +39,7 @@ def test_runs_that_are_the_same_differ_by_nothing(count: int) -> None:
     assert not found.excludes_zero
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 0.05, -0.2])
 def test_of_many_queries_it_is_that_of_the_normal_distribution(mean: float) -> None:
     values = np.random.default_rng(7).normal(mean, 0.3, 4000)
@@ -62,7 +63,7 @@ def test_every_mode_beside_the_baseline_of_its_collection() -> None:
     assert found.change == Interval(-0.25, -0.25, -0.25)
     assert found.is_sure
     head, columns, row = report.ablation([found])
-    assert head.startswith("nDCG@10 against hybrid, query by query. *: not by chance, 0 lies outside the interval (95%")
+    assert head.startswith("nDCG@10 against hybrid, query by query. *: significant, 0 lies outside the interval (95%")
     assert columns.split() == ["collection", "mode", "change", "from", "to", "better", "worse"]
     assert row.split() == ["tiny", "lexical", "-0.2500", "-0.2500", "-0.2500", "*", "0", "2"]
     assert list(report.ablation([])) == []

@@ -69,14 +69,14 @@ def test_save_compare_and_run(tmp_path: Path) -> None:
     second = _bench(folder, "--compare", saved, "--run", run, "--json")
     assert second.returncode == 0
     assert second.stderr.startswith("only lexical: the model hf:")
-    assert second.stderr.endswith(f"\n{run}: 1 ids hold spaces or '%' and are percent-encoded\n")
+    assert second.stderr.endswith(f"\n{run}: 1 ids contain spaces or '%' and are percent-encoded\n")
     answer = json.loads(second.stdout)
     [summary], [compared] = answer["runs"], answer["comparisons"]
     assert tiny.rounded(summary["measures"]) == tiny.rounded(answer["mean"]["lexical"]) == tiny.MEASURES
     assert "per_query" not in summary
-    assert compared["warnings"] == ["5 queries were asked, 2 in the saved run"]
+    assert compared["warnings"] == ["5 queries were run, 2 in the saved run"]
     assert compared["changed"] == []
-    found = runs.parse_trec(run.read_text())
+    found = tiny.parse_trec(run.read_text())
     assert [document for document, _ in found["half"]] == ["tea kettle"]
     assert list(found) == ["graded", "half", "rewritten"]
 
@@ -91,9 +91,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ([folder, "--limit", "0"], "argument --limit: must be >= 1"),
         ([folder, "--mode", "vector", "--model", "nonsense"], "'nonsense' is not a model's address: expected hf:"),
         ([folder, "--lim", "5"], "unrecognized arguments: --lim 5; see `gnoctl bench --help`"),
-        ([folder, folder], "two folders are called 'tiny'"),
-        ([folder, "--compare", absent], f"{absent}: it cannot be read"),
-        ([folder, "--save", absent], f"{absent} cannot be written: there is no folder"),
+        ([folder, folder], "two folders are named 'tiny'"),
+        ([folder, "--compare", absent], f"cannot read {absent}: "),
+        ([folder, "--save", absent], f"cannot write {absent}: there is no folder"),
         ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
     ]
     for arguments, message in refusals:
@@ -129,6 +129,29 @@ def test_an_error_for_programs(tmp_path: Path) -> None:
     assert command.main([str(tmp_path / "nowhere"), "--json"], out, err) == 1
     assert json.loads(out.getvalue())["error"]["details"]["kind"] == "folder_not_found"
     assert err.getvalue() == ""
+
+
+@pytest.mark.parametrize("program", ["gnod", "gnoctl"])
+def test_without_ir_measures_the_error_names_the_extra(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ir_measures.py").write_text("raise ModuleNotFoundError(name='ir_measures')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    folder = tiny.write(tmp_path / "tiny")
+    done = _bench(folder, "--mode", "lexical", program=program)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install 'gnod[bench]'" in done.stderr
+    assert "pipx inject gnod ir-measures" in done.stderr
+    assert done.stderr.count("\n") == 1
+    as_json = _bench(folder, "--json", program=program)
+    assert as_json.returncode == 2
+    assert json.loads(as_json.stdout)["error"]["details"] == {
+        "package": "ir-measures",
+        "extra": "bench",
+        "kind": "dependency_missing",
+        "code": 418,
+    }
+    assert _bench("--help", program=program).returncode == 0
 
 
 @pytest.mark.slow
@@ -184,7 +207,7 @@ def test_gnoctl_hands_every_option_on() -> None:
     }
 
 
-@pytest.mark.corpora
+@pytest.mark.stress
 @pytest.mark.parametrize("name", ["gno-cjk", "qmd-eval"])
 def test_collections_that_are_near_the_ceiling(name: str) -> None:
     if not (SHARED / name).is_dir():

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from gnod.evaluate import command
-from gnod.evaluate.hybrid import Without
-from gnod.pipeline.expanding.expansion import Expander, Expansion
-from gnod.pipeline.subqueries import Subquery
+from gnod.evaluate.modes import FilteredExpander
+from gnod.pipeline.expansion.expander import Expander, Expansion
+from gnod.pipeline.query import Subquery
 from tests.evaluate import tiny
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
@@ -63,13 +63,11 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tup
     ranker = CrossEncoder(SEED).write(tmp_path / "tiny.gguf")
     status, out, err = measured("--ablation", f"--rerank=file:{ranker}")
     assert status == 0
-    assert err.startswith(
-        "measured as if nothing expands queries, and without hybrid-no-expand, hybrid-no-lex, hybrid-"
-    )
+    assert err.startswith("measured without query expansion and without hybrid-no-expand, hybrid-no-lex, hybrid-")
     runs, _, contrasts = out.partition("\n\n")
     modes = ["hybrid", "hybrid-rrf", "hybrid-half", "hybrid-no-rerank", "hybrid-no-floor"]
     assert [line.split()[1] for line in runs.splitlines()[1:6]] == modes
-    assert contrasts.startswith("nDCG@10 against hybrid, query by query. *: not by chance")
+    assert contrasts.startswith("nDCG@10 against hybrid, query by query. *: significant")
     assert [line.split()[1] for line in contrasts.splitlines()[2:]] == modes[1:]
 
 
@@ -105,7 +103,7 @@ async def test_lines_of_one_kind_are_left_out() -> None:
             return Expansion(lines, [], "en", cached=True, took_ms=0.0, timed_out=False)
 
     for kind in ("lex", "vec", "hyde"):
-        found = await Without(Fixed(), kind).expand("boats?", limit_s=2.0)
+        found = await FilteredExpander(Fixed(), kind).expand("boats?", limit_s=2.0)
         assert found.variants == [line for line in lines if line.kind != kind]
 
 

@@ -11,8 +11,7 @@ from gnoctl.commands import bench
 from gnod.config.model import Config
 from gnod.errors import UsageError
 from gnod.evaluate.choice import Choice, choose
-from gnod.evaluate.hybrid import VARIANTS
-from gnod.evaluate.retrievers import MODES
+from gnod.evaluate.modes import MODES, VARIANTS
 from gnod.models.files import ModelFiles
 
 EMBEDS, RERANKS = "file:/models/embeds.gguf", "file:/models/reranks.gguf"
@@ -28,7 +27,7 @@ def test_without_a_model_words_remain(tmp_path: Path) -> None:
     assert (found.modes, found.models) == (["lexical"], {})
     [note] = found.notes
     assert note.startswith("only lexical: the model ")
-    assert note.endswith(" is not here (`gnoctl models pull embed`)")
+    assert note.endswith(" is not installed: run `gnoctl models pull embed`")
 
 
 def test_what_is_named_is_taken(tmp_path: Path) -> None:
@@ -48,8 +47,8 @@ def test_an_ablation_runs_what_can_make_a_difference(tmp_path: Path) -> None:
     found = _choose(tmp_path, ablation=True, embed=EMBEDS, rerank=RERANKS)
     expanding = {name for name, variant in VARIANTS.items() if variant.needs == "expand"}
     assert found.modes == [name for name in VARIANTS if name not in expanding]
-    [note] = [note for note in found.notes if "expands" in note]
-    assert note.startswith("measured as if nothing expands queries, and without hybrid-no-expand, hybrid-no-lex, ")
+    [note] = [note for note in found.notes if "expansion" in note]
+    assert note.startswith("measured without query expansion and without hybrid-no-expand, hybrid-no-lex, ")
     both = _choose(tmp_path, ["lexical"], ablation=True, embed=EMBEDS, rerank=RERANKS, expand=EMBEDS)
     assert (both.modes, both.notes) == (["lexical", *VARIANTS], [])
 
@@ -57,7 +56,7 @@ def test_an_ablation_runs_what_can_make_a_difference(tmp_path: Path) -> None:
 def test_what_is_refused_when_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the mode hybrid-no-floor cannot be measured: .*rerank"):
         _choose(tmp_path, ["hybrid-no-floor"], embed=EMBEDS)
-    with pytest.raises(UsageError, match=r"nothing can be measured: the model .* is not here"):
+    with pytest.raises(UsageError, match=r"no mode can be measured: the model .* is not installed"):
         _choose(tmp_path, ablation=True)
 
 

@@ -14,7 +14,7 @@ from tests.evaluate import tiny
 def test_a_collection(tmp_path: Path) -> None:
     read = dataset.read(tiny.write(tmp_path / "tiny"))
     assert read.name == "tiny"
-    assert read.documents[0] == dataset.Document("river", "", "The river, with an otter in it.")
+    assert read.documents[0] == dataset.CorpusDocument("river", "", "The river, with an otter in it.")
     assert list(read.queries) == list(read.qrels) == ["graded", "half", "nothing", "refused", "rewritten"]
     assert read.qrels["graded"] == {"otters": 1, "river": 2, "lamp": -1}
     assert read.unjudged == 1
@@ -33,7 +33,7 @@ def test_what_files_in_the_wild_look_like(tmp_path: Path) -> None:
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q", "text": "a"}')
     (folder / "qrels.tsv").write_bytes(b"q\td\t1\r\nq\td\t1\r\n\n")
     read = dataset.read(folder)
-    assert read.documents == [dataset.Document("d", "", "a\u2028b")]
+    assert read.documents == [dataset.CorpusDocument("d", "", "a\u2028b")]
     assert read.qrels == {"q": {"d": 1}}
 
 
@@ -50,15 +50,15 @@ def test_the_hash_is_of_all_three_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "line", "message"),
     [
-        ("corpus.jsonl", '{"_id": "x", "text": ', "line 6: not a record as expected"),
-        ("corpus.jsonl", '["x"]', "line 6: not a record as expected"),
-        ("corpus.jsonl", '{"text": "x"}', "line 6: not a record as expected: Object missing required field `_id`"),
-        ("corpus.jsonl", '{"_id": 7, "text": "x"}', "line 6: not a record as expected: Expected `str`, got `int`"),
+        ("corpus.jsonl", '{"_id": "x", "text": ', "line 6: invalid record"),
+        ("corpus.jsonl", '["x"]', "line 6: invalid record"),
+        ("corpus.jsonl", '{"text": "x"}', "line 6: invalid record: Object missing required field `_id`"),
+        ("corpus.jsonl", '{"_id": 7, "text": "x"}', "line 6: invalid record: Expected `str`, got `int`"),
         ("corpus.jsonl", '{"_id": "", "text": "x"}', "line 6: the _id is empty"),
-        ("corpus.jsonl", '{"_id": "lamp", "text": "x"}', "line 6: _id 'lamp' is taken by line 4"),
-        ("corpus.jsonl", '{"_id": "x", "text": ' + "[" * 100_000, "line 6: not a record as expected"),
-        ("queries.jsonl", '{"_id": "q"}', "line 7: not a record as expected: Object missing required field `text`"),
-        ("queries.jsonl", '{"_id": "half", "text": ""}', "line 7: _id 'half' is taken by line 2"),
+        ("corpus.jsonl", '{"_id": "lamp", "text": "x"}', "line 6: _id 'lamp' is also the _id of line 4"),
+        ("corpus.jsonl", '{"_id": "x", "text": ' + "[" * 100_000, "line 6: invalid record"),
+        ("queries.jsonl", '{"_id": "q"}', "line 7: invalid record: Object missing required field `text`"),
+        ("queries.jsonl", '{"_id": "half", "text": ""}', "line 7: _id 'half' is also the _id of line 2"),
         ("qrels.tsv", "half desk 1", "line 10: expected query-id, corpus-id and score between tabs"),
         ("qrels.tsv", "half\tlamp\tyes", "line 10: the score must be a whole number, not 'yes'"),
         ("qrels.tsv", "half\tlamp\t0.5", "line 10: the score must be a whole number, not '0.5'"),
@@ -95,7 +95,7 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_no_judgement(tmp_path: Path) -> None:
     folder = tiny.write(tmp_path)
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n")
-    with pytest.raises(InvalidDataset, match="there is no judgement in it"):
+    with pytest.raises(InvalidDataset, match="the file has no judgements"):
         dataset.read(folder)
 
 

@@ -19,6 +19,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.parse import unquote
+
+from gnod.evaluate.modes import Ranking
 
 CORPUS = [
     {"_id": "river", "title": "", "text": "The river, with an otter in it.", "metadata": {}},
@@ -61,3 +64,12 @@ def write(folder: Path, *, qrels: str = "qrels.tsv") -> Path:
 
 def rounded(figures: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in figures.items()}
+
+
+def parse_trec(text: str) -> dict[str, Ranking]:
+    """Return the rankings of a run file that `format_trec` wrote."""
+    rankings: dict[str, Ranking] = {}
+    for line in text.splitlines():
+        query_id, _, document_id, _, score, _ = line.split()
+        rankings.setdefault(unquote(query_id), []).append((unquote(document_id), float(score)))
+    return rankings

@@ -1,4 +1,4 @@
-"""A converter worker, `python -m bad_converter`, with one more reader: it does what a taken-over parser would.
+"""A converter worker, `python -m bad_converter`, with one more converter: it does what a taken-over parser would.
 
 The rest is `gnod.ingest.worker` as it is. The text of a file says what: the name of a function here, and its arguments.
 """
@@ -20,8 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gnod.ingest import worker
-from gnod.ingest.convert import dispatch
-from gnod.ingest.convert.result import Converted, Source
+from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.registry import REGISTRY
+from gnod.ingest.convert.result import Converted
 
 C = ctypes.CDLL(None, use_errno=True)
 
@@ -221,19 +222,14 @@ def map_without_end() -> None:
         held.append(mmap.mmap(-1, 256 << 20))
 
 
-def _read_deed(source: Source) -> Converted:
-    name, *arguments = source.data.decode().split("\n")
+def _read_deed(content: FileContent) -> Converted:
+    name, *arguments = content.text().split("\n")
     deed: Callable[..., str | None] = globals()[name]
-    said = deed(*arguments)
-    return Converted(markdown=said or "done", mime="text/plain", converter="bad/1")
+    result = deed(*arguments)
+    return Converted(markdown=result or "done", converter="bad/1")
 
 
-def _reader(source: Source) -> Callable[[Source], Converted]:
-    return _read_deed if source.extension == "deed" else _usual(source)
-
-
-_usual = dispatch._reader
-dispatch._reader = _reader
+REGISTRY.add(Converter(label="a deed", mime="text/plain", extensions="deed", is_text=True, read=_read_deed))
 
 if __name__ == "__main__":
     sys.exit(worker.main(sys.argv[1:]))

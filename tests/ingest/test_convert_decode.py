@@ -105,11 +105,11 @@ def test_the_guess_looks_where_the_letters_are() -> None:
 
 
 def test_large_inputs_are_quick() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     decode(b"The quick index walks over a lazy corpus. " * 300_000)
     decode(b"x" * 5_000_000)
     decode("Größe und Maß ".encode("latin-1") * 400_000)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 @given(st.binary(max_size=2000))

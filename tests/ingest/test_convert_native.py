@@ -13,6 +13,7 @@ import pytest
 
 from gnod.ingest.convert import ConversionFailed, Converted, convert
 from gnod.ingest.jobs import SKIP_KINDS
+from gnod.ingest.outline import Markup
 
 LIMIT = 50_000_000
 
@@ -36,28 +37,28 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "mime", "converter"),
+    ("name", "mime", "converter", "markup"),
     [
-        ("a.md", "text/markdown", "markdown/1"),
-        ("UPPER.MD", "text/markdown", "markdown/1"),
-        ("folder.d/a.txt", "text/plain", "text/1"),
-        ("a.rst", "text/x-rst", "text/1"),
-        ("a.adoc", "text/asciidoc", "text/1"),
-        ("a.org", "text/org", "text/1"),
-        ("a.py", "text/x-python", "code/1"),
-        ("Makefile", "text/x-makefile", "code/1"),
-        ("a.json", "application/json", "text/1"),
-        ("a.yaml", "application/yaml", "text/1"),
-        ("a.toml", "application/toml", "text/1"),
-        ("a.xml", "text/xml", "text/1"),
-        ("README", "text/plain", "text/1"),
-        ("a.unheard-of", "text/plain", "text/1"),
-        (".hidden", "text/plain", "text/1"),
+        ("a.md", "text/markdown", "markdown/1", "markdown"),
+        ("UPPER.MD", "text/markdown", "markdown/1", "markdown"),
+        ("folder.d/a.txt", "text/plain", "text/1", "plain"),
+        ("a.rst", "text/x-rst", "text/1", "rst"),
+        ("a.adoc", "text/asciidoc", "text/1", "asciidoc"),
+        ("a.org", "text/org", "text/1", "org"),
+        ("a.py", "text/x-python", "code/1", "plain"),
+        ("Makefile", "text/x-makefile", "code/1", "plain"),
+        ("a.json", "application/json", "text/1", "plain"),
+        ("a.yaml", "application/yaml", "text/1", "plain"),
+        ("a.toml", "application/toml", "text/1", "plain"),
+        ("a.xml", "text/xml", "text/1", "plain"),
+        ("README", "text/plain", "text/1", "plain"),
+        ("a.unheard-of", "text/plain", "text/1", "plain"),
+        (".hidden", "text/plain", "text/1", "plain"),
     ],
 )
-def test_texts_are_kept_as_they_are(name: str, mime: str, converter: str) -> None:
+def test_texts_are_kept_as_they_are(name: str, mime: str, converter: str, markup: Markup) -> None:
     text = "# Title\r\n\r\n  indented | `code`\tend  \n![x](data:image/png;base64,AAAA)"
-    assert converted(text, name) == Converted(markdown=text, mime=mime, converter=converter)
+    assert converted(text, name) == Converted(markdown=text, mime=mime, converter=converter, markup=markup)
 
 
 @pytest.mark.parametrize("data", ["", "\ufeff", " \n\t\r\n" * 50])
@@ -156,10 +157,10 @@ def test_deep_json_is_text(name: str) -> None:
 
 
 def test_large_texts_are_quick() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert converted("The quick index walks. " * 520_000 + "zqx41", "a.txt").markdown.endswith("zqx41")
     assert converted("x" * 5_000_000 + " zqx42", "a.txt").markdown.endswith("zqx42")
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_lone_surrogates_do_not_get_out() -> None:
@@ -258,6 +259,7 @@ def test_zips_in_zips_end() -> None:
     assert "level 0" in converted(deeper, "a.zip").markdown
 
 
+@pytest.mark.slow
 def test_zip_bombs_are_not_unpacked() -> None:
     buffer = io.BytesIO()
     with (
@@ -266,10 +268,10 @@ def test_zip_bombs_are_not_unpacked() -> None:
     ):
         for _ in range(60):
             member.write(b"\0" * 1_000_000)
-    started = time.perf_counter()
+    started = time.process_time()
     for name in ("a.zip", "a.docx"):
         assert failure(buffer.getvalue(), name).kind == "too_large"
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 1
 
 
 def test_an_encrypted_zip_says_so() -> None:

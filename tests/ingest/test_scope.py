@@ -57,6 +57,7 @@ def test_joining_is_the_same_as_changing_together(first: list[str], second: list
     assert of_paths(first).joined(of_paths(second)) == of_paths(first + second)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(_PATHS, st.sampled_from(["", "*.txt\n", "!d.txt\nb/\n", "text"]), max_size=12),

@@ -17,11 +17,11 @@ from gnod.ingest.plan import compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.walk import Listing
-from gnod.store import documents
-from gnod.store.collections import Folder, mirror
-from gnod.store.documents import KnownFile
-from gnod.store.failures import FailedFile
-from gnod.store.records import FileStat
+from gnod.store.documents import documents
+from gnod.store.documents.collections import Folder, mirror
+from gnod.store.documents.documents import KnownFile
+from gnod.store.documents.failures import FailedFile
+from gnod.store.documents.records import FileStat
 from tests.small_index import SmallIndex
 
 LIMITS = IngestConfig(max_file_mb=1)
@@ -39,7 +39,7 @@ async def syncing(
     """`stages` takes what the sync tells of its progress."""
     stages = [] if stages is None else stages
     collection = CollectionConfig(name="notes", path=str(root))
-    index.database.write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
+    index.database.submit_write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
     pool = WorkerPool(size=2, timeout_s=30, memory_mb=2048)
     ignore_files = IgnoreFiles()
 
@@ -99,6 +99,7 @@ async def test_a_folder_through_its_life(small_index: SmallIndex, tmp_path: Path
         assert small_index.rows("SELECT count(*) FROM content") == [(1,)]
 
 
+@pytest.mark.slow
 async def test_incremental_equals_fresh(tmp_path: Path) -> None:
     root = tmp_path / "notes"
     incremental = SmallIndex(tmp_path / "one.sqlite")
@@ -122,6 +123,28 @@ async def test_incremental_equals_fresh(tmp_path: Path) -> None:
         assert incremental.search(query) == fresh.search(query)
     incremental.close()
     fresh.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "title_line", "section_line"),
+    [
+        ("manual.md", "# Manual", "## Setup"),
+        ("manual.rst", "Manual\n======", "Setup\n-----"),
+        ("manual.adoc", "= Manual", "== Setup"),
+        ("manual.asciidoc", "= Manual", "== Setup"),
+        ("manual.org", "* Manual", "** Setup"),
+    ],
+)
+async def test_titles_and_headings_of_every_markup(
+    small_index: SmallIndex, tmp_path: Path, name: str, title_line: str, section_line: str
+) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / name).write_text(f"{title_line}\n\n{'zebra ' * 400}\n\n{section_line}\n\n{'lion ' * 400}\n")
+    async with syncing(small_index, root) as sync:
+        await sync()
+    assert small_index.rows("SELECT title FROM documents") == [("Manual",)]
+    assert small_index.rows("SELECT heading FROM chunks ORDER BY seq") == [("Manual",), ("Manual > Setup",)]
 
 
 @pytest.mark.slow
@@ -206,7 +229,7 @@ def leave_behind(index: SmallIndex, path: Path) -> set[str]:
     """Take a document out as a sync does that ends in the middle. Returns what it leaves."""
     name = f"{path.parent.name}/{path.name}"
     left: set[str] = set()
-    index.database.write(lambda c: documents.remove(c, 1, [name], now=1.0, left=left)).result()
+    index.database.submit_write(lambda c: documents.remove(c, 1, [name], now=1.0, left=left)).result()
     path.unlink()
     return left
 

@@ -152,6 +152,7 @@ def test_why_and_walk_agree(tmp_path: Path) -> None:
         assert (why_not_listed(collection(tmp_path), path, IgnoreFiles()) is None) == (path in files)
 
 
+@pytest.mark.slow
 def test_the_files_of_a_large_folder_come_in_order(tmp_path: Path) -> None:
     names = [f"{number * 7919 % 12_007:05d}.md" for number in range(12_007)]
     for name in names:

@@ -20,8 +20,7 @@ FAULTS = {
 }  # fmt: skip
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.corpora,
+    pytest.mark.stress,
     pytest.mark.timeout(600),
     pytest.mark.skipif(not CORPORA.is_dir(), reason=f"{CORPORA} is not here"),
 ]

@@ -8,7 +8,7 @@ import socket
 from gnod.child import frames
 from gnod.ingest import messages
 from gnod.ingest.jobs import Failure, FileJob, Job, TextJob, Unchanged
-from gnod.store.records import FileStat
+from gnod.store.documents.records import FileStat
 
 JOBS: list[Job] = [
     FileJob(path="/a/ü.md", relative_path="ü.md", max_bytes=1, max_characters=2),

@@ -128,6 +128,7 @@ def test_a_worker_killed_at_work_is_a_crash_of_that_file_only(tmp_path: Path) ->
     run(test)
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async def test() -> None:
         async with pool_of(1, timeout_s=3) as pool:
@@ -144,6 +145,7 @@ def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_even_a_stopped_worker_is_ended() -> None:
     async def test() -> None:
         async with pool_of(1, timeout_s=3) as pool:
@@ -158,6 +160,7 @@ def test_even_a_stopped_worker_is_ended() -> None:
     run(test)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is not kept elsewhere")
 def test_memory_is_limited_and_the_worker_survives(tmp_path: Path) -> None:
     path = tmp_path / "big.txt"
@@ -337,6 +340,7 @@ def test_a_worker_ignores_ctrl_c() -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:
     async def test() -> None:
         async with pool_of(1) as pool:

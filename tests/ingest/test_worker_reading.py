@@ -97,15 +97,16 @@ def test_large_files_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "sparse.md"
     with path.open("wb") as file:
         file.truncate(2 << 30)
-    started = time.perf_counter()
+    started = time.process_time()
     outcome = perform(job(path, max_bytes=100_000_000))
     assert refused(outcome) == ("read", "too_large")
     assert isinstance(outcome, Failure)
     assert outcome.stat is not None
     assert outcome.stat.size == 2 << 30
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 1
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_is_unstable(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Fixtures of the memories' tests."""
+"""Fixtures for the tests of memories."""
 
 from __future__ import annotations
 

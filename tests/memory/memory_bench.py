@@ -1,32 +1,29 @@
-"""Memories in a database of a test's own: with a model made up of words, or as the daemon serves them."""
+"""Memories in a test database: with a simple model of words, or through the daemon's service."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import apsw
 import numpy as np
 
-from gnod.memory.memories import Memories, Storage
+from gnod.memory.database import MemoryDatabase
+from gnod.memory.memories import Memories
 from gnod.memory.records import Vector
 from gnod.memory.sealing import Sealer
 from gnod.memory.transactions import Embedded
 from gnod.models.inference import Inference
-from gnod.server import awaited
-from gnod.server.configuration import Configuration
-from gnod.server.modelling import Models
-from gnod.server.remembering import Remembering
-from gnod.server.running import Running
+from gnod.services.configuration import Configuration
+from gnod.services.memory import MemoryService
+from gnod.services.model_factory import ModelFactory
+from gnod.services.models import ModelService
 from gnod.store import memories as table
-from gnod.store import memory_schema
-from gnod.store.database import Connection, Database
-
-T = TypeVar("T")
+from gnod.store.database import Database
 
 KEY = bytes(range(32))
 URI = "file:/models/words.gguf"
@@ -67,28 +64,19 @@ class Kept:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.words = Words()
-        self.database = Database(path, schema=memory_schema.SCHEMA, readers=2, use_knn=False)
-        self.database.maintain(table.overwrite_deleted).result()
+        self.database = MemoryDatabase(path)
+        self.database.submit_maintenance(table.overwrite_deleted).result()
 
     async def opened(self, uri: str | None = URI, key: bytes = KEY) -> Memories:
-        memories = Memories(Sealer(key), Storage(self.read, self.write, self.maintain), self.words)
+        memories = Memories(Sealer(key), self.database, self.words)
         await memories.load(uri)
         return memories
 
-    async def read(self, work: Callable[[Connection], T], /) -> T:
-        return await awaited.read(self.database, work)
-
-    async def write(self, work: Callable[[Connection], T], /) -> T:
-        return await awaited.write(self.database, work)
-
-    async def maintain(self, work: Callable[[Connection], T], /) -> T:
-        return await asyncio.wrap_future(self.database.maintain(work))
-
     def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        return self.database.read(lambda c: c.execute(query, values).fetchall()).result()
+        return self.database.submit_read(lambda c: c.execute(query, values).fetchall()).result()
 
     def change(self, query: str) -> None:
-        self.database.write(lambda c: c.execute(query).fetchall()).result()
+        self.database.submit_write(lambda c: c.execute(query).fetchall()).result()
 
 
 def snapshot(memories: Memories) -> object:
@@ -105,8 +93,8 @@ def snapshot(memories: Memories) -> object:
 
 
 class Served(NamedTuple):
-    remembering: Remembering
-    models: Models
+    service: MemoryService
+    models: ModelService
     configuration: Configuration
     inference: Inference
 
@@ -120,13 +108,13 @@ async def serving(folder: Path, *, embed: Path | None = None, rerank: Path | Non
     database = Database(folder / "index.sqlite")
     configuration = Configuration(config, database)
     inference = Inference(idle_unload_s=60)
-    models = Models(configuration, folder / "models")
-    running = Running(configuration, models.files, inference)
-    remembering = Remembering(folder / "memory.sqlite", models, running)
+    models = ModelService(configuration, folder / "models")
+    factory = ModelFactory(configuration, models.files, inference)
+    service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
     try:
-        yield Served(remembering, models, configuration, inference)
+        yield Served(service, models, configuration, inference)
     finally:
-        await remembering.close()
+        await service.close()
         await inference.close()
         await asyncio.to_thread(database.close)
 

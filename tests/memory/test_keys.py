@@ -1,4 +1,4 @@
-"""Where the key is kept: in a keyring, which is a file here, or under a passphrase."""
+"""Keeping the key: in a keyring, which is a file here, or by a passphrase."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_in_keyring() -> tuple[KeyRecord, bytes]:
 
 @pytest.mark.usefixtures("keyring_file")
 class TestKeyring:
-    def test_it_is_had_back(self, keyring_file: Path) -> None:
+    def test_the_key_can_be_read_back(self, keyring_file: Path) -> None:
         assert keys.keyring_problem() is None
         record, key = make_in_keyring()
         assert len(key) == 32
@@ -72,11 +72,13 @@ def made() -> tuple[KeyRecord, bytes]:
 
 
 class TestPassphrase:
+    @pytest.mark.slow
     @pytest.mark.parametrize("typed", [PASSPHRASE, PASSPHRASE.replace("ä", "a\u0308")])
-    def test_it_opens_whatever_the_keyboard(self, made: tuple[KeyRecord, bytes], typed: str) -> None:
+    def test_the_passphrase_is_normalised(self, made: tuple[KeyRecord, bytes], typed: str) -> None:
         record, key = made
         assert keys.read_passphrase(keys.read_record(keys.write_record(record)), typed) == key
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("other", [PASSPHRASE + " ", PASSPHRASE.upper(), "\ud800"])
     def test_another_does_not(self, made: tuple[KeyRecord, bytes], other: str) -> None:
         record, _ = made
@@ -88,7 +90,7 @@ class TestPassphrase:
         with pytest.raises(WrongPassphrase, match="8 characters"):
             keys.wrap(keys.new_key(), "1234567")
 
-    def test_it_costs_what_the_rfc_recommends(self, made: tuple[KeyRecord, bytes]) -> None:
+    def test_argon2_uses_the_parameters_of_the_rfc(self, made: tuple[KeyRecord, bytes]) -> None:
         argon2 = made[0].argon2
         assert argon2 is not None
         assert (argon2.iterations, argon2.lanes, argon2.memory_kib, len(argon2.salt)) == (3, 4, 65_536, 16)
@@ -96,14 +98,14 @@ class TestPassphrase:
 
 @pytest.mark.usefixtures("keyring_file")
 class TestRecord:
-    def test_it_holds_nothing_of_use(self, made: tuple[KeyRecord, bytes]) -> None:
+    def test_the_record_alone_reveals_nothing(self, made: tuple[KeyRecord, bytes]) -> None:
         for record, key in (make_in_keyring(), made):
             stored = keys.write_record(record)
             assert key not in stored
             assert base64.b64encode(key) not in stored
             assert PASSPHRASE.encode() not in stored
 
-    def test_a_damaged_one_is_told(self, made: tuple[KeyRecord, bytes]) -> None:
+    def test_a_damaged_memory_is_reported(self, made: tuple[KeyRecord, bytes]) -> None:
         stored = keys.write_record(made[0])
         for harmed in (b"", stored[:-9], b"\xc1" + stored, msgspec.msgpack.encode({"source": "passphrase"})):
             with pytest.raises(MemoryDamaged, match="gnoctl restore"):

@@ -1,4 +1,4 @@
-"""Storing, changing and reading memories: the database and what is resident in step, whatever happens between."""
+"""Storing, changing and reading memories: the resident data always equals the database."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ async def stored(memories: Memories, *texts: str, **more: object) -> list[str]:
 
 
 class TestStoring:
-    async def test_it_is_had_back_whole(self, kept: Kept) -> None:
+    async def test_a_memory_is_read_back_unchanged(self, kept: Kept) -> None:
         memories = await kept.opened()
         (found,) = await memories.store([Draft(" We use PostgreSQL 16.\n", "Decision", ["db", "DB", "postgres"])])
         memory = found.memory
-        assert (memory.text, memory.kind, memory.topics) == ("We use PostgreSQL 16.", "decision", ["db", "postgres"])
+        assert (memory.text, memory.type, memory.topics) == ("We use PostgreSQL 16.", "decision", ["db", "postgres"])
         assert (memory.namespace, found.existed) == ("personal", False)
         assert memory.created_ms == memory.updated_ms > 1_700_000_000_000
         assert await memories.retrieve([memory.name]) == [memory]
@@ -53,7 +53,7 @@ class TestStoring:
         (again,) = await memories.store([Draft("use  tabs ", "preference", ["Style", "editor"])])
         assert again.existed
         assert again.memory.name == first.memory.name
-        assert (again.memory.kind, again.memory.topics) == ("preference", ["style", "editor"])
+        assert (again.memory.type, again.memory.topics) == ("preference", ["style", "editor"])
         assert again.memory.created_ms == first.memory.created_ms
         assert len(memories.resident) == 1
         assert snapshot(await kept.opened()) == snapshot(memories)
@@ -75,16 +75,16 @@ class TestStoring:
         await memories.store([Draft("many", "fact", topics)])
         with pytest.raises(LimitExceeded, match="at most 32"):
             await memories.store([Draft("good", "fact"), Draft("many", "fact", ["x", "y", "z"])])
-        assert [row.kind for row in memories.resident.rows()] == ["fact"]
+        assert [row.type for row in memories.resident.rows()] == ["fact"]
         assert snapshot(await kept.opened()) == snapshot(memories)
 
     async def test_times_of_an_import_are_kept(self, kept: Kept) -> None:
         memories = await kept.opened()
         draft = Draft("old", "fact", created_ms=1000, updated_ms=2000)
         assert (await memories.store([draft]))[0].memory.updated_ms == 2000
-        again = (await memories.store([draft._replace(kind="task", updated_ms=1500)]))[0]
-        assert (again.existed, again.memory.kind, again.memory.updated_ms) == (True, "fact", 2000)
-        assert (await memories.store([draft._replace(kind="task", updated_ms=2500)]))[0].memory.kind == "task"
+        again = (await memories.store([draft._replace(type="task", updated_ms=1500)]))[0]
+        assert (again.existed, again.memory.type, again.memory.updated_ms) == (True, "fact", 2000)
+        assert (await memories.store([draft._replace(type="task", updated_ms=2500)]))[0].memory.type == "task"
         assert snapshot(await kept.opened()) == snapshot(memories)
 
     @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ class TestStoring:
 
 
 class TestChanging:
-    async def test_what_is_given_changes(self, kept: Kept) -> None:
+    async def test_update_changes_only_given_fields(self, kept: Kept) -> None:
         memories = await kept.opened()
         first, second = await stored(memories, "the tide turns", "bread is baked", topics=["sea"])
-        changed = await memories.update(first, kind="fact_done")
-        assert (changed.text, changed.kind, changed.topics) == ("the tide turns", "fact_done", ["sea"])
+        changed = await memories.update(first, type_="fact_done")
+        assert (changed.text, changed.type, changed.topics) == ("the tide turns", "fact_done", ["sea"])
         changed = await memories.update(first, text="boats leave", topics=["harbour"])
-        assert (changed.text, changed.kind, changed.topics) == ("boats leave", "fact_done", ["harbour"])
+        assert (changed.text, changed.type, changed.topics) == ("boats leave", "fact_done", ["harbour"])
         assert nearest(memories, "boats leave")[0] == first
         assert nearest(memories, "the tide turns")[0] != first or len(memories.resident) == 2
         assert [row.name for row in memories.resident.rows()] == [first, second]
@@ -137,7 +137,7 @@ class TestChanging:
             await memories.update(first, text="two")
         assert (await memories.update(first, text=" one ")).text == "one"
         with pytest.raises(MemoryNotFound):
-            await memories.update("mnone", kind="fact")
+            await memories.update("mnone", type_="fact")
 
     async def test_the_vectors_of_an_old_text_do_not_answer_for_the_new_one(self, kept: Kept) -> None:
         memories = await kept.opened()
@@ -213,7 +213,7 @@ class TestModels:
         assert snapshot(await kept.opened(OTHER)) == snapshot(memories)
         assert (await kept.opened(None)).resident.unembedded == 2
 
-    async def test_it_changes_while_something_is_stored(self, kept: Kept) -> None:
+    async def test_the_model_changes_during_a_store(self, kept: Kept) -> None:
         memories = await kept.opened()
         await stored(memories, "one")
         kept.words.gate = asyncio.Event()
@@ -226,7 +226,7 @@ class TestModels:
         assert await memories.embed_missing() == 0
         assert snapshot(await kept.opened(OTHER)) == snapshot(memories)
 
-    async def test_a_file_that_was_exchanged_makes_all_others_worthless(self, kept: Kept) -> None:
+    async def test_replacing_the_model_file_drops_vectors_of_another_length(self, kept: Kept) -> None:
         memories = await kept.opened()
         await stored(memories, "one", "two")
         kept.words.dimensions = 24
@@ -287,7 +287,7 @@ class TestCancelling:
         await memories.close()
         assert kept.rows("SELECT count(*) FROM memories") == [(0,)]
 
-    async def test_once_closed_nothing_changes_any_more(self, kept: Kept) -> None:
+    async def test_a_closed_store_refuses_changes(self, kept: Kept) -> None:
         memories = await kept.opened()
         (name,) = await stored(memories, "one")
         kept.words.gate = asyncio.Event()
@@ -310,14 +310,14 @@ class TestDamage:
         again = await kept.opened()
         assert [each.name for each in (await again.open_all([1, 2])).values()] == [good]
         assert again.damage_note([1, 2]) == (
-            f"memory {bad} is damaged on the disk and cannot be read; `gnoctl restore --memories` brings back a backup"
+            f"memory {bad} is damaged on the disk and cannot be read: `gnoctl restore --memories` restores a backup"
         )
         assert again.damage_note([2]) is None
         with pytest.raises(MemoryDamaged, match=bad) as raised:
             await again.retrieve([good, bad])
         assert raised.value.details == {"damaged": [bad]}
         with pytest.raises(MemoryDamaged):
-            await again.update(bad, kind="fact")
+            await again.update(bad, type_="fact")
 
     async def test_swapped_rows_are_noticed(self, kept: Kept) -> None:
         memories = await kept.opened()
@@ -329,7 +329,7 @@ class TestDamage:
         assert await memories.open_all([1, 2]) == {}
         assert memories.damaged == {1, 2}
 
-    async def test_storing_it_again_mends_it_and_forgetting_ends_it(self, kept: Kept) -> None:
+    async def test_a_damaged_memory_can_be_stored_again_or_forgotten(self, kept: Kept) -> None:
         memories = await kept.opened()
         first, second = await stored(memories, "one", "two")
         kept.change("UPDATE memories SET body = x'00'")
@@ -339,7 +339,7 @@ class TestDamage:
         await memories.forget([second])
         assert memories.damaged == set()
 
-    async def test_a_vector_is_made_anew(self, kept: Kept) -> None:
+    async def test_a_damaged_vector_is_embedded_again(self, kept: Kept) -> None:
         memories = await kept.opened()
         names = await stored(memories, "one", "two")
         kept.change("UPDATE memory_vectors SET sealed = x'00' WHERE memory_id = 1")
@@ -372,13 +372,13 @@ class TestDamage:
 async def test_a_full_disk_loses_nothing(kept: Kept) -> None:
     memories = await kept.opened()
     (name,) = await stored(memories, "one")
-    pages = kept.database.maintain(lambda c: c.execute("PRAGMA page_count").get).result()
-    kept.database.maintain(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").get).result()
+    pages = kept.database.submit_maintenance(lambda c: c.execute("PRAGMA page_count").get).result()
+    kept.database.submit_maintenance(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").get).result()
     for work in (stored(memories, "x" * 60_000), memories.update(name, text="y" * 60_000)):
         with pytest.raises(StorageFailed, match="no space left"):
             await work
     assert snapshot(await kept.opened()) == snapshot(memories)
-    kept.database.maintain(lambda c: c.execute("PRAGMA max_page_count = 100000").get).result()
+    kept.database.submit_maintenance(lambda c: c.execute("PRAGMA max_page_count = 100000").get).result()
     await stored(memories, "x" * 60_000)
     assert snapshot(await kept.opened()) == snapshot(memories)
 

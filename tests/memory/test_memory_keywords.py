@@ -1,4 +1,4 @@
-"""By which words a memory is looked up."""
+"""The keywords of queries and topics."""
 
 from __future__ import annotations
 

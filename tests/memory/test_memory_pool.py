@@ -1,4 +1,4 @@
-"""How many each stage takes, and that a copy never displaces a different memory."""
+"""The sizes of the pool; copies never displace other memories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.memory.pool import DEEP_SEARCH, FEW, SEARCH, distinct, united
+from gnod.memory.ranking import DEEP_SEARCH, FEW, SEARCH, distinct, united
 
 few = settings(max_examples=60, deadline=None)
 

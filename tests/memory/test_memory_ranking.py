@@ -1,4 +1,4 @@
-"""Every rule by which memories are ordered, with numbers worked out by hand."""
+"""Every rule that orders memories, with numbers calculated by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gnod.memory import ranking
 from gnod.memory.ranking import Ranked, finish, fuse, reranked, synthetic
-from gnod.pipeline.literal import matched_fraction
+from gnod.pipeline.exact_match import matched_fraction
 
 few = settings(max_examples=60, deadline=None)
 
@@ -21,8 +21,8 @@ def scores(*found: Ranked) -> dict[int, float]:
     return {each.id: each.score for each in finish(found)}
 
 
-def score_of(kind: str, score: float, matched: float = 0.0) -> float:
-    return scores(Ranked(1, score, kind, matched))[1]
+def score_of(type_: str, score: float, matched: float = 0.0) -> float:
+    return scores(Ranked(1, score, type_, matched))[1]
 
 
 class TestFusion:
@@ -39,7 +39,7 @@ class TestFusion:
         assert [score for _, score in fused] == pytest.approx([0.0325224749, 0.0163934426, 0.0161290323])
 
     @pytest.mark.parametrize(
-        ("kind", "score"),
+        ("type_", "score"),
         [
             ("fact", 0.0163934426),
             ("preference", 0.0213114754),  # 1.3 / 61
@@ -48,18 +48,18 @@ class TestFusion:
             ("result", 0.0163934426),
         ],
     )
-    def test_preferences_and_summaries_weigh_more(self, kind: str, score: float) -> None:
-        ((_, fused),) = fuse([1], [], {1: kind})
+    def test_preferences_and_summaries_weigh_more(self, type_: str, score: float) -> None:
+        ((_, fused),) = fuse([1], [], {1: type_})
         assert fused == pytest.approx(score)
 
     def test_the_boost_lifts_over_ranks(self) -> None:
         # A preference at rank r has 1.3 / (r + 61): more than 1/61 up to r = 18 (1.3 * 61 = 79.3).
-        kinds = FACTS | {18: "preference"}
-        assert [id_ for id_, _ in fuse(range(19), [], kinds)][:2] == [18, 0]
-        kinds = FACTS | {19: "preference"}
-        assert [id_ for id_, _ in fuse(range(20), [], kinds)][:2] == [0, 19]
+        types = FACTS | {18: "preference"}
+        assert [id_ for id_, _ in fuse(range(19), [], types)][:2] == [18, 0]
+        types = FACTS | {19: "preference"}
+        assert [id_ for id_, _ in fuse(range(20), [], types)][:2] == [0, 19]
 
-    def test_of_equal_ones_the_nearer_in_meaning_is_first(self) -> None:
+    def test_ties_are_ordered_by_vector_rank(self) -> None:
         assert [id_ for id_, _ in fuse([9], [3], FACTS)] == [9, 3]
 
     @few
@@ -113,7 +113,7 @@ class TestSynthetic:
 
 class TestAfterTheCrossEncoder:
     @pytest.mark.parametrize(
-        ("kind", "score", "final"),
+        ("type_", "score", "final"),
         [
             ("fact", 0.5, 0.5),
             ("decision", 0.5, 0.5),
@@ -129,8 +129,8 @@ class TestAfterTheCrossEncoder:
             ("summary_done", 0.5, 0.455),  # * 1.3 * 0.7
         ],
     )
-    def test_types(self, kind: str, score: float, final: float) -> None:
-        assert score_of(kind, score) == pytest.approx(final)
+    def test_types(self, type_: str, score: float, final: float) -> None:
+        assert score_of(type_, score) == pytest.approx(final)
 
     @pytest.mark.parametrize(
         ("score", "matched", "final"),
@@ -194,11 +194,11 @@ class TestLiteralTerms:
 
 
 class TestCutShort:
-    def test_what_was_not_read_is_not_above_what_was(self) -> None:
+    def test_unread_candidates_rank_below_read_ones(self) -> None:
         assert reranked([0.9, 0.2], [0.6, 0.1]) == [0.9, 0.2, 0.2, 0.1]
         assert reranked([], [0.6, 0.1]) == [0.6, 0.1]
         assert reranked([0.5], []) == [0.5]
 
 
-def test_constants_are_those_of_the_issue() -> None:
+def test_floors() -> None:
     assert (ranking._SCORE_FLOOR, ranking._KEYWORD_FLOOR) == (0.03, 0.30)

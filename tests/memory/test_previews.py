@@ -1,4 +1,4 @@
-"""What a search shows of a memory."""
+"""The text of a memory in a list of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search, with the real MiniLM and a cross-encoder made up by a test, through what the daemon has of it."""
+"""The search through the daemon's service, with the real MiniLM and a random cross-encoder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import MemoryNotFound, QuerySyntaxError
-from gnod.memory.pool import DEEP_SEARCH, SEARCH
+from gnod.memory.ranking import DEEP_SEARCH, SEARCH
 from gnod.memory.recall import Recalled
 from gnod.memory.transactions import Draft
-from gnod.server.remembering import Remembering
+from gnod.services.memory import MemoryService
 from tests.memory.memory_bench import ENOUGH_S, harm, serving
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
@@ -32,58 +32,58 @@ def texts(found: Recalled) -> list[str]:
     return [hit.memory.text for hit in found.hits]
 
 
-async def recalled(remembering: Remembering, query: str, *namespaces: str, deep: bool = False) -> Recalled:
-    return await remembering.recall(query, DEEP_SEARCH if deep else SEARCH, namespaces, ENOUGH_S)
+async def recalled(service: MemoryService, query: str, *namespaces: str, deep: bool = False) -> Recalled:
+    return await service.recall(query, DEEP_SEARCH if deep else SEARCH, namespaces, ENOUGH_S)
 
 
 async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm_gguf: Path) -> None:
     async with serving(tmp_path, embed=minilm_gguf) as served:
-        remembering = served.remembering
-        memories = await remembering.memories()
+        service = served.service
+        memories = await service.memories()
         await memories.store([*DRAFTS, PUBLISHED])
         assert memories.resident.unembedded == 0
 
-        found = await recalled(remembering, "where does the young cat rest")
+        found = await recalled(service, "where does the young cat rest")
         assert texts(found)[0] == DRAFTS[0].text, "by meaning: no word in common"
         assert found.hits[0].cosine is not None
         assert 0.03 <= found.hits[0].score <= 0.70
         assert (found.reranked, found.ranked, found.found) == (0, 18, 18)
-        assert any("to rerank with" in note for note in found.notes)
+        assert any("models.rerank" in note for note in found.notes)
 
-        found = await recalled(remembering, "E4711")
+        found = await recalled(service, "E4711")
         assert DRAFTS[4].text in texts(found)[:2], "by its topic: the text does not say it"
-        found = await recalled(remembering, "deploy with blue-green")
+        found = await recalled(service, "deploy with blue-green")
         assert texts(found)[0] == DRAFTS[1].text
 
         # A copy stands for its original, whichever namespace it is in.
         await memories.publish([row.name for row in memories.resident.rows()], "team")
-        found = await recalled(remembering, "where does the young cat rest")
+        found = await recalled(service, "where does the young cat rest")
         assert found.ranked == 18
         assert len(set(texts(found))) == len(found.hits) > 10
         assert {hit.memory.namespace for hit in found.hits} == {"personal"}, "of equal ones the older"
-        found = await recalled(remembering, "lunch at noon")
+        found = await recalled(service, "lunch at noon")
         assert (found.hits[0].memory.text, found.hits[0].memory.namespace) == (PUBLISHED.text, "team")
-        found = await recalled(remembering, "lunch", "personal")
+        found = await recalled(service, "lunch", "personal")
         assert PUBLISHED.text not in texts(found)
-        found = await recalled(remembering, "lunch", "TEAM")
+        found = await recalled(service, "lunch", "TEAM")
         assert texts(found)[0] == PUBLISHED.text
         with pytest.raises(MemoryNotFound, match="no namespace 'teem'"):
-            await recalled(remembering, "lunch", "teem")
+            await recalled(service, "lunch", "teem")
 
         with pytest.raises(QuerySyntaxError, match="needs 2 keywords or more, and this query has 1"):
-            await recalled(remembering, "lunch", deep=True)
-        found = await recalled(remembering, "team lunch", deep=True)
+            await recalled(service, "lunch", deep=True)
+        found = await recalled(service, "team lunch", deep=True)
         assert texts(found)[0] == PUBLISHED.text
 
         # Found at once.
         (new,) = await memories.store([Draft("The boiler needs service in March.", "task")])
-        assert texts(await recalled(remembering, "when to maintain the heating"))[0] == new.memory.text
+        assert texts(await recalled(service, "when to maintain the heating"))[0] == new.memory.text
         await memories.forget([new.memory.name])
-        assert new.memory.text not in texts(await recalled(remembering, "when to maintain the heating"))
+        assert new.memory.text not in texts(await recalled(service, "when to maintain the heating"))
 
         # What is damaged is left out, and said.
         harm(tmp_path / "memory.sqlite", "UPDATE memories SET body = x'00' WHERE id = 1")
-        found = await recalled(remembering, "where does the young cat rest", "personal")
+        found = await recalled(service, "where does the young cat rest", "personal")
         assert DRAFTS[0].text not in texts(found)
         assert any("damaged on the disk" in note for note in found.notes)
 
@@ -92,32 +92,32 @@ async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path
     ranker = CrossEncoder(SEED)
     path = ranker.write(tmp_path / "tiny.gguf")
     async with serving(tmp_path, embed=minilm_gguf, rerank=path) as served:
-        memories = await served.remembering.memories()
+        memories = await served.service.memories()
         few = [Draft("one", "fact", ["few"]), Draft("two", "result", ["few"], "team")]
         await memories.store(few)
         query = "few boats"
-        found = await recalled(served.remembering, query)
+        found = await recalled(served.service, query)
         assert (found.reranked, found.ranked) == (0, 2), "hardly any: not worth it"
-        found = await recalled(served.remembering, query, deep=True)
+        found = await recalled(served.service, query, deep=True)
         assert found.reranked == 2
         scores = {hit.memory.text: hit.score for hit in found.hits}
         assert scores["one"] == pytest.approx(max(ranker.score(query, "one"), 0.0), abs=1e-3)
         assert scores["two"] == pytest.approx(ranker.score(query, "two") * 0.6, abs=1e-3)
 
         await memories.store(DRAFTS)
-        found = await recalled(served.remembering, query)
+        found = await recalled(served.service, query)
         assert found.reranked == found.ranked == 19
         boat = next(hit for hit in found.hits if "number 3 " in hit.memory.text)
         # One of two words stands there: 0.30 * 1/2 at least; `boats` is not `boat`.
         assert boat.score == pytest.approx(max(ranker.score(query, boat.memory.text), 0.0), abs=1e-3)
 
         # What the time did not do for is behind what was read.
-        pace = served.remembering._paces[f"file:{path}"]
+        pace = served.service._models.throughput(served.service._models.reranker())
         pace.characters_per_s = 2500.0
-        found = await served.remembering.recall(query, SEARCH, [], 1.0)
+        found = await served.service.recall(query, SEARCH, [], 1.0)
         assert 3 <= found.reranked < 19
         assert any(f"{found.reranked} of 19" in note for note in found.notes)
-        found = await served.remembering.recall(query, SEARCH, [], 0.0)
+        found = await served.service.recall(query, SEARCH, [], 0.0)
         assert found.reranked == 0
         assert any("no time to rerank" in note for note in found.notes)
         assert found.hits
@@ -125,19 +125,19 @@ async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path
 
 async def test_without_any_model(tmp_path: Path, keyring_file: Path) -> None:
     async with serving(tmp_path) as served:
-        memories = await served.remembering.memories()
+        memories = await served.service.memories()
         await memories.store(DRAFTS)
-        found = await recalled(served.remembering, "E4711 flange")
+        found = await recalled(served.service, "E4711 flange")
         assert texts(found) == [DRAFTS[4].text]
         assert found.hits[0].cosine is None
         assert found.hits[0].score == pytest.approx(0.6193176)  # the first of one list
         assert len(found.notes) == 2, "neither by meaning, nor embedded; few, so that no reranker is missed"
-        assert (await recalled(served.remembering, "nothing of it")).hits == []
+        assert (await recalled(served.service, "nothing of it")).hits == []
 
 
 async def test_forgotten_in_the_middle_of_a_search(tmp_path: Path, keyring_file: Path, minilm_gguf: Path) -> None:
     async with serving(tmp_path, embed=minilm_gguf) as served:
-        memories = await served.remembering.memories()
+        memories = await served.service.memories()
         stored = await memories.store([Draft(f"boat {n} leaves", "fact", ["boats"]) for n in range(60)])
 
         async def forget() -> None:
@@ -146,7 +146,7 @@ async def test_forgotten_in_the_middle_of_a_search(tmp_path: Path, keyring_file:
 
         async def search() -> None:
             for _ in range(25):
-                await recalled(served.remembering, "when do boats leave")
+                await recalled(served.service, "when do boats leave")
 
         await asyncio.gather(forget(), search(), search())
-        assert len((await recalled(served.remembering, "when do boats leave")).hits) == 10
+        assert len((await recalled(served.service, "when do boats leave")).hits) == 10

@@ -1,4 +1,4 @@
-"""What is kept in memory says what a computation over everything would say, after any changes."""
+"""The resident data gives the same results as brute force, after any changes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +79,7 @@ def test_it_equals_brute_force(
     assert resident.topical([b"a", b"c"], limit, namespaces) == ranked[:limit]
 
 
+@pytest.mark.slow
 def test_many_updates_leave_no_rows_behind() -> None:
     resident = Resident()
     for n in range(2500):
@@ -89,7 +91,7 @@ def test_many_updates_leave_no_rows_behind() -> None:
     assert len(resident._matrix.ids()) < 1500
 
 
-def test_of_equal_ones_the_older_is_first() -> None:
+def test_ties_are_ordered_by_age() -> None:
     resident = Resident()
     for n in (1, 2, 3):
         resident.put(Row(n, f"m{n}", 1, "fact", 0, 0, b"f"), [])

@@ -1,4 +1,4 @@
-"""What is sealed says nothing, and opens only as what it was."""
+"""Encrypted data reveals nothing, and opens only in its context."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TestChecked:
 
     @pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
     def test_nothing(self, text: str) -> None:
-        with pytest.raises(LimitExceeded, match="nothing to remember"):
+        with pytest.raises(LimitExceeded, match="the text is empty"):
             records.checked(text, [])
 
     def test_too_much(self) -> None:
@@ -98,7 +98,7 @@ class TestChecked:
             records.checked("x", ["y" * 65])
 
     def test_half_a_character(self) -> None:
-        with pytest.raises(InvalidName, match="the text is no valid Unicode"):
+        with pytest.raises(InvalidName, match="the text is not valid Unicode"):
             records.checked("half \ud83d", [])
         with pytest.raises(InvalidName, match="a topic"):
             records.checked("x", ["\udc80"])

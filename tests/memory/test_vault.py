@@ -1,4 +1,4 @@
-"""Who holds the key, and for how long."""
+"""The key in RAM: unlocking, locking, moving it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_passphrase_where_the_keyring_has_the_key(keyring_file: Path) -> None:
         vault.fetch(PASSPHRASE)
 
 
-def test_without_a_keyring_somebody_is_asked(no_keyring: None) -> None:
+def test_without_a_keyring_a_passphrase_is_needed(no_keyring: None) -> None:
     vault = Vault(None)
     with pytest.raises(MemoryLocked, match="asks for a passphrase instead"):
         vault.fetch(None)
@@ -74,6 +74,7 @@ def test_without_a_keyring_somebody_is_asked(no_keyring: None) -> None:
     assert vault.is_unlocked
 
 
+@pytest.mark.slow
 def test_the_key_moves_and_stays_the_same(keyring_file: Path) -> None:
     vault = Vault(None)
     unlock(vault)
@@ -89,7 +90,7 @@ def test_the_key_moves_and_stays_the_same(keyring_file: Path) -> None:
     assert backup.sealer.open(sealed, b"") == b"x"
 
 
-def test_who_does_not_know_the_passphrase_cannot_move_the_key(keyring_file: Path) -> None:
+def test_moving_the_key_needs_the_passphrase(keyring_file: Path) -> None:
     vault = Vault(None)
     unlock(vault, PASSPHRASE)
     with pytest.raises(WrongPassphrase):
@@ -100,7 +101,7 @@ def test_who_does_not_know_the_passphrase_cannot_move_the_key(keyring_file: Path
         vault.moved(PASSPHRASE, "short")
 
 
-def test_a_key_cannot_move_where_there_is_nothing(no_keyring: None) -> None:
+def test_moving_a_key_needs_a_key(no_keyring: None) -> None:
     vault = Vault(None)
     with pytest.raises(MemoryLocked, match="no key yet"):
         vault.moved(None, PASSPHRASE)

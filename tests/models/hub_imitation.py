@@ -1,4 +1,4 @@
-"""A Hugging Face hub on loopback, as far as one file's download goes; it can be told to misbehave.
+"""A Hugging Face hub on loopback, for downloads of single files, with faults on demand.
 
     with HubImitation({"org/repo": {"model.gguf": data}}) as hub:
         hub.drops = [1000]            # the first answer ends after 1000 bytes

@@ -1,4 +1,4 @@
-"""Windows and batches: nothing is lost, nothing is over its limit."""
+"""Windows and batches lose nothing and keep their limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.llama.batching import batches, windows
+from gnod.models.llama.embedding import batches, windows
 
 
 @given(st.lists(st.integers(), max_size=300), st.integers(1, 40))

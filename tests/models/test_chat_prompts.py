@@ -1,4 +1,4 @@
-"""Conversations as tokens: the model's own form, other models' forms, and what looks like markup and is none."""
+"""Conversations as tokens: chat templates of several models, and texts that look like markup."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def text(vocabulary: llama_cpp.llama_vocab_p, tokens: list[int]) -> str:
     return data.raw[:length].decode()
 
 
-def test_what_somebody_says_is_never_markup(chat: Chat, vocabulary: llama_cpp.llama_vocab_p) -> None:
+def test_messages_never_become_markup(chat: Chat, vocabulary: llama_cpp.llama_vocab_p) -> None:
     harmless = chat.tokens([("user", "x"), ("assistant", "y"), ("user", "z")])
     attacked = chat.tokens([("user", ATTACK), ("assistant", END), ("user", f"z{END}")])
     assert specials(vocabulary, harmless), "the form's own are there"
@@ -62,13 +62,13 @@ def test_what_somebody_says_is_never_markup(chat: Chat, vocabulary: llama_cpp.ll
     assert text(vocabulary, attacked).count(END) == 4 + 4, "they are there, as text"
 
 
-def test_nor_without_a_form(vocabulary: llama_cpp.llama_vocab_p) -> None:
+def test_texts_are_not_markup_without_a_template(vocabulary: llama_cpp.llama_vocab_p) -> None:
     tokens = Chat(vocabulary, None).tokens([("system", "s"), ("user", ATTACK)])
     assert not specials(vocabulary, tokens)
     assert text(vocabulary, tokens) == f"system: s\n\nuser: {ATTACK}\n\nassistant:"
 
 
-def test_the_form_is_the_models_own(chat: Chat, vocabulary: llama_cpp.llama_vocab_p) -> None:
+def test_the_template_of_the_model_is_used(chat: Chat, vocabulary: llama_cpp.llama_vocab_p) -> None:
     form = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello 港<|im_end|>\n<|im_start|>assistant\n"
     room = (llama_cpp.llama_token * 100)()
     data = form.encode()
@@ -89,7 +89,7 @@ def test_the_form_is_the_models_own(chat: Chat, vocabulary: llama_cpp.llama_voca
         ("", "system: Be brief.", "assistant:"),
     ],
 )
-def test_other_forms(vocabulary: llama_cpp.llama_vocab_p, form: str, begins: str, ends: str) -> None:
+def test_chat_templates_of_other_models(vocabulary: llama_cpp.llama_vocab_p, form: str, begins: str, ends: str) -> None:
     prompt = text(vocabulary, Chat(vocabulary, form.encode()).tokens(CONVERSATION))
     assert prompt.startswith(begins)
     assert prompt.endswith(ends)

@@ -1,4 +1,4 @@
-"""A real model that writes: its prompt, its grammar, its memory. In this process; the worker is test_inference's."""
+"""A real generative model in this process: prompts, grammars, memory. test_inference.py tests the worker."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
 from gnod.models.llama.chat import Messages
-from gnod.models.llama.generation import GenerationEngine, Spoken
-from gnod.models.llama.stop import Stop
+from gnod.models.llama.generation import GeneratedPiece, GenerationEngine
+from gnod.models.llama.library import Stop
 from gnod.models.messages import ModelSpec
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def engine(spec: ModelSpec) -> Iterator[GenerationEngine]:
     made.close()
 
 
-def spoken(
+def generate(
     engine: GenerationEngine,
     messages: Messages,
     *,
@@ -44,79 +44,79 @@ def spoken(
     grammar: str | None = None,
     temperature: float = 0.0,
     seed: int = 0,
-) -> list[Spoken]:
+) -> list[GeneratedPiece]:
     options = {"max_tokens": max_tokens, "grammar": grammar, "temperature": temperature, "seed": seed}
     return list(engine.generate(messages, stop=Stop(), **options))  # type: ignore[arg-type]
 
 
-def said(pieces: list[Spoken]) -> str:
+def text_of(pieces: list[GeneratedPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def test_the_likeliest_is_always_the_same(engine: GenerationEngine) -> None:
-    first = spoken(engine, QUESTION)
-    assert said(first) == said(spoken(engine, QUESTION))
-    assert len(said(first)) > 20
+def test_temperature_zero_is_deterministic(engine: GenerationEngine) -> None:
+    first = generate(engine, QUESTION)
+    assert text_of(first) == text_of(generate(engine, QUESTION))
+    assert len(text_of(first)) > 20
     assert (first[-1].finish, first[-1].tokens) == ("length", 24)
 
 
-def test_a_seed_says_what_chance_brings(engine: GenerationEngine) -> None:
-    texts = [said(spoken(engine, QUESTION, temperature=1.5, seed=seed)) for seed in (1, 1, 2)]
+def test_a_seed_determines_the_output(engine: GenerationEngine) -> None:
+    texts = [text_of(generate(engine, QUESTION, temperature=1.5, seed=seed)) for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_it_ends_when_all_is_said(engine: GenerationEngine) -> None:
-    last = spoken(engine, [("user", "Say hello in one word.")], max_tokens=200)[-1]
+def test_generation_stops_at_the_end_of_the_text(engine: GenerationEngine) -> None:
+    last = generate(engine, [("user", "Say hello in one word.")], max_tokens=200)[-1]
     assert last.finish == "stop"
     assert last.tokens < 200
 
 
 @pytest.mark.parametrize("prompt", ["Is water wet?", "Write a poem about the sea.", "Answer in Chinese: 你好吗?", ""])
-def test_a_grammar_is_obeyed_whatever_is_asked(engine: GenerationEngine, prompt: str) -> None:
-    pieces = spoken(engine, [("user", prompt)], grammar=YES_OR_NO)
-    assert said(pieces) in ("yes", "no")
+def test_output_follows_the_grammar_for_any_prompt(engine: GenerationEngine, prompt: str) -> None:
+    pieces = generate(engine, [("user", prompt)], grammar=YES_OR_NO)
+    assert text_of(pieces) in ("yes", "no")
     assert pieces[-1].finish == "stop"
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_a_grammar_of_lines(engine: GenerationEngine, temperature: float) -> None:
-    lines = said(spoken(engine, QUESTION, grammar=LINES, max_tokens=80, temperature=temperature)).splitlines()
+    lines = text_of(generate(engine, QUESTION, grammar=LINES, max_tokens=80, temperature=temperature)).splitlines()
     assert len(lines) == 2
     assert all(line.startswith(("lex: ", "vec: ")) for line in lines)
 
 
 @pytest.mark.parametrize("grammar", ["root ::= (", "root ::= nothing", 'other ::= "a"', 'root ::= root "a"', "\0", ""])
-def test_what_is_no_grammar_is_told(engine: GenerationEngine, grammar: str) -> None:
+def test_an_invalid_grammar_is_reported(engine: GenerationEngine, grammar: str) -> None:
     with pytest.raises(InferenceFailed, match="grammar"):
-        spoken(engine, QUESTION, grammar=grammar)
-    assert said(spoken(engine, QUESTION, grammar=YES_OR_NO)) in ("yes", "no")
+        generate(engine, QUESTION, grammar=grammar)
+    assert text_of(generate(engine, QUESTION, grammar=YES_OR_NO)) in ("yes", "no")
 
 
-def test_what_requests_have_in_common_is_read_once(engine: GenerationEngine, spec: ModelSpec) -> None:
+def test_the_common_beginning_of_prompts_is_cached(engine: GenerationEngine, spec: ModelSpec) -> None:
     system = ("system", LONG[:800])
     questions = ["Which gate was closed?", "Who closed the gate?"]
     fresh = GenerationEngine(spec)
     try:
-        expected = said(spoken(fresh, [system, ("user", questions[1])]))
+        expected = text_of(generate(fresh, [system, ("user", questions[1])]))
     finally:
         fresh.close()
-    spoken(engine, [system, ("user", questions[0])])
-    pieces = spoken(engine, [system, ("user", questions[1])])
-    assert said(pieces) == expected
+    generate(engine, [system, ("user", questions[0])])
+    pieces = generate(engine, [system, ("user", questions[1])])
+    assert text_of(pieces) == expected
     first, last = pieces[0].prompt_tokens, pieces[-1].prompt_tokens
     assert last > 150
     assert first > last - 64, "the beginning was read again"
 
 
-def test_a_prompt_that_is_too_long_is_told(engine: GenerationEngine) -> None:
+def test_a_prompt_that_is_too_long_is_refused(engine: GenerationEngine) -> None:
     with pytest.raises(InferenceFailed, match=r"the prompt has \d+,\d+ tokens and the model takes 4,096"):
-        spoken(engine, [("user", LONG * 8)])
+        generate(engine, [("user", LONG * 8)])
 
 
-def test_a_small_window_is_filled_and_no_more(spec: ModelSpec) -> None:
+def test_generation_stops_when_the_window_is_full(spec: ModelSpec) -> None:
     small = GenerationEngine(ModelSpec(path=spec.path, window=64, gpu=False, threads=1))
     try:
-        pieces = spoken(small, [("user", "Write a long story about a lighthouse.")], max_tokens=1000)
+        pieces = generate(small, [("user", "Write a long story about a lighthouse.")], max_tokens=1000)
         assert pieces[-1].finish == "length"
         assert pieces[-1].prompt_tokens + pieces[-1].tokens == 64
     finally:
@@ -125,14 +125,14 @@ def test_a_small_window_is_filled_and_no_more(spec: ModelSpec) -> None:
 
 def test_a_character_is_never_cut(engine: GenerationEngine) -> None:
     grammar = 'root ::= ("港" | "船" | "🚢" | "é"){8}'
-    pieces = spoken(engine, [("user", "Draw ships.")], grammar=grammar, max_tokens=200)
-    assert len(said(pieces)) == 8
-    assert set(said(pieces)) <= set("港船🚢é")
-    cut = spoken(engine, [("user", "Draw ships.")], grammar='root ::= "🚢"+', max_tokens=2)
-    assert "\N{REPLACEMENT CHARACTER}" not in said(cut)
+    pieces = generate(engine, [("user", "Draw ships.")], grammar=grammar, max_tokens=200)
+    assert len(text_of(pieces)) == 8
+    assert set(text_of(pieces)) <= set("港船🚢é")
+    cut = generate(engine, [("user", "Draw ships.")], grammar='root ::= "🚢"+', max_tokens=2)
+    assert "\N{REPLACEMENT CHARACTER}" not in text_of(cut)
 
 
-def test_it_stops_in_the_middle_of_a_step(engine: GenerationEngine) -> None:
+def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     stop = Stop()
     timer = threading.Timer(0.3, stop.set)
     timer.start()
@@ -140,10 +140,10 @@ def test_it_stops_in_the_middle_of_a_step(engine: GenerationEngine) -> None:
     pieces = list(engine.generate([("user", "Read this. " + LONG)], max_tokens=500, stop=stop))
     assert time.monotonic() - started < 10
     assert not any(piece.finish for piece in pieces)
-    assert said(spoken(engine, QUESTION)) == said(spoken(engine, QUESTION)), "what the step left is forgotten"
+    assert text_of(generate(engine, QUESTION)) == text_of(generate(engine, QUESTION)), "what the step left is forgotten"
 
 
-def test_what_does_not_write_is_rejected(minilm_gguf: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelRejected, match="does not write"):
         GenerationEngine(ModelSpec(path=str(minilm_gguf), gpu=False))
     bad = tmp_path / "bad.gguf"

@@ -1,4 +1,4 @@
-"""The inference worker, a real one: warm, ahead of the backlog, restarted, gone when idle."""
+"""A real inference worker: priorities, crashes and restarts, idle unloading, generation."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_the_environment_keeps_threads_from_spinning(spec: ModelSpec) -> N
         assert psutil.Process(served.status().pid).environ()["OMP_WAIT_POLICY"] == "passive"
 
 
-async def test_an_idle_worker_goes_and_its_memory_with_it(spec: ModelSpec) -> None:
+async def test_an_idle_worker_ends(spec: ModelSpec) -> None:
     async with inference(idle_unload_s=0.2) as served:
         await served.embed(spec, ["one"], interactive=True)
         pid = served.status().pid
@@ -107,7 +107,7 @@ async def test_an_idle_worker_goes_and_its_memory_with_it(spec: ModelSpec) -> No
         assert (await served.embed(spec, ["again"], interactive=True)).vectors.shape == (1, 384)
 
 
-async def test_a_model_that_is_no_longer_asked_leaves_memory(spec: ModelSpec, e5_gguf: Path) -> None:
+async def test_an_unused_model_is_unloaded(spec: ModelSpec, e5_gguf: Path) -> None:
     other = ModelSpec(path=str(e5_gguf), window=512, gpu=False, threads=2)
     async with inference(idle_unload_s=0.3) as served:
         with served.lease():
@@ -120,7 +120,7 @@ async def test_a_model_that_is_no_longer_asked_leaves_memory(spec: ModelSpec, e5
             assert (await served.embed(other, ["again"], interactive=True)).vectors.shape == (1, 384)
 
 
-async def test_a_lease_keeps_it(spec: ModelSpec) -> None:
+async def test_a_lease_keeps_the_worker(spec: ModelSpec) -> None:
     async with inference(idle_unload_s=0.1) as served:
         with served.lease():
             await served.embed(spec, ["one"], interactive=True)
@@ -130,7 +130,7 @@ async def test_a_lease_keeps_it(spec: ModelSpec) -> None:
         await until(lambda: served.status().state == "off")
 
 
-async def test_a_query_goes_ahead_of_documents(spec: ModelSpec) -> None:
+async def test_queries_go_ahead_of_documents(spec: ModelSpec) -> None:
     async with inference() as served:
         documents = [asyncio.create_task(served.embed(spec, LONG, interactive=False)) for _ in range(2)]
         await begun(served)
@@ -142,7 +142,7 @@ async def test_a_query_goes_ahead_of_documents(spec: ModelSpec) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-async def test_a_death_fails_what_had_begun_and_nothing_else(spec: ModelSpec, number: signal.Signals) -> None:
+async def test_a_crash_fails_only_the_request_that_had_begun(spec: ModelSpec, number: signal.Signals) -> None:
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
         at_work = asyncio.create_task(served.embed(spec, LONG, interactive=False))
@@ -157,7 +157,7 @@ async def test_a_death_fails_what_had_begun_and_nothing_else(spec: ModelSpec, nu
         assert served.status().pid != pid
 
 
-async def test_a_query_is_asked_again_after_a_death(spec: ModelSpec) -> None:
+async def test_a_query_is_retried_after_a_crash(spec: ModelSpec) -> None:
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
         query = asyncio.create_task(served.embed(spec, LONG, interactive=True))
@@ -165,7 +165,7 @@ async def test_a_query_is_asked_again_after_a_death(spec: ModelSpec) -> None:
         assert (await query).vectors.shape == (len(LONG), 384)
 
 
-async def test_an_idle_worker_that_was_killed_is_not_noticed(spec: ModelSpec) -> None:
+async def test_a_killed_idle_worker_is_replaced(spec: ModelSpec) -> None:
     async with inference() as served:
         for _ in range(3):
             await served.embed(spec, ["one"], interactive=True)
@@ -176,7 +176,7 @@ async def test_an_idle_worker_that_was_killed_is_not_noticed(spec: ModelSpec) ->
         assert (await served.embed(spec, ["two"], interactive=True)).vectors.shape == (1, 384)
 
 
-async def test_deaths_in_a_row_wait_longer_and_a_query_is_told(spec: ModelSpec) -> None:
+async def test_repeated_crashes_delay_the_restart(spec: ModelSpec) -> None:
     async with inference() as served:
         for _ in range(5):
             task = asyncio.create_task(served.embed(spec, LONG, interactive=False))
@@ -190,7 +190,7 @@ async def test_deaths_in_a_row_wait_longer_and_a_query_is_told(spec: ModelSpec) 
         assert time.monotonic() - started < 5
 
 
-async def test_a_cancelled_request_costs_nobody_else(spec: ModelSpec) -> None:
+async def test_a_cancelled_request_does_not_affect_others(spec: ModelSpec) -> None:
     async with inference() as served:
         first = asyncio.create_task(served.embed(spec, LONG[:10], interactive=False))
         await begun(served)
@@ -206,7 +206,7 @@ async def test_a_cancelled_request_costs_nobody_else(spec: ModelSpec) -> None:
 @pytest.mark.parametrize(
     ("content", "error"), [(b"GGUF" + bytes(64), ModelCorrupt), (b"<html>", ModelCorrupt), (b"", ModelCorrupt)]
 )
-async def test_a_bad_file_is_told_and_the_worker_lives(
+async def test_a_damaged_model_is_an_error_and_the_worker_continues(
     spec: ModelSpec, tmp_path: Path, content: bytes, error: type[Exception]
 ) -> None:
     bad = tmp_path / "bad.gguf"
@@ -225,7 +225,7 @@ async def test_a_model_that_cannot_embed(smollm_gguf: Path) -> None:
             await served.embed(ModelSpec(path=str(smollm_gguf), gpu=False), ["one"], interactive=True)
 
 
-async def test_what_is_said_is_heard_as_it_comes(writer: Callable[[Inference], Generator]) -> None:
+async def test_generated_text_arrives_in_parts(writer: Callable[[Inference], Generator]) -> None:
     heard: list[str] = []
     async with inference() as served:
         generator = writer(served)
@@ -239,7 +239,9 @@ async def test_what_is_said_is_heard_as_it_comes(writer: Callable[[Inference], G
         assert served.status().models == [generator.spec().path]
 
 
-async def test_a_query_is_answered_while_it_speaks(spec: ModelSpec, writer: Callable[[Inference], Generator]) -> None:
+async def test_queries_are_embedded_during_generation(
+    spec: ModelSpec, writer: Callable[[Inference], Generator]
+) -> None:
     heard: list[str] = []
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
@@ -252,7 +254,9 @@ async def test_a_query_is_answered_while_it_speaks(spec: ModelSpec, writer: Call
         task.cancel()
 
 
-async def test_a_load_delays_nobody_else(spec: ModelSpec, writer: Callable[[Inference], Generator]) -> None:
+async def test_loading_a_model_delays_no_other_request(
+    spec: ModelSpec, writer: Callable[[Inference], Generator]
+) -> None:
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
         task = asyncio.create_task(writer(served).generate(STORY, max_tokens=1))
@@ -263,7 +267,7 @@ async def test_a_load_delays_nobody_else(spec: ModelSpec, writer: Callable[[Infe
 
 
 @pytest.mark.parametrize(("messages", "speaks"), [(HEAVY, False), (STORY, True)])
-async def test_a_cancelled_story_ends_at_once(
+async def test_cancelling_stops_generation_at_once(
     messages: list[Message], speaks: bool, writer: Callable[[Inference], Generator]
 ) -> None:
     heard: list[str] = []
@@ -277,13 +281,13 @@ async def test_a_cancelled_story_ends_at_once(
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         worker = psutil.Process(served.status().pid)
-        await at_rest(worker)
+        await idle(worker)
         assert time.monotonic() - started < 10, "the whole story would take minutes"
         assert served.status().waiting == 0
         assert (await generator.generate(STORY, max_tokens=1)).tokens == 1
 
 
-async def at_rest(worker: psutil.Process) -> None:
+async def idle(worker: psutil.Process) -> None:
     """Wait until the worker uses no processor for a fifth of a second."""
     while True:
         before = worker.cpu_times()
@@ -294,7 +298,9 @@ async def at_rest(worker: psutil.Process) -> None:
 
 
 @pytest.mark.parametrize("messages", [HEAVY, STORY])
-async def test_at_the_limit_it_ends(messages: list[Message], writer: Callable[[Inference], Generator]) -> None:
+async def test_generation_stops_at_the_time_limit(
+    messages: list[Message], writer: Callable[[Inference], Generator]
+) -> None:
     async with inference() as served:
         generator = writer(served)
         await generator.generate([Message("user", "Hi")], max_tokens=1)
@@ -306,7 +312,7 @@ async def test_at_the_limit_it_ends(messages: list[Message], writer: Callable[[I
         assert generated.text == "".join(heard)
 
 
-async def test_a_load_that_takes_longer_than_the_limit_goes_on(
+async def test_loading_continues_after_the_time_limit(
     spec: ModelSpec, writer: Callable[[Inference], Generator]
 ) -> None:
     async with inference() as served:
@@ -317,7 +323,9 @@ async def test_a_load_that_takes_longer_than_the_limit_goes_on(
         await until(lambda: generator.spec().path in served.status().models)
 
 
-async def test_who_cannot_hear_it_harms_nobody_else(spec: ModelSpec, writer: Callable[[Inference], Generator]) -> None:
+async def test_a_failing_listener_affects_only_its_request(
+    spec: ModelSpec, writer: Callable[[Inference], Generator]
+) -> None:
     def fail(_text: str) -> None:
         raise KeyError("deaf")
 
@@ -328,7 +336,7 @@ async def test_who_cannot_hear_it_harms_nobody_else(spec: ModelSpec, writer: Cal
         assert served.status().crashes == 0
 
 
-async def test_a_death_while_it_speaks_is_told(writer: Callable[[Inference], Generator]) -> None:
+async def test_a_crash_during_generation_is_reported(writer: Callable[[Inference], Generator]) -> None:
     heard: list[str] = []
     async with inference() as served:
         generator = writer(served)
@@ -343,7 +351,9 @@ async def test_a_death_while_it_speaks_is_told(writer: Callable[[Inference], Gen
         assert served.status().crashes == 1
 
 
-async def test_what_cannot_be_said_is_told_and_the_worker_lives(writer: Callable[[Inference], Generator]) -> None:
+async def test_generation_errors_are_reported_and_the_worker_continues(
+    writer: Callable[[Inference], Generator],
+) -> None:
     async with inference() as served:
         generator = writer(served)
         with pytest.raises(RequestFailed, match="grammar"):
@@ -354,13 +364,13 @@ async def test_what_cannot_be_said_is_told_and_the_worker_lives(writer: Callable
         assert served.status().crashes == 0
 
 
-async def test_an_idle_writer_goes(writer: Callable[[Inference], Generator]) -> None:
+async def test_an_idle_generator_is_unloaded(writer: Callable[[Inference], Generator]) -> None:
     async with inference(idle_unload_s=0.2) as served:
         await writer(served).generate(STORY, max_tokens=1)
         await until(lambda: served.status().state == "off")
 
 
-async def test_a_writer_that_is_not_here(tmp_path: Path) -> None:
+async def test_a_missing_generator_is_reported(tmp_path: Path) -> None:
     async with inference() as served:
         missing = Generator(
             f"file:{tmp_path}/none.gguf", files=ModelFiles(tmp_path), inference=served, gpu=False, threads=1

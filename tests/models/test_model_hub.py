@@ -68,7 +68,7 @@ def partial(files: ModelFiles) -> Path:
     return files.partial_for(URI) / "download"
 
 
-async def test_a_model_comes_whole_and_once(
+async def test_a_model_is_downloaded_once(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes, steps: list[FetchProgress]
 ) -> None:
     installed = await fetch()
@@ -124,7 +124,7 @@ async def test_a_part_under_another_name_is_refused(
     assert files.partial_bytes(URI) == 0
 
 
-async def test_a_dropped_connection_is_taken_up_again(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+async def test_a_dropped_download_is_resumed(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
     hub.drops = [100_000, 50_000]
     assert (await fetch()).path.read_bytes() == model
     assert [each.start for each in hub.downloads] == [0, 100_000, 150_000]
@@ -161,7 +161,7 @@ async def test_another_file_on_the_hub_is_not_mixed_with_what_is_here(
     assert hub.downloads[-1].start == 0
 
 
-async def test_cancelling_ends_the_child_and_a_later_pull_goes_on(
+async def test_a_pull_after_cancelling_resumes(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
 ) -> None:
     hub.holds_after = 250_000
@@ -186,7 +186,7 @@ async def test_two_processes_that_want_the_same_fetch_it_once(
 
 
 @pytest.mark.parametrize("difference", [+1000, -1000])
-async def test_a_lie_about_the_size_is_found(
+async def test_a_wrong_announced_size_is_detected(
     difference: int, fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
 ) -> None:
     hub.announced = len(model) + difference
@@ -196,14 +196,14 @@ async def test_a_lie_about_the_size_is_found(
     assert files.partial_bytes(URI) == 0
 
 
-async def test_a_size_that_does_not_fit_is_told_before_anything_is_fetched(fetch: Fetch, hub: HubImitation) -> None:
+async def test_too_little_disk_space_is_reported_before_the_download(fetch: Fetch, hub: HubImitation) -> None:
     hub.announced = 10**15
     with pytest.raises(StorageFailed, match=r"1,000,000\.1 GB are needed and [\d.,]+ [GM]B are free.*GNO_CACHE_DIR"):
         await fetch()
     assert not hub.downloads
 
 
-async def test_a_full_disk_is_told_and_what_came_is_kept(fetch: Fetch, files: ModelFiles) -> None:
+async def test_a_full_disk_is_reported_and_the_download_kept(fetch: Fetch, files: ModelFiles) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
     try:
@@ -224,7 +224,7 @@ async def test_a_full_disk_is_told_and_what_came_is_kept(fetch: Fetch, files: Mo
         (401, None, DownloadFailed, "set HF_TOKEN"),
         (403, None, DownloadFailed, "set HF_TOKEN"),
         (403, "GatedRepo", DownloadFailed, "is gated: accept its terms.*HF_TOKEN"),
-        (407, None, DownloadFailed, "proxy wants a name"),
+        (407, None, DownloadFailed, "proxy needs a name"),
         (418, None, DownloadFailed, "refused with status 418"),
     ],
 )
@@ -237,10 +237,8 @@ async def test_refusals_say_what_to_do(
     assert len(hub.requests) == 1
 
 
-@pytest.mark.parametrize(("status", "says"), [(503, "a problem of its own"), (429, "slow down")])
-async def test_a_hub_in_trouble_is_asked_again_a_few_times(
-    status: int, says: str, fetch: Fetch, hub: HubImitation
-) -> None:
+@pytest.mark.parametrize(("status", "says"), [(503, "an internal error"), (429, "limits the rate")])
+async def test_requests_are_retried_when_the_hub_fails(status: int, says: str, fetch: Fetch, hub: HubImitation) -> None:
     hub.status = status
     with pytest.raises(DownloadFailed, match=says):
         await fetch()
@@ -254,7 +252,7 @@ async def test_a_file_that_is_not_there(fetch: Fetch) -> None:
         await fetch("hf:org/other:Q4_0")
 
 
-async def test_a_web_page_is_called_one(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
+async def test_a_web_page_instead_of_a_model_is_recognised(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
     hub.page = b"<!doctype html><html><body>Please log in</body></html>"
     with pytest.raises(ModelCorrupt, match="login or error page"):
         await fetch()
@@ -310,19 +308,19 @@ async def test_the_token_goes_to_the_hub_and_to_nobody_else(fetch: Fetch, hub: H
         assert {each.token for each in storage.requests} == {None}
 
 
-async def test_nobody_at_the_other_end(fetch: Fetch) -> None:
+async def test_a_refused_connection_is_reported(fetch: Fetch) -> None:
     with pytest.raises(DownloadFailed, match=r"no connection to 127\.0\.0\.1:1:"):
         await fetch(HF_ENDPOINT="http://127.0.0.1:1")
 
 
-async def test_a_proxy_that_is_not_there(fetch: Fetch, hub: HubImitation) -> None:
+async def test_an_unreachable_proxy_is_reported(fetch: Fetch, hub: HubImitation) -> None:
     with pytest.raises(DownloadFailed):
         await fetch(HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="")
     assert not hub.requests
 
 
 @pytest.mark.parametrize("endpoint", ["ftp://127.0.0.1", "not an address"])
-async def test_an_endpoint_that_is_none(endpoint: str, fetch: Fetch) -> None:
+async def test_an_invalid_endpoint_is_reported(endpoint: str, fetch: Fetch) -> None:
     with pytest.raises(DownloadFailed, match="HF_ENDPOINT"):
         await fetch(HF_ENDPOINT=endpoint)
 

@@ -1,14 +1,15 @@
-"""Which model a config means."""
+"""Which models a configuration asks for."""
 
 from __future__ import annotations
 
 import pytest
 
-from gnod.config.model import MODEL_ROLES, PRESETS, CollectionConfig, Config, ModelsConfig
+from gnod.config.model import CollectionConfig, Config, ModelsConfig
 from gnod.models import presets, uris
 from gnod.models.fetch.wheel import KNOWN
 from gnod.models.presets import Use
 from gnod.models.uris import WheelFile
+from gnod.presets import MODEL_ROLES, PRESETS
 
 OWN = "hf:org/repo:Q8_0"
 
@@ -23,8 +24,7 @@ def config(preset: str, **own: str) -> Config:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
-    assert tuple(presets.PRESET_MODELS) == PRESETS
-    models = presets.PRESET_MODELS[preset]
+    models = PRESETS[preset]
     assert tuple(models) == MODEL_ROLES
     assert models["embed"]
     assert models["answer"]
@@ -33,7 +33,7 @@ def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
 
 
 def test_what_presets_take_from_wheels_is_pinned() -> None:
-    for models in presets.PRESET_MODELS.values():
+    for models in PRESETS.values():
         for uri in filter(None, models.values()):
             parsed = uris.parse(uri)
             if isinstance(parsed, WheelFile):
@@ -43,8 +43,8 @@ def test_what_presets_take_from_wheels_is_pinned() -> None:
 def test_a_collections_own_model_comes_first() -> None:
     settings = config("mini", embed=OWN)
     assert presets.uri_for(settings, "embed", "wiki") == OWN
-    assert presets.uri_for(settings, "embed", "notes") == presets.PRESET_MODELS["mini"]["embed"]
-    assert presets.uri_for(settings, "embed", "gone") == presets.PRESET_MODELS["mini"]["embed"]
+    assert presets.uri_for(settings, "embed", "notes") == PRESETS["mini"]["embed"]
+    assert presets.uri_for(settings, "embed", "gone") == PRESETS["mini"]["embed"]
     assert presets.uri_for(settings, "rerank", "wiki") is None
 
 
@@ -55,7 +55,7 @@ def test_all_uses_and_each_model_once() -> None:
         ("rerank", "wiki"),
         ("answer", "wiki"),
     ]
-    slim = presets.PRESET_MODELS["slim"]
+    slim = PRESETS["slim"]
     assert presets.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]
 
 
@@ -64,7 +64,7 @@ def test_the_configs_models_come_before_the_presets() -> None:
         collections=config("slim", embed=OWN).collections,
         models=ModelsConfig(preset="slim", embed="file:///m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
     )
-    slim = presets.PRESET_MODELS["slim"]
+    slim = PRESETS["slim"]
     assert presets.uri_for(settings, "embed", "notes") == "file:/m.gguf"
     assert presets.uri_for(settings, "embed", "wiki") == OWN
     assert presets.uri_for(settings, "expand") is None

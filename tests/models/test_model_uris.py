@@ -1,4 +1,4 @@
-"""Addresses of models: what is one, and what is said of what is none."""
+"""Addresses of models, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_addresses(text: str, parsed: ModelUri) -> None:
     ("text", "settled"),
     [("file:///models/a.gguf", "file:/models/a.gguf"), ("pypi:a==1#folder/", "pypi:a==1#folder")],
 )
-def test_other_spellings_of_the_same(text: str, settled: str) -> None:
+def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
     assert str(uris.parse(text)) == settled
 
 
@@ -77,7 +77,7 @@ def test_other_spellings_of_the_same(text: str, settled: str) -> None:
         ("pypi:a==1#/etc/passwd", "is no path inside it"),
     ],
 )
-def test_what_is_no_address(text: str, says: str) -> None:
+def test_invalid_addresses_are_refused(text: str, says: str) -> None:
     with pytest.raises(InvalidModelUri, match=re.escape(says)):
         uris.parse(text)
 

@@ -1,4 +1,4 @@
-"""Pieces of a chunk: all of it, in order, none too long, and cut where a reader would."""
+"""Pieces of a chunk: complete, in order, within the limit, and cut at good boundaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_pieces_are_the_text_in_parts(text: str, limit: int) -> None:
     assert all(end > start for start, end in spans) or not text
 
 
-def test_a_model_that_takes_all_at_once() -> None:
+def test_without_a_limit_the_text_is_one_piece() -> None:
     assert cut("word " * 1000, None) == [(0, 5000)]
     assert cut("", 10) == [(0, 0)]
 

@@ -1,4 +1,4 @@
-"""How texts are dressed for a model."""
+"""Which prompts an embedding model gets, and how they are filled."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.presets import PRESET_MODELS
-from gnod.models.profiles import EmbeddingText, Profile, dress_document, dress_query, profile_of
+from gnod.models.profiles import EmbeddingText, Profile, apply_document_template, apply_query_template, profile_of
+from gnod.presets import PRESETS
 
 CHUNK = EmbeddingText("Cranes", "Cranes > Wind", "Stop at 20 m/s.")
+MINILM = profile_of("hf:org/all-minilm:F16")
+E5 = profile_of("hf:org/e5-small:F16")
+NOMIC = profile_of("hf:nomic-ai/nomic-embed-text-v1.5-GGUF:Q8_0")
 
 
 @pytest.mark.parametrize(
     ("uri", "query", "document"),
     [
-        (PRESET_MODELS["mini"]["embed"], "wind", "Cranes > Wind\nStop at 20 m/s."),
-        (PRESET_MODELS["mini-multilingual"]["embed"], "query: wind", "passage: Cranes > Wind\nStop at 20 m/s."),
+        (PRESETS["mini"]["embed"], "wind", "Cranes > Wind\nStop at 20 m/s."),
+        (PRESETS["mini-multilingual"]["embed"], "query: wind", "passage: Cranes > Wind\nStop at 20 m/s."),
         (
-            PRESET_MODELS["slim"]["embed"],
+            PRESETS["slim"]["embed"],
             "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: wind",
             "Cranes > Wind\nStop at 20 m/s.",
         ),
-        (PRESET_MODELS["multilingual"]["embed"], "wind", "Cranes > Wind\nStop at 20 m/s."),
+        (PRESETS["multilingual"]["embed"], "wind", "Cranes > Wind\nStop at 20 m/s."),
         ("file:/models/own.gguf", "wind", "title: Cranes > Wind | text: Stop at 20 m/s."),
         (
             "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
@@ -31,29 +34,59 @@ CHUNK = EmbeddingText("Cranes", "Cranes > Wind", "Stop at 20 m/s.")
         ),
     ],
 )
-def test_the_forms_of_known_models(uri: str, query: str, document: str) -> None:
+def test_templates_of_known_models(uri: str, query: str, document: str) -> None:
     profile = profile_of(uri)
-    assert dress_query(profile, "wind") == query
-    assert dress_document(profile, CHUNK) == document
+    assert apply_query_template(profile, "wind") == query
+    assert apply_document_template(profile, CHUNK) == document
 
 
-def test_a_heading_that_the_text_begins_with_is_not_said_twice() -> None:
-    profile = profile_of("minilm")
+@pytest.mark.parametrize(
+    ("uri", "known"),
+    [
+        ("file:/models/multilingual-e5-small-q8_0.gguf", E5),
+        ("hf:intfloat/multilingual-e5-large/model.gguf", E5),
+        ("hf:phate334/multilingual-e5-large-gguf:Q4_K_M", E5),
+        ("hf:org/collection/E5_base.gguf", E5),
+        ("pypi:some-models==1#models/multilingualE5.gguf", E5),
+        ("file:/models/AllMiniLM-L6.gguf", MINILM),
+        ("hf:leliuga/all-MiniLM-L12-v2-GGUF:F16", MINILM),
+        ("file:/models/nomic_embed_text.gguf", NOMIC),
+        # A directory, an organisation, a version, a quantisation, or a part of a word says nothing of the model.
+        ("file:/home/mike5/x.gguf", Profile()),
+        ("file:/home/e5/x.gguf", Profile()),
+        ("file:/srv/all-minilm/x.gguf", Profile()),
+        ("hf:e5/some-model/model.gguf", Profile()),
+        ("hf:org/some-model/e5/model.gguf", Profile()),
+        ("hf:org/some-model:E5", Profile()),
+        ("file:/models/mike5.gguf", Profile()),
+        ("file:/models/some-0e5.gguf", Profile()),
+        ("file:/models/fp8_e5m2.gguf", Profile()),
+        ("pypi:some-package==1.e5#bge_m3/model", Profile()),
+    ],
+)
+def test_a_profile_is_chosen_by_the_name_of_the_model(uri: str, known: Profile) -> None:
+    assert profile_of(uri) == known
+
+
+def test_a_heading_at_the_start_of_the_text_is_not_repeated() -> None:
+    profile = MINILM
     chunk = EmbeddingText("Cranes", "Cranes > Wind", "## Wind\n\nStop.")
-    assert dress_document(profile, chunk) == "Cranes\n## Wind\n\nStop."
-    assert dress_document(profile, EmbeddingText("Cranes", "Cranes", "# Cranes\n\nTall.")) == "# Cranes\n\nTall."
-    assert dress_document(profile, EmbeddingText("", "", "Tall.")) == "Tall."
-    assert dress_document(Profile(), EmbeddingText("", "", "Tall.")) == "title: none | text: Tall."
+    assert apply_document_template(profile, chunk) == "Cranes\n## Wind\n\nStop."
+    assert (
+        apply_document_template(profile, EmbeddingText("Cranes", "Cranes", "# Cranes\n\nTall.")) == "# Cranes\n\nTall."
+    )
+    assert apply_document_template(profile, EmbeddingText("", "", "Tall.")) == "Tall."
+    assert apply_document_template(Profile(), EmbeddingText("", "", "Tall.")) == "title: none | text: Tall."
 
 
 def test_compatibility_characters_are_folded_for_e5() -> None:
-    profile = profile_of("multilingual-e5-small")
-    assert dress_query(profile, "ＡＢＣ ﬁne") == "query: ABC fine"
-    assert dress_document(profile, EmbeddingText("ﬁ", "", "①")) == "passage: fi\n1"
+    profile = E5
+    assert apply_query_template(profile, "ＡＢＣ ﬁne") == "query: ABC fine"
+    assert apply_document_template(profile, EmbeddingText("ﬁ", "", "①")) == "passage: fi\n1"
 
 
 @given(st.text(), st.text(), st.text())
-def test_braces_and_anything_else_in_a_text_stay(title: str, heading: str, text: str) -> None:
-    for uri in ("minilm", "unknown", "qwen3-embedding"):
-        assert dress_document(profile_of(uri), EmbeddingText(title, heading, text)).endswith(text)
-        assert dress_query(profile_of(uri), text).endswith(text)
+def test_templates_keep_any_text_unchanged(title: str, heading: str, text: str) -> None:
+    for profile in (MINILM, Profile(), profile_of("hf:Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0")):
+        assert apply_document_template(profile, EmbeddingText(title, heading, text)).endswith(text)
+        assert apply_query_template(profile, text).endswith(text)

@@ -1,4 +1,4 @@
-"""Scores of small rerankers against their forward pass in NumPy (tests/models/tiny_ranker.py), and what is refused."""
+"""Scores of small rerankers against their forward pass in NumPy (tests/models/tiny_ranker.py), and refused models."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_no_documents(tiny: Tiny) -> None:
     assert tiny.scores("boats", []) == []
 
 
-def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ModelCorrupt):
         RankingEngine(spec(tmp_path / "bad.gguf"))

@@ -1,4 +1,4 @@
-"""A reranker as the daemon asks it: a small one, in a real worker."""
+"""A small reranker in a real worker, as the daemon uses it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def asked(path: Path) -> AsyncIterator[Reranker]:
         await inference.close()
 
 
-async def test_each_document_has_its_score(tmp_path: Path) -> None:
+async def test_every_document_gets_its_score(tmp_path: Path) -> None:
     model = CrossEncoder(SEED)
     async with asked(model.write(tmp_path / "tiny.gguf")) as reranker:
         scores = await reranker.score("who counts the boats", DOCUMENTS)
@@ -54,7 +54,7 @@ async def test_at_the_limit_the_first_have_scores(tmp_path: Path) -> None:
         assert (await reranker.score("tide", MANY[:5])).values == pytest.approx(expected, abs=1e-4)
 
 
-async def test_to_cancel_makes_room_for_the_next(tmp_path: Path) -> None:
+async def test_cancelling_frees_the_worker_for_the_next_request(tmp_path: Path) -> None:
     async with asked(CrossEncoder(SEED).write(tmp_path / "tiny.gguf")) as reranker:
         await reranker.score("tide", ["boat"])
         for _ in range(5):
@@ -67,13 +67,13 @@ async def test_to_cancel_makes_room_for_the_next(tmp_path: Path) -> None:
         assert time.monotonic() - started < 5
 
 
-async def test_what_cannot_rank_is_told(smollm_gguf: Path) -> None:
+async def test_a_model_that_cannot_rerank_is_reported(smollm_gguf: Path) -> None:
     async with asked(smollm_gguf) as reranker:
         with pytest.raises(ModelRejected):
             await reranker.score("tide", ["boat"])
 
 
-async def test_one_that_is_not_here(tmp_path: Path) -> None:
+async def test_a_missing_reranker_is_reported(tmp_path: Path) -> None:
     async with asked(tmp_path / "none.gguf") as reranker:
         with pytest.raises(ModelNotPulled, match="gnoctl models pull rerank"):
             await reranker.score("tide", ["boat"])

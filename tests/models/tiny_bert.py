@@ -1,4 +1,4 @@
-"""A BERT of two layers made up by a test: its folder as Hugging Face lays it out, and its forward pass in NumPy."""
+"""A random BERT of two layers: its folder in Hugging Face's layout, and its forward pass in NumPy."""
 
 from __future__ import annotations
 

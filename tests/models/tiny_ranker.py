@@ -1,4 +1,4 @@
-"""Rerankers of two layers made up by a test: their files as GGUF, and their scores in NumPy from the texts on."""
+"""Random rerankers of two layers: their GGUF files, and their scores in NumPy, from the texts on."""
 
 from __future__ import annotations
 

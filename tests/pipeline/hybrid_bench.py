@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,16 +16,17 @@ from gnod.models.inference import Inference
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
-from gnod.pipeline.budget import Stage
-from gnod.pipeline.expanding.expansion import Expander
-from gnod.pipeline.hybrid import Found, Tools, Wishes
+from gnod.pipeline.budget import Backoff, Stage, ThroughputEstimate
+from gnod.pipeline.expansion.expander import Expander
+from gnod.pipeline.hybrid import HybridResult, SearchDependencies, SearchOptions
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.pace import Pace, Patience
-from gnod.pipeline.retrieval import Vectors
-from gnod.store import documents, vectors
-from gnod.store.database import Connection
-from gnod.store.filters import Filters
-from gnod.store.vectors import Piece
+from gnod.pipeline.query import parse_query
+from gnod.pipeline.vector import QueryVectors
+from gnod.store.documents import documents
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import Piece
+from gnod.types import Unavailable
 from tests.small_index import SmallIndex
 
 T = TypeVar("T")
@@ -47,10 +47,10 @@ async def embed_all(index: SmallIndex, model: Path) -> None:
     inference = Inference(idle_unload_s=60)
     try:
         embedder = made(Embedder, model, inference)
-        pending = index.database.read(lambda c: vectors.pending(c, embedder.uri, ["notes"], 1000)).result()
+        pending = index.database.submit_read(lambda c: vectors.pending(c, embedder.uri, ["notes"], 1000)).result()
         found = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in pending])
         rows = {c.embed_hash: [Piece(*p) for p in pieces] for c, pieces in zip(pending, found.pieces, strict=True)}
-        index.database.write(lambda c: vectors.put(c, embedder.uri, rows)).result()
+        index.database.submit_write(lambda c: vectors.put(c, embedder.uri, rows)).result()
     finally:
         await inference.close()
 
@@ -65,19 +65,19 @@ class Bench:
     def __init__(self, index: SmallIndex, inference: Inference, models: dict[str, Path | str]) -> None:
         self.index = index
         self.inference = inference
-        self.tools = Tools(
-            read=self._read,
+        self.tools = SearchDependencies(
+            read=index.database.read,
             nearest=Nearest(),
             embed=self._embed_with(models.get("embed", "no embedding model")),
             expander=self._expander(models.get("expand", "no model that expands")),
             reranker=_or_why(Reranker, models.get("rerank", "no reranker"), inference),
-            pace=Pace(),
-            patience=Patience(),
+            throughput=ThroughputEstimate(),
+            backoff=Backoff(),
         )
 
-    async def search(self, query: str, filters: Filters | None = None, **wishes: Any) -> Found:
-        wanted = Wishes(**{"budget_s": ENOUGH_S, "limit": 40, **wishes})
-        return await hybrid.search(self.tools, query, filters or Filters(), wanted)
+    async def search(self, query: str, filters: Filters | None = None, **options: Any) -> HybridResult:
+        wanted = SearchOptions(**{"budget_s": ENOUGH_S, "limit": 40, **options})
+        return await hybrid.search(self.tools, parse_query(query), filters or Filters(), wanted)
 
     async def load(self, query: str = "boat") -> None:
         """Ask all models once, so that no test measures how they are loaded."""
@@ -94,29 +94,25 @@ class Bench:
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    def _embed_with(self, model: Path | str) -> hybrid.Embed | str:
+    def _embed_with(self, model: Path | str) -> hybrid.Embed | Unavailable:
         if isinstance(model, str):
-            return model
+            return Unavailable(model)
         embedder = made(Embedder, model, self.inference)
 
-        async def embed(queries: Sequence[str], passages: Sequence[str]) -> Vectors:
-            return Vectors({embedder.uri: await embedder.texts(queries, passages)}, {"notes": embedder.uri})
+        async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
+            return QueryVectors({embedder.uri: await embedder.texts(queries, passages)}, {"notes": embedder.uri})
 
         return embed
 
-    def _expander(self, model: Path | str) -> Expander | str:
+    def _expander(self, model: Path | str) -> Expander | Unavailable:
         generator = _or_why(Generator, model, self.inference)
-        return generator if isinstance(generator, str) else Expander(generator, self._read, self._write)
-
-    def _read(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
-        return asyncio.wrap_future(self.index.database.read(work))
-
-    def _write(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
-        return asyncio.wrap_future(self.index.database.write(work))
+        if isinstance(generator, Unavailable):
+            return generator
+        return Expander(generator, self.index.database.read, self.index.database.write)
 
 
-def _or_why(kind: Callable[..., T], model: Path | str, inference: Inference) -> T | str:
-    return model if isinstance(model, str) else made(kind, model, inference)
+def _or_why(kind: Callable[..., T], model: Path | str, inference: Inference) -> T | Unavailable:
+    return Unavailable(model) if isinstance(model, str) else made(kind, model, inference)
 
 
 @asynccontextmanager
@@ -128,18 +124,18 @@ async def bench(index: SmallIndex, **models: Path | str) -> AsyncIterator[Bench]
         await inference.close()
 
 
-def paths(index: SmallIndex, found: Found) -> list[str]:
-    ids = [each.document_id for each in found.ranked]
-    by_id = index.database.read(lambda c: documents.by_ids(c, ids)).result()
+def paths(index: SmallIndex, found: HybridResult) -> list[str]:
+    ids = [each.id for each in found.ranked]
+    by_id = index.database.submit_read(lambda c: documents.by_ids(c, ids)).result()
     return [by_id[id_].path for id_ in ids]
 
 
-def stages(found: Found) -> dict[str, Stage]:
+def stages(found: HybridResult) -> dict[str, Stage]:
     assert len({each.name for each in found.stages}) == len(found.stages)
     return {each.name: each for each in found.stages}
 
 
-def fused_order(found: Found) -> bool:
+def fused_order(found: HybridResult) -> bool:
     """Tell whether the documents lie as they were fused."""
     ranks = [each.components["fused_rank"] for each in found.ranked]
     return ranks == sorted(ranks)

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
-from gnod.pipeline.answering.citations import NOT_ENOUGH, Reading, check, cited
+from gnod.pipeline.answering.citations import NOT_ENOUGH, CitedText, check, cited
 
-CRANE = Reading(1, "Crane manual\nTower cranes must stop working when the wind is stronger than 20 m/s.", "en")
-VALVE = Reading(2, "Boiler house\nThe safety valve of boiler 3 opens at 12 bar. Helmbrecht replaced it.", "en")
-HOLIDAY = Reading(3, "Holiday rules\nEvery employee has 28 days of holiday a year.", "en")
+CRANE = CitedText(1, "Crane manual\nTower cranes must stop working when the wind is stronger than 20 m/s.", "en")
+VALVE = CitedText(2, "Boiler house\nThe safety valve of boiler 3 opens at 12 bar. Helmbrecht replaced it.", "en")
+HOLIDAY = CitedText(3, "Holiday rules\nEvery employee has 28 days of holiday a year.", "en")
 SOURCES = [CRANE, VALVE, HOLIDAY]
 ENGLISH = Analyzer("en")
 
@@ -97,7 +97,7 @@ def test_what_the_question_says_already_proves_nothing() -> None:
 
 
 def test_a_source_in_another_language_is_taken_at_its_numbers() -> None:
-    source = Reading(1, "Every employee has 28 days of holiday a year.", "en")
+    source = CitedText(1, "Every employee has 28 days of holiday a year.", "en")
     german = Analyzer("de")
     question = "Wie viel Urlaub haben Angestellte?"
     assert check("Sie haben 28 Tage Urlaub im Jahr [1].", question, [source], german).citations == [1]
@@ -105,7 +105,7 @@ def test_a_source_in_another_language_is_taken_at_its_numbers() -> None:
 
 
 def test_code_is_left_as_it_is() -> None:
-    source = Reading(1, "Dates\nRun restore.sh with the date, which is `argv[1]`, as its argument.")
+    source = CitedText(1, "Dates\nRun restore.sh with the date, which is `argv[1]`, as its argument.")
     said = "Run restore.sh; the date is `argv[1]` [1]."
     assert check(said, "How do I restore?", [source], ENGLISH).text == said
     fenced = "Run restore.sh with the date as argument:\n```\necho [1] [7]\n```"
@@ -114,7 +114,7 @@ def test_code_is_left_as_it_is() -> None:
 
 
 def test_scripts_without_spaces() -> None:
-    source = Reading(1, "安全\n風速が毎秒20メートルを超えるとクレーンは停止しなければならない。", "ja")
+    source = CitedText(1, "安全\n風速が毎秒20メートルを超えるとクレーンは停止しなければならない。", "ja")
     found = check("クレーンは毎秒20メートルで停止する。", "風速は?", [source], Analyzer("ja"))
     assert found.citations == [1]
     assert found.text == "クレーンは毎秒20メートルで停止する [1]。"
@@ -127,6 +127,7 @@ _PIECES = st.sampled_from(
 said_by_models = st.lists(_PIECES | st.text(max_size=12), max_size=25).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(said_by_models)
 @example("```\n[1]")
@@ -146,7 +147,7 @@ def test_whatever_is_said(said: str) -> None:
 
 
 def test_code_is_what_stands_in_a_source() -> None:
-    source = Reading(1, "Renew it:\n\n    certbot  renew --quiet\n\nThen reload nginx, the web server.")
+    source = CitedText(1, "Renew it:\n\n    certbot  renew --quiet\n\nThen reload nginx, the web server.")
     block = "```sh\ncertbot renew --quiet\ncertbot renew --quiet\nrm -rf /\n```"
     said = f"To renew, reload nginx, the web server [1]:\n\n{block}"
     found = check(said, "how do I renew", [source], ENGLISH)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.pipeline.answering.citations import cited
 from gnod.pipeline.answering.prompt import build, neutral, without_fences
-from gnod.pipeline.answering.sources import Source
+from gnod.pipeline.answering.sources import SourcePassage
 
 
-def source(number: int, text: str, title: str = "A title") -> Source:
-    return Source(
+def source(number: int, text: str, title: str = "A title") -> SourcePassage:
+    return SourcePassage(
         number, f"gno://notes/{number}.md", "#a1b2c3d4", "notes", f"{number}.md", title, "en", 1, 1, text, 1.0
     )
 
 
-def parts(question: str, *sources: Source) -> tuple[str, str, list[str]]:
+def parts(question: str, *sources: SourcePassage) -> tuple[str, str, list[str]]:
     """Return the user's message, its fence, and what stands between its fences."""
     (_, user) = build(question, sources, "en")
     match = re.search(r"^<(q[0-9a-f]{8})>$", user.content, re.M)
@@ -68,6 +69,7 @@ _HOSTILE = st.sampled_from(
 texts = st.lists(_HOSTILE | st.text(max_size=10), max_size=15).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=4), texts)
 def test_no_document_ends_its_own_quotation(documents: list[str], title: str) -> None:

@@ -18,16 +18,15 @@ from gnod.models.profiles import EmbeddingText
 from gnod.pipeline.answering.sources import (
     MAX_SOURCES,
     NONSENSE,
-    Asked,
-    Candidate,
     Floats,
-    Source,
+    Question,
+    SourcePassage,
     estimated_tokens,
     select,
 )
-from gnod.store import vectors
 from gnod.store.database import Connection
-from gnod.store.vectors import Piece
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex
 
 ANSWER = "Whoever cuts himself finds bandages and iodine in the yellow cupboard behind the compass room."
@@ -66,22 +65,22 @@ def chosen(
     nonsense: Mapping[str, Floats] | None = None,
     tokens: int = 2000,
     served: str = "",
-) -> list[Source]:
+) -> list[SourcePassage]:
     """Return the sources from all documents of the index."""
 
-    def work(connection: Connection) -> list[Source]:
+    def work(connection: Connection) -> list[SourcePassage]:
         ids = [int(str(row[0])) for row in connection.execute("SELECT id FROM documents WHERE active ORDER BY id")]
-        asked = Asked(question, vectors_of or {}, {"notes": served} if served else {}, nonsense or {})
-        return select(connection, asked, [Candidate(each, 1.0) for each in ids], tokens=tokens)
+        asked = Question(question, vectors_of or {}, {"notes": served} if served else {}, nonsense or {})
+        return select(connection, asked, dict.fromkeys(ids, 1.0), tokens=tokens)
 
-    return index.database.read(work).result()
+    return index.database.submit_read(work).result()
 
 
-def paths(sources: Sequence[Source]) -> list[str]:
+def paths(sources: Sequence[SourcePassage]) -> list[str]:
     return [source.path for source in sources]
 
 
-def lines(text: str, source: Source) -> str:
+def lines(text: str, source: SourcePassage) -> str:
     return "\n".join(text.split("\n")[source.line - 1 : source.end_line])
 
 
@@ -90,16 +89,16 @@ def test_page_250_of_300_without_vectors(small_index: SmallIndex) -> None:
     text = manual()
     small_index.add({"manual.md": text})
     chosen(small_index, QUESTION)
-    started = time.perf_counter()
+    started = time.process_time()
     sources = chosen(small_index, QUESTION)
-    took_s = time.perf_counter() - started
+    took_s = time.process_time() - started
     (holding,) = [source for source in sources if ANSWER in source.text]
     assert holding.score == max(source.score for source in sources)
     assert ANSWER in lines(text, holding)
     assert took_s < 3, "and fast, on a busy machine too"
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.timeout(400)
 def test_page_250_of_300_with_vectors(small_index: SmallIndex, minilm_gguf: Path, tmp_path: Path) -> None:
     text = manual()
@@ -118,12 +117,12 @@ async def embedded(index: SmallIndex, uri: str, queries: Sequence[str], folder: 
     inference = Inference(idle_unload_s=60)
     try:
         embedder = Embedder(uri, files=ModelFiles(folder), inference=inference, gpu=False, threads=2)
-        pending = index.database.read(lambda c: vectors.pending(c, uri, ["notes"], 10_000)).result()
+        pending = index.database.submit_read(lambda c: vectors.pending(c, uri, ["notes"], 10_000)).result()
         # All of them would take a minute; those without vectors have their words.
         some = [chunk for n, chunk in enumerate(pending) if ANSWER in chunk.text or n % 10 == 0]
         documents = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in some])
         made = {c.embed_hash: [Piece(*p) for p in pieces] for c, pieces in zip(some, documents.pieces, strict=True)}
-        index.database.write(lambda c: vectors.put(c, uri, made)).result()
+        index.database.submit_write(lambda c: vectors.put(c, uri, made)).result()
         return np.asarray(await embedder.texts(queries))
     finally:
         await inference.close()

@@ -15,10 +15,9 @@ from gnod.errors import ModelNotPulled
 from gnod.models.files import ModelFiles
 from gnod.models.generator import Generator
 from gnod.models.inference import Inference
-from gnod.pipeline import subqueries
-from gnod.pipeline.expanding.expansion import Expander, Expansion
-from gnod.pipeline.expanding.guard import losses
-from gnod.pipeline.expanding.prompts import (
+from gnod.pipeline.expansion.expander import Expander, Expansion
+from gnod.pipeline.expansion.guard import losses
+from gnod.pipeline.expansion.prompts import (
     ENGLISH,
     GERMAN,
     LENGTHS,
@@ -26,9 +25,9 @@ from gnod.pipeline.expanding.prompts import (
     MULTILINGUAL,
     Prompt,
     messages,
-    settled,
+    one_line,
 )
-from gnod.pipeline.subqueries import Kind, Subquery
+from gnod.pipeline.query import Kind, Subquery, parse_subqueries, render
 from gnod.store.database import Connection
 from tests.small_index import SmallIndex
 
@@ -64,11 +63,11 @@ async def test_what_was_written_before_is_guarded_anew(tmp_path: Path) -> None:
         "hyde: In Norway a boiler is set back to 4 bar.",
     ]
     found = await expanded(tmp_path, QUERY, "\n".join(lines))
-    assert subqueries.render(found.variants).splitlines() == [lines[0], lines[4]]
-    assert [(subqueries.render([line]), why) for line, why in found.dropped] == [
+    assert render(found.variants).splitlines() == [lines[0], lines[4]]
+    assert [(render([line]), why) for line, why in found.dropped] == [
         (lines[1], "lost '4'"),
         (lines[2], "the same as another lex line"),
-        (lines[3], "a quotation mark is not closed: quote phrases on both sides"),
+        (lines[3], "a quotation mark is not closed: put one on both sides of the phrase"),
         (lines[5], "the same as the query"),
         (lines[6], "lost 'Oslo'"),
     ]
@@ -101,8 +100,8 @@ def on(
     Callable[[Callable[[Connection], None]], Awaitable[None]],
 ]:
     return (
-        lambda work: asyncio.wrap_future(index.database.read(work)),
-        lambda work: asyncio.wrap_future(index.database.write(work)),
+        lambda work: asyncio.wrap_future(index.database.submit_read(work)),
+        lambda work: asyncio.wrap_future(index.database.submit_write(work)),
     )
 
 
@@ -122,7 +121,7 @@ def test_the_prompt_speaks_the_querys_language_and_ends_with_it(language: str | 
 def test_the_examples_do_what_is_asked(prompt: Prompt, language: str) -> None:
     assert len(prompt.system) + sum(len(each.query) + len(each.answer) for each in prompt.examples) < 1200
     for example in prompt.examples:
-        lines = subqueries.parse(example.answer)
+        lines = parse_subqueries(example.answer)
         assert lines
         assert [line.kind for line in lines] == ["lex", "lex", "vec", "vec", "hyde"]
         for line in lines:
@@ -131,9 +130,9 @@ def test_the_examples_do_what_is_asked(prompt: Prompt, language: str) -> None:
 
 
 def test_a_query_is_one_short_line_of_text() -> None:
-    assert settled(" a\x00b\n\tc \ud800 d\u2028e ") == "a b c d e"
-    assert len(settled("word " * 500)) <= MAX_QUERY_CHARACTERS
-    assert settled("\x00") == ""
+    assert one_line(" a\x00b\n\tc \ud800 d\u2028e ") == "a b c d e"
+    assert len(one_line("word " * 500)) <= MAX_QUERY_CHARACTERS
+    assert one_line("\x00") == ""
 
 
 # What the grammar lets a model write: the same classes, as hypothesis knows them.
@@ -155,4 +154,4 @@ def test_whatever_the_grammar_lets_through_is_read(
 ) -> None:
     lines = [*lex, *vec, *hyde]
     said = "\n".join(f"{kind}: {text}" for kind, text in lines) + end
-    assert subqueries.parse(said) == [Subquery(kind, text.strip()) for kind, text in lines]
+    assert parse_subqueries(said) == [Subquery(kind, text.strip()) for kind, text in lines]

@@ -19,9 +19,9 @@ from gnod.models.generator import Generator
 from gnod.models.inference import Inference
 from gnod.models.llama import library
 from gnod.models.messages import ModelSpec
-from gnod.pipeline import subqueries
-from gnod.pipeline.expanding.expansion import Expander
-from gnod.pipeline.expanding.prompts import GRAMMAR, LENGTHS
+from gnod.pipeline.expansion.expander import Expander
+from gnod.pipeline.expansion.prompts import GRAMMAR, LENGTHS
+from gnod.pipeline.query import parse_subqueries
 from gnod.store.database import Connection
 from tests.small_index import SmallIndex
 
@@ -34,10 +34,10 @@ FORMS = (["lex"] * 2 + ["vec"] * 2 + ["hyde"], ["lex"] * 3 + ["vec"] * 2 + ["hyd
 @asynccontextmanager
 async def expander(model: Path, index: SmallIndex) -> AsyncIterator[tuple[Expander, Inference]]:
     async def read(work: Callable[[Connection], str | None]) -> str | None:
-        return await asyncio.wrap_future(index.database.read(work))
+        return await index.database.read(work)
 
     async def write(work: Callable[[Connection], None]) -> None:
-        await asyncio.wrap_future(index.database.write(work))
+        await index.database.write(work)
 
     inference = Inference(idle_unload_s=60)
     files = ModelFiles(model.parent)
@@ -86,7 +86,7 @@ async def test_at_the_limit_the_computation_ends(smollm_gguf: Path, small_index:
 def test_whatever_llama_cpp_lets_through_is_read(seed: int, smollm_gguf: Path) -> None:
     """A model that writes any token that the grammar permits."""
     said = _random_text(smollm_gguf, random.Random(seed))
-    lines = subqueries.parse(said)
+    lines = parse_subqueries(said)
     assert lines
     assert [line.kind for line in lines] in FORMS
     assert all(0 < len(line.text) <= LENGTHS[line.kind] for line in lines)

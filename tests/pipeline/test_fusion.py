@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.pipeline.fusion import HYDE, ORIGINAL, VARIANT, Evidence, Fused, Fusion, Kind, Method, fuse
+from gnod.pipeline.fusion import METHODS, Evidence, Fused, Fusion, Retriever, fuse
+from gnod.pipeline.query import HYDE, ORIGINAL, VARIANT
 
-KINDS: tuple[Kind, ...] = ("lexical", "vector")
-METHODS: tuple[Method, ...] = ("convex", "half", "rrf")
+KINDS: tuple[Retriever, ...] = ("lexical", "vector")
 
 # No deadline: other processes may be busy.
 few = settings(max_examples=40, deadline=None)
@@ -24,7 +24,7 @@ scores_of = st.dictionaries(st.integers(1, 12), st.floats(0, 50), max_size=12)
 
 
 @st.composite
-def evidence(draw: st.DrawFn, kind: Kind | None = None) -> Evidence:
+def evidence(draw: st.DrawFn, kind: Retriever | None = None) -> Evidence:
     """Return what a retriever may say: best first, with documents at the end that it was only asked about."""
     scores = draw(scores_of)
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
@@ -40,7 +40,7 @@ def evidence(draw: st.DrawFn, kind: Kind | None = None) -> Evidence:
 lists = st.lists(evidence(), max_size=5)
 
 
-def fused(*given_: Evidence, method: Method = "convex") -> Fusion:
+def fused(*given_: Evidence, method: str = "convex") -> Fusion:
     return fuse(method, given_, str)
 
 
@@ -59,7 +59,7 @@ def vector(scores: Mapping[int, float], peak: float | None = 4.0, weight: float 
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(given_=lists)
-def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: Method, given_: list[Evidence]) -> None:
+def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: str, given_: list[Evidence]) -> None:
     found = fuse(method, given_, lambda id_: id_)
     scores = [each.score for each in found.ranked]
     assert all(0.0 <= score <= 1.0 for score in scores)
@@ -75,7 +75,7 @@ def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: Method,
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(given_=lists, chance=st.randoms(use_true_random=False))
-def test_the_order_of_the_lists_does_not_matter(method: Method, given_: list[Evidence], chance: random.Random) -> None:
+def test_the_order_of_the_lists_does_not_matter(method: str, given_: list[Evidence], chance: random.Random) -> None:
     shuffled = list(given_)
     chance.shuffle(shuffled)
     first, second = (fuse(method, each, lambda id_: id_) for each in (given_, shuffled))
@@ -86,7 +86,7 @@ def test_the_order_of_the_lists_does_not_matter(method: Method, given_: list[Evi
 
 
 def by_formula(given_: list[Evidence]) -> dict[int, float]:
-    """Return the score of DESIGN §7: Σ w/(60+rank), +0.05 for the first and +0.02 for the second and third."""
+    """Return the RRF score: Σ w/(60+rank), +0.05 for the first and +0.02 for the second and third."""
     parts: dict[int, list[float]] = {}
     for each in given_:
         for rank, id_ in enumerate(list(each.scores)[: each.found], 1):
@@ -215,19 +215,19 @@ class TestVectorShare:
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(scores=scores_of.filter(bool))
-def test_one_kind_alone_keeps_its_order(method: Method, scores: dict[int, float]) -> None:
+def test_one_kind_alone_keeps_its_order(method: str, scores: dict[int, float]) -> None:
     for side in (lexical(ranked(scores)), vector(ranked(scores))):
         found = fuse(method, [side], lambda id_: id_)
         if method == "rrf":
             assert ids(found) == list(side.scores)
         else:
-            assert found.vector_share == float(side.kind == "vector")
+            assert found.vector_share == float(side.retriever == "vector")
             given_ = [scores[id_] for id_ in ids(found)]
             assert all(a >= b or math.isclose(a, b, abs_tol=1e-9) for a, b in pairwise(given_))
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_side_that_found_nothing_is_not_there(method: Method) -> None:
+def test_a_side_that_found_nothing_is_not_there(method: str) -> None:
     words = lexical({1: 3.0, 2: 1.0})
     assert fused(words, vector({}), method=method) == fused(words, method=method)
     assert fused(method=method) == Fusion([], None)
@@ -236,7 +236,7 @@ def test_a_side_that_found_nothing_is_not_there(method: Method) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(words=evidence("lexical"), meanings=evidence("vector"), best=st.integers(1, 12))
-def test_what_both_have_first_is_first(method: Method, words: Evidence, meanings: Evidence, best: int) -> None:
+def test_what_both_have_first_is_first(method: str, words: Evidence, meanings: Evidence, best: int) -> None:
     both = [
         each._replace(scores={best: 60.0, **{i: s for i, s in each.scores.items() if i != best}}, found=each.found or 1)
         for each in (words, meanings)

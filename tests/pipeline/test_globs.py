@@ -79,7 +79,7 @@ def test_a_plain_path_matches_itself_and_nothing_else(path: str) -> None:
 
 def test_a_very_long_one_is_refused(small_index: SmallIndex) -> None:
     with pytest.raises(InvalidReference, match="1000 characters"):
-        small_index.database.read(lambda connection: references.matching(connection, "*" * 1001)).result()
+        small_index.database.submit_read(lambda connection: references.matching(connection, "*" * 1001)).result()
 
 
 def test_the_examples_are_true() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnod.pipeline.expanding.guard import losses
-from gnod.pipeline.subqueries import KINDS, Kind, Subquery
+from gnod.pipeline.expansion.guard import losses
+from gnod.pipeline.query import KINDS, Kind, Subquery
 
 _EN: list[tuple[str, str, list[str]]] = [
     # Numbers, versions, dates.
@@ -85,10 +85,10 @@ def test_what_is_excluded_is_not_said_by_meaning() -> None:
     query = 'jaguar -car -"sports team"'
     assert losses(query, Subquery("vec", "where does the jaguar live?"), "en") == []
     assert losses(query, Subquery("hyde", "The jaguar is a cat, cars are no cats."), "en") == [
-        "says 'car', which the query excludes"
+        "contains 'car', which the query excludes"
     ]
     assert losses(query, Subquery("vec", "the Sports Team called jaguar"), "en") == [
-        "says 'sports team', which the query excludes"
+        "contains 'sports team', which the query excludes"
     ]
     assert losses("jaguar -JSON -4", Subquery("vec", "the animal"), "en") == []
 

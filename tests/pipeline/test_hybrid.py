@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline.expanding.expansion import Expander
+from gnod.pipeline.expansion.expander import Expander
 from gnod.pipeline.reranking import FLOOR, blend
-from gnod.store.filters import Filters
+from gnod.store.documents.filters import Filters
 from tests.models.tiny_ranker import SEED, CrossEncoder
 from tests.pipeline.hybrid_bench import ENOUGH_S, NOTES, bench, fused_order, paths, stages
 from tests.small_index import SmallIndex
@@ -62,12 +62,12 @@ async def test_the_score_is_the_blend_of_what_the_components_say(
             ranked = sorted(found.ranked, key=lambda each: each.components["fused_rank"])
             read = [each for each in ranked if "rerank" in each.components]
             assert [each.components["fused_rank"] for each in read] == [float(n) for n in range(1, 21)]
-            path_of = dict(zip((each.document_id for each in found.ranked), paths(library, found), strict=True))
+            path_of = dict(zip((each.id for each in found.ranked), paths(library, found), strict=True))
             for each in read:
-                text = NOTES[path_of[each.document_id]]
+                text = NOTES[path_of[each.id]]
                 assert each.components["rerank"] == pytest.approx(model.score(query, text), abs=1e-3)
                 assert each.components["floor"] == pytest.approx(FLOOR * each.components["matched"] * floor)
-            (valve,) = (each for each in read if path_of[each.document_id] == "valve.md")
+            (valve,) = (each for each in read if path_of[each.id] == "valve.md")
             assert valve.components["matched"] == 1.0
             raised = [max(each.components["rerank"], each.components["floor"]) for each in read]
             expected = blend([each.components["fused"] for each in ranked], raised)
@@ -81,14 +81,14 @@ async def test_what_is_not_wanted_is_not_done(
         found = await asked.search("pets that rest", expand=False, rerank=False)
         said = stages(found)
         assert {name: said[name].why for name in ("expand", "rerank")} == {
-            "expand": "not wanted",
-            "rerank": "not wanted",
+            "expand": "turned off",
+            "rerank": "turned off",
         }
         assert set(paths(library, found)[:2]) == {"cat.md", "tiger.md"}
         assert fused_order(found)
         assert all(0.0 <= each.score <= 1.0 for each in found.ranked)
         assert found.ranked[0].score == 1.0
-        assert found.ranked[0].near is not None
+        assert found.ranked[0].span is not None
         assert {"similarity", "fused", "fused_rank", "vector"} <= found.ranked[0].components.keys()
 
 
@@ -97,7 +97,7 @@ async def test_limits_and_methods(library: SmallIndex, minilm_gguf: Path) -> Non
         everything = await asked.search("boat in the harbour")
         assert everything.total == len(everything.ranked) == len(NOTES)
         few = await asked.search("boat in the harbour", limit=3)
-        assert [each.document_id for each in few.ranked] == [each.document_id for each in everything.ranked[:3]]
+        assert [each.id for each in few.ranked] == [each.id for each in everything.ranked[:3]]
         good = await asked.search("boat in the harbour", min_score=0.9)
         assert good.ranked == [each for each in everything.ranked if each.score >= 0.9]
         by_ranks = await asked.search("boat in the harbour", method="rrf")
@@ -121,7 +121,7 @@ async def test_lines_for_control(library: SmallIndex, minilm_gguf: Path, smollm_
         assert paths(library, hyde)[0] == "bread.md"
         assert hyde.vectors is not None
         for each in (lex, vec, hyde):
-            assert stages(each)["expand"].why == "the query says itself what to search"
+            assert stages(each)["expand"].why == "the query itself says what to search"
         mixed = await asked.search("lex: boat -kitten\nhyde: It leaves.\nvec: how is bread made\nvec: pets that rest")
         assert "cat.md" not in paths(library, mixed)
         assert "bread.md" in paths(library, mixed)[:10]
@@ -168,9 +168,9 @@ async def test_many_at_once_get_what_each_gets_alone(library: SmallIndex, minilm
         for number, found in enumerate(together):
             expected = alone[number % len(queries)]
             # Vectors of a batch differ in the last digits, which may change places of equals.
-            scores = {each.document_id: each.score for each in expected.ranked}
-            assert {each.document_id: each.score for each in found.ranked} == pytest.approx(scores, abs=0.02)
-            assert found.ranked[0].document_id == expected.ranked[0].document_id
+            scores = {each.id: each.score for each in expected.ranked}
+            assert {each.id: each.score for each in found.ranked} == pytest.approx(scores, abs=0.02)
+            assert found.ranked[0].id == expected.ranked[0].id
 
 
 @settings(max_examples=150, deadline=None)

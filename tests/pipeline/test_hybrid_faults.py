@@ -22,7 +22,7 @@ async def test_words_alone_always_answer(library: SmallIndex) -> None:
         found = await without.search("kitten sofa")
         assert paths(library, found) == ["cat.md"]
         assert found.vectors is None
-        assert found.ranked[0].near is None
+        assert found.ranked[0].span is None
         said = stages(found)
         assert (said["embed"].ran, said["embed"].why) == (False, "no embedding model")
         assert (said["expand"].ran, said["expand"].why) == (False, "no model that expands")
@@ -99,7 +99,7 @@ async def test_a_reranker_that_hangs_changes_nothing(library: SmallIndex, ranker
             found = await asked.search("boat in the harbour", budget_s=0.5)
             took_s = time.monotonic() - started
         assert took_s < 5
-        assert [each.document_id for each in found.ranked] == [each.document_id for each in without.ranked]
+        assert [each.id for each in found.ranked] == [each.id for each in without.ranked]
         assert [each.score for each in found.ranked] == [each.score for each in without.ranked]
         assert not stages(found)["rerank"].ran
         assert "time" in (stages(found)["rerank"].why or "")
@@ -109,18 +109,18 @@ async def test_a_reranking_cut_short_leaves_the_unread_where_they_were(library: 
     async with bench(library, rerank=ranker) as asked:
         await asked.load()
         whole = await asked.search("boat in the harbour", candidates=25)
-        asked.tools.pace.characters_per_s = 300.0  # as if the model were very slow
+        asked.tools.throughput.characters_per_s = 300.0  # as if the model were very slow
         cut = await asked.search("boat in the harbour", candidates=25, budget_s=20.0)
         stage = stages(cut)["rerank"]
         done = int(str(stage.details["documents"]))
         assert stage.ran
         assert 3 <= done < 25
-        assert stage.why == f"the time was enough for {done} of 25 documents"
+        assert stage.why == f"the time was enough to rerank {done} of 25 documents"
         ranks = [int(each.components["fused_rank"]) for each in cut.ranked]
         assert set(ranks[:done]) == set(range(1, done + 1))
         assert ranks[done:] == list(range(done + 1, len(ranks) + 1))
-        both = [{each.document_id: each.score for each in found.ranked} for found in (whole, cut)]
-        assert all(both[0][each.document_id] == pytest.approx(each.score) for each in cut.ranked[:done])
+        both = [{each.id: each.score for each in found.ranked} for found in (whole, cut)]
+        assert all(both[0][each.id] == pytest.approx(each.score) for each in cut.ranked[:done])
 
 
 @pytest.mark.parametrize("kills", [1, 20])
@@ -139,7 +139,7 @@ async def test_a_reranker_that_is_killed_half_way(library: SmallIndex, ranker: P
             await asyncio.sleep(0.001)
         found = await task
         expected = whole if stages(found)["rerank"].ran else without
-        assert [each.document_id for each in found.ranked] == [each.document_id for each in expected.ranked]
+        assert [each.id for each in found.ranked] == [each.id for each in expected.ranked]
         assert [each.score for each in found.ranked] == pytest.approx([each.score for each in expected.ranked])
         assert stages(found)["rerank"].ran == (stages(found)["rerank"].why is None)
         assert killed

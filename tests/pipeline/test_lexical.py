@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.pipeline.lexical import Ranked, normalised
-from gnod.store.filters import Filters
+from gnod.pipeline.lexical import normalised
+from gnod.pipeline.ranked import RankedDocument
+from gnod.store.documents.filters import Filters
 from tests.small_index import SmallIndex
 
 FILLER = {f"filler{i}.md": f"# Filler {i}\n\nSome words about nothing in particular, number {i}.\n" for i in range(12)}
@@ -156,7 +157,7 @@ def test_ties_go_by_docid_whatever_the_order_of_indexing(tmp_path: pytest.TempPa
 
 @given(st.lists(st.floats(0, 1000), max_size=20))
 def test_normalised_scores(scores: list[float]) -> None:
-    ranked = normalised([Ranked(i, s, s, True) for i, s in enumerate(scores)])
+    ranked = normalised([RankedDocument(i, s, None, {}) for i, s in enumerate(scores)])
     assert all(0.0 <= r.score <= 1.0 for r in ranked)
     if scores:
         assert max(r.score for r in ranked) == 1.0

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from gnod.pipeline import lexical
 from gnod.pipeline.lexical import ALL_WORDS_BONUS, LexicalSurvey
+from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
-from gnod.store.filters import Filters
-from gnod.store.fulltext import FUSED_WEIGHTS
+from gnod.store.documents.filters import Filters
+from gnod.store.documents.fulltext import FUSED_WEIGHTS
 from tests.small_index import SmallIndex
 
 WORDS = ["zebra", "lion", "tiger", "panda", "otter", "heron", "gecko", "lemur"]
@@ -62,20 +63,22 @@ def terms_of(index: SmallIndex) -> Terms:
 
     counts: dict[str, Counter[tuple[int, str]]] = {}
     lengths: Counter[int] = Counter()
-    for term, document_id, column in index.database.write(work).result():
+    for term, document_id, column in index.database.submit_write(work).result():
         counts.setdefault(term, Counter())[(document_id, column)] += 1
         lengths[document_id] += 1
     return Terms(counts, dict(lengths))
 
 
 def surveyed(index: SmallIndex, query: str, filters: Filters | None = None, depth: int = 1000) -> LexicalSurvey:
-    return index.database.read(lambda c: lexical.survey(c, query, filters or Filters(), depth=depth)).result()
+    return index.database.submit_read(
+        lambda c: lexical.survey(c, parse_clauses(query), filters or Filters(), depth=depth)
+    ).result()
 
 
 @pytest.mark.parametrize(
     "query", ["zebra", "heron", "zebra lion", "lemur otter zebra", "gecko gecko lion", "panda xqzzy"]
 )
-def test_scores_and_peak_are_those_of_numpy(zoo: SmallIndex, query: str) -> None:
+def test_scores_and_prominence_are_those_of_numpy(zoo: SmallIndex, query: str) -> None:
     terms = terms_of(zoo)
     each = [terms.bm25(word) for word in query.split()]
     raw = np.sum(each, axis=0)
@@ -86,7 +89,7 @@ def test_scores_and_peak_are_those_of_numpy(zoo: SmallIndex, query: str) -> None
     assert found.scores == pytest.approx(expected, rel=1e-6)
     assert list(found.scores.values()) == sorted(found.scores.values(), reverse=True)
     roots = np.sqrt(raw)
-    assert found.peak == pytest.approx((np.sqrt(with_bonus.max()) - roots.mean()) / roots.std(), rel=1e-6)
+    assert found.prominence == pytest.approx((np.sqrt(with_bonus.max()) - roots.mean()) / roots.std(), rel=1e-6)
     assert found.beyond == 0.0
 
 
@@ -96,7 +99,7 @@ def test_filters_leave_scores_and_spread_as_they_are(zoo: SmallIndex) -> None:
     ((id_, score),) = there.scores.items()
     assert score == everywhere.scores[id_]
     best = max(everywhere.scores.values())
-    assert there.peak < everywhere.peak
+    assert there.prominence < everywhere.prominence
     assert score < best
 
 
@@ -104,7 +107,7 @@ def test_what_lies_beyond_the_depth_is_taken_for_its_mean(zoo: SmallIndex) -> No
     everything = surveyed(zoo, "zebra")
     cut = surveyed(zoo, "zebra", depth=7)
     assert list(cut.scores.items()) == list(everything.scores.items())[:7]
-    assert cut.peak == pytest.approx(everything.peak)
+    assert cut.prominence == pytest.approx(everything.prominence)
     rest = np.sort(terms_of(zoo).bm25("zebra"))[:-7]
     assert cut.beyond == pytest.approx(rest.mean())
     assert 0 < cut.beyond < min(cut.scores.values())
@@ -112,9 +115,9 @@ def test_what_lies_beyond_the_depth_is_taken_for_its_mean(zoo: SmallIndex) -> No
 
 def test_nothing_found(zoo: SmallIndex) -> None:
     nothing = surveyed(zoo, "xqzzy")
-    assert (nothing.scores, nothing.beyond, nothing.peak) == ({}, 0.0, 0.0)
+    assert (nothing.scores, nothing.beyond, nothing.prominence) == ({}, 0.0, 0.0)
     nowhere = surveyed(zoo, "lion", Filters(path_prefix="nowhere"))
-    assert (nowhere.scores, nowhere.peak) == ({}, 0.0)
+    assert (nowhere.scores, nowhere.prominence) == ({}, 0.0)
 
 
 def test_a_word_that_every_document_has_still_counts(small_index: SmallIndex) -> None:

@@ -13,11 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gnod.pipeline.nearest import Near, Nearest
-from gnod.store import collections, documents, knn, maintenance, vector_rows, vectors
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection, Database
-from gnod.store.filters import Filters
-from gnod.store.vectors import Piece
+from gnod.store.documents import collections, documents, maintenance
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import knn, vector_rows, vectors
+from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -55,18 +57,20 @@ def brute_force(
 
 def found(
     index: SmallIndex, nearest: Nearest, uri: str = URI, filters: Filters | None = None, limit: int = 10
-) -> list[Near]:
-    return index.database.read(lambda c: nearest.search(c, uri, QUERY, filters or Filters(), limit=limit)).result()
+) -> list[RankedDocument]:
+    return index.database.submit_read(
+        lambda c: nearest.search(c, uri, QUERY, filters or Filters(), limit=limit)
+    ).result()
 
 
 def assert_right(index: SmallIndex, nearest: Nearest, uri: str, filters: Filters, limit: int) -> None:
     def work(connection: Connection) -> None:
         expected = brute_force(connection, uri, filters, limit)
         ours = nearest.search(connection, uri, QUERY, filters, limit=limit)
-        assert [(n.document_id, n.start) for n in ours] == [(i, start) for i, _, start in expected]
-        assert np.allclose([n.similarity for n in ours], [s for _, s, _ in expected], atol=1e-6)
+        assert [(n.id, n.span and n.span.start) for n in ours] == [(i, start) for i, _, start in expected]
+        assert np.allclose([n.score for n in ours], [s for _, s, _ in expected], atol=1e-6)
 
-    index.database.read(work).result()
+    index.database.submit_read(work).result()
 
 
 TEXTS = st.lists(
@@ -105,14 +109,14 @@ def test_after_any_history_nothing_is_stale(
             case ("embed", str(name), str(uri), int(limit)):
                 index.embed(uri, name, limit=limit, pieces=2)
             case ("serve", str(name), str(uri)):
-                index.database.write(partial(vectors.serve, collection=name, uri=uri)).result()
+                index.database.submit_write(partial(vectors.serve, collection=name, uri=uri)).result()
             case ("drop", list(wanted)):
-                index.database.write(partial(vectors.drop_unserved, wanted=wanted)).result()
+                index.database.submit_write(partial(vectors.drop_unserved, wanted=wanted)).result()
             case ("collection", str(name)):
-                index.database.write(partial(collections.remove, name=name)).result()
+                index.database.submit_write(partial(collections.remove, name=name)).result()
             case ("cleanup",):
-                index.database.write(maintenance.purge).result()
-                index.database.maintain(maintenance.compact).result()
+                index.database.submit_write(maintenance.purge).result()
+                index.database.submit_maintenance(maintenance.compact).result()
             case ("reopen", bool(use_knn)):
                 index.close()
                 index = SmallIndex(path, use_knn=use_knn)
@@ -120,7 +124,7 @@ def test_after_any_history_nothing_is_stale(
             for uri in MODELS:
                 assert_right(index, searcher, uri, Filters(), 3)
                 assert_right(index, searcher, uri, Filters(collections=("two",)), 10)
-        index.database.read(assert_consistent).result()
+        index.database.submit_read(assert_consistent).result()
     index.close()
 
 
@@ -185,10 +189,10 @@ def test_a_survey_also_has_those_that_were_asked_for(library: SmallIndex, kind: 
         for limit in (1, 20):
             wanted = [*expected[:limit], *(each for each in expected[limit:] if each[0] in also)]
             found = nearest.survey(connection, URI, QUERY, filters, limit=limit, also=also)
-            assert [(n.document_id, n.start) for n in found.near] == [(i, start) for i, _, start in wanted]
-            assert np.allclose([n.similarity for n in found.near], [s for _, s, _ in wanted], atol=1e-6)
+            assert [(n.id, n.span and n.span.start) for n in found.ranked] == [(i, start) for i, _, start in wanted]
+            assert np.allclose([n.score for n in found.ranked], [s for _, s, _ in wanted], atol=1e-6)
 
-    library.database.read(work).result()
+    library.database.submit_read(work).result()
 
 
 @pytest.mark.slow
@@ -199,9 +203,9 @@ def test_a_survey_says_how_far_the_best_stands_out(library: SmallIndex, kind: st
         everywhere = nearest.survey(connection, URI, QUERY, Filters(), limit=5, also=())
         small = nearest.survey(connection, URI, QUERY, Filters(collections=("small",)), limit=5, also=())
         best = [2 * similarity - 1 for _, similarity, _ in brute_force(connection, URI, Filters(), 10_000)]
-        return everywhere.peak, small.peak, np.array(best)
+        return everywhere.prominence, small.prominence, np.array(best)
 
-    peak, in_small, cosines = library.database.read(work).result()
+    peak, in_small, cosines = library.database.submit_read(work).result()
     if kind == "on disk":
         assert peak is None
         return
@@ -226,29 +230,29 @@ def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
         chunks = vectors.pending(connection, URI, ["notes"], 1000)
         vectors.put(connection, URI, {c.embed_hash: [Piece(QUERY)] for c in chunks})
 
-    small_index.database.write(work).result()
+    small_index.database.submit_write(work).result()
     for options in KINDS.values():
         near = found(small_index, Nearest(**options), limit=100)
-        assert [n.document_id for n in near] == list(range(1, 101))
-        assert all(n.similarity == pytest.approx(1.0) for n in near)
+        assert [n.id for n in near] == list(range(1, 101))
+        assert all(n.score == pytest.approx(1.0) for n in near)
 
 
 def test_a_document_like_another_is_not_itself_nor_its_copy(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "same", "b.md": "same", "c.md": "other"})
     small_index.embed(URI)
     mirror = str(small_index.rows("SELECT mirror_hash FROM documents WHERE path = 'a.md'")[0][0])
-    near = small_index.database.read(
+    near = small_index.database.submit_read(
         lambda c: Nearest().search(c, URI, QUERY, Filters(), limit=5, exclude_mirror=mirror)
     ).result()
-    assert [n.document_id for n in near] == [3]
+    assert [n.id for n in near] == [3]
 
 
 @pytest.mark.parametrize("query", [np.zeros(8), np.ones(5)])
 def test_a_query_that_fits_no_vector_finds_nothing(small_index: SmallIndex, query: np.ndarray) -> None:
     small_index.add({"a.md": "text"})
     small_index.embed(URI)
-    search: Callable[[Connection], list[Near]] = lambda c: Nearest().search(c, URI, query, Filters(), limit=5)  # noqa: E731
-    assert small_index.database.read(search).result() == []
+    search: Callable[[Connection], list[RankedDocument]] = lambda c: Nearest().search(c, URI, query, Filters(), limit=5)  # noqa: E731
+    assert small_index.database.submit_read(search).result() == []
     assert found(small_index, Nearest(), "file:/never/heard/of.gguf") == []
 
 
@@ -258,9 +262,9 @@ def test_memory_is_counted_and_given_back(small_index: SmallIndex) -> None:
     small_index.embed(URI)
     small_index.embed(OTHER)
     for uri in MODELS:
-        small_index.database.read(partial(nearest.load, uri=uri)).result()
+        small_index.database.submit_read(partial(nearest.load, uri=uri)).result()
     both = nearest.memory_bytes()
-    small_index.database.write(lambda c: vectors.drop_unserved(c, [URI])).result()
+    small_index.database.submit_write(lambda c: vectors.drop_unserved(c, [URI])).result()
     found(small_index, nearest)
     assert 0 < nearest.memory_bytes() < both
 
@@ -297,11 +301,11 @@ def test_many_threads_search_while_documents_come_and_go(tmp_path: Path) -> None
 
     def search(connection: Connection) -> bool:
         near = nearest.search(connection, URI, QUERY, Filters(), limit=10)
-        there = documents.by_ids(connection, [n.document_id for n in near])
+        there = documents.by_ids(connection, [n.id for n in near])
         return len(near) == 10 and len(there) == 10
 
     for _ in range(50):
-        assert all(future.result() for future in [index.database.read(search) for _ in range(8)])
+        assert all(future.result() for future in [index.database.submit_read(search) for _ in range(8)])
     stop.set()
     editor.join()
     assert_right(index, nearest, URI, Filters(), 10)

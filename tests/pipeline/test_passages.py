@@ -11,13 +11,13 @@ from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import expression
 from gnod.pipeline.passages import Passage, best_passage, best_passage_of
-from gnod.pipeline.query_language import parse
+from gnod.pipeline.query import parse_clauses
 
 ANALYZERS = [Analyzer("de"), Analyzer("en")]
 
 
 def passage(text: str, query: str) -> Passage:
-    return best_passage(text, expression.build(parse(query), ANALYZERS).sought(), ANALYZERS)
+    return best_passage(text, expression.build(parse_clauses(query), ANALYZERS).query_terms(), ANALYZERS)
 
 
 def marked(text: str, query: str) -> list[str]:
@@ -77,7 +77,7 @@ def test_of_a_text_in_parts_the_passage_with_most_words_is_returned_with_its_lin
         "the needle and the common words\n",
         "common\n",
     ]
-    sought = expression.build(parse("common needle"), ANALYZERS).sought()
+    sought = expression.build(parse_clauses("common needle"), ANALYZERS).query_terms()
     found = best_passage_of(parts, sought, ANALYZERS)
     assert (found.line, found.end_line) == (600, 601)
     apart = best_passage_of([parts[0], "common\n", "a needle\n"], sought, ANALYZERS)
@@ -89,12 +89,12 @@ def test_a_text_in_parts_is_read_no_further_than_to_a_passage_with_every_word() 
         yield "the needle and the common words\n"
         raise AssertionError("read too far")
 
-    sought = expression.build(parse("common needle"), ANALYZERS).sought()
+    sought = expression.build(parse_clauses("common needle"), ANALYZERS).query_terms()
     assert best_passage_of(parts(), sought, ANALYZERS).line == 1
 
 
 def test_of_a_text_in_parts_without_the_words_its_opening_is_shown() -> None:
-    sought = expression.build(parse("elephant"), ANALYZERS).sought()
+    sought = expression.build(parse_clauses("elephant"), ANALYZERS).query_terms()
     assert best_passage_of(["# Heading\n\nFirst text.\n", "More text.\n"], sought, ANALYZERS).snippet.startswith(
         "First"
     )
@@ -104,7 +104,7 @@ def test_of_a_text_in_parts_without_the_words_its_opening_is_shown() -> None:
 @given(st.text(max_size=400), st.text(min_size=1, max_size=30))
 def test_one_part_gives_the_same_passage_as_the_text(text: str, query: str) -> None:
     try:
-        sought = expression.build(parse(query), ANALYZERS).sought()
+        sought = expression.build(parse_clauses(query), ANALYZERS).query_terms()
     except QuerySyntaxError:
         return
     assert best_passage_of([text], sought, ANALYZERS) == best_passage(text, sought, ANALYZERS)

@@ -15,7 +15,7 @@ def resolve(index: SmallIndex, ref: str) -> tuple[str, int | None]:
         found = references.resolve(connection, ref)  # type: ignore[arg-type]
         return f"{found.document.collection}/{found.document.path}", found.line
 
-    return index.database.read(work).result()
+    return index.database.submit_read(work).result()
 
 
 def docid(index: SmallIndex, path: str) -> str:
@@ -56,7 +56,7 @@ def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None
 
 def test_an_ambiguous_docid_names_the_candidates(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "one", "b.md": "two"})
-    small_index.database.write(
+    small_index.database.submit_write(
         lambda c: c.execute("UPDATE documents SET source_hash = 'abcdef' || substr(source_hash, 7)").get
     ).result()
     with pytest.raises(AmbiguousReference) as caught:
@@ -68,7 +68,9 @@ def test_globs(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "1", "d/b.md": "2", "d/c.txt": "3"})
 
     def matching(pattern: str) -> list[str]:
-        return small_index.database.read(lambda c: [path for _, path in references.matching(c, pattern)]).result()
+        return small_index.database.submit_read(
+            lambda c: [path for _, path in references.matching(c, pattern)]
+        ).result()
 
     assert matching("notes/*.md") == ["a.md"]
     assert matching("notes/**/*.md") == ["a.md", "d/b.md"]

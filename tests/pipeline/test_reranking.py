@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline import lexical
 from gnod.pipeline.passages import best_span
+from gnod.pipeline.query import parse_text
 from gnod.pipeline.reranking import blend, excerpt
 
 few = settings(max_examples=60, deadline=None)
@@ -62,7 +63,9 @@ JOINER = "\n…\n"
 
 
 def shown(text: str, room: int, query: str, chunk: tuple[int, int] | None = None) -> str:
-    return excerpt(text, room, chunk=chunk, sought=lexical.sought(query, ENGLISH), analyzers=ENGLISH)
+    return excerpt(
+        text, room, span=chunk, query_terms=lexical.query_terms(parse_text(query), ENGLISH), analyzers=ENGLISH
+    )
 
 
 def filler(characters: int) -> str:
@@ -126,7 +129,7 @@ class TestExcerpt:
         assert len(found) <= room + len(JOINER)
         pieces = found.split(JOINER) if JOINER not in text else [found]
         assert all(piece in text for piece in pieces)
-        best = best_span(text, lexical.sought("crane", ENGLISH), ENGLISH)
+        best = best_span(text, lexical.query_terms(parse_text("crane"), ENGLISH), ENGLISH)
         squeezed = "".join(found.split())
         for start, end in filter(None, (chunk, best)):
             opening = "".join(text[start : min(end, start + room // 2)].split())

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline import retrieval, subqueries
-from gnod.pipeline.fusion import HYDE, ORIGINAL, VARIANT, Evidence
+from gnod.pipeline import retrieval
+from gnod.pipeline.fusion import Evidence
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.retrieval import Line, Retrieved, Vectors, asked, plain, varied
-from gnod.pipeline.subqueries import Subquery
+from gnod.pipeline.query import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
+from gnod.pipeline.retrieval import Retrieved
+from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection
-from gnod.store.filters import Filters
+from gnod.store.documents.filters import Filters
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -39,22 +40,23 @@ def retrieved(
     depth: int = 10,
     vectors: bool = True,
 ) -> Retrieved:
-    originals = asked(query, subqueries.parse(query))
+    originals, added = parse_query(query).lines, variant_lines(variants)
     wanted = filters or Filters()
 
-    def meant(lines: Sequence[Line]) -> list[Line]:
-        return sorted((x for x in lines if x.query.kind != "lex"), key=lambda x: x.query.kind == "hyde")
+    def meant(lines: Sequence[QueryLine]) -> list[QueryLine]:
+        return sorted((x for x in lines if not x.is_lexical), key=lambda x: x.subquery.kind == "hyde")
 
     def work(connection: Connection) -> Retrieved:
-        words = retrieval.survey_words(connection, [*originals, *varied(variants)], wanted)
-        meanings = [*meant(originals), *meant(varied(variants))]
-        rows = [vector_of(URI, line.query.text) for line in meanings]
-        given = Vectors({URI: np.stack([row / np.linalg.norm(row) for row in rows])}, {"notes": URI}) if rows else None
+        words = retrieval.survey_words(connection, [*originals, *added], wanted)
+        meanings = [*meant(originals), *meant(added)]
+        rows = [vector_of(URI, line.subquery.text) for line in meanings]
+        unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
+        given = QueryVectors(unit, {"notes": URI}) if rows else None
         return retrieval.retrieve(
             connection, Nearest(), words, meanings, given if vectors else None, wanted, depth=depth
         )
 
-    return index.database.read(work).result()
+    return index.database.submit_read(work).result()
 
 
 def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
@@ -63,24 +65,25 @@ def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
 
 
 def of(found: Retrieved, kind: str) -> Evidence:
-    return next(each for each in found.evidence if each.kind == kind)
+    return next(each for each in found.evidence if each.retriever == kind)
 
 
 def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
-    assert asked("a crane", None) == [
-        Line(Subquery("lex", "a crane"), ORIGINAL, True),
-        Line(Subquery("vec", "a crane"), ORIGINAL, True),
+    lines = parse_query("a crane").lines
+    assert [(line.subquery, line.weight, line.is_original) for line in lines] == [
+        (Subquery("lex", "a crane"), ORIGINAL, True),
+        (Subquery("vec", "a crane"), ORIGINAL, True),
     ]
-    assert [each.query.text for each in asked('deploy "blue green" -docker', None)] == [
+    assert [each.subquery.text for each in parse_query('deploy "blue green" -docker').lines] == [
         'deploy "blue green" -docker',
         "deploy blue green",
     ]
 
 
 def test_lines_weigh_what_they_are() -> None:
-    lines = subqueries.parse("lex: crane\nvec: who lifts\nhyde: A crane lifts.")
-    assert [(each.weight, each.is_original) for each in asked("", lines)] == [(2.0, True), (2.0, True), (1.4, True)]
-    assert [(each.weight, each.is_original) for each in varied(lines or [])] == [
+    lines = parse_query("lex: crane\nvec: who lifts\nhyde: A crane lifts.").lines
+    assert [(each.weight, each.is_original) for each in lines] == [(2.0, True), (2.0, True), (1.4, True)]
+    assert [(each.weight, each.is_original) for each in variant_lines(line.subquery for line in lines)] == [
         (VARIANT, False),
         (VARIANT, False),
         (HYDE, False),
@@ -90,12 +93,14 @@ def test_lines_weigh_what_they_are() -> None:
 @pytest.mark.parametrize("query", ["", "?!", '"open', "-only -these"])
 def test_what_is_no_query_is_refused(query: str) -> None:
     with pytest.raises(QuerySyntaxError):
-        asked(query, None)
+        parse_query(query)
 
 
-def test_plain_leaves_a_sentence_alone() -> None:
-    assert plain("  Who said that, and why? ") == "Who said that, and why?"
-    assert plain('"real time" clock') == "real time clock"
+def test_the_question_is_the_query_as_a_sentence() -> None:
+    assert parse_query("  Who said that, and why? ").question == "Who said that, and why?"
+    assert parse_query('"real time" clock').question == "real time clock"
+    assert parse_query("lex: clock -watch").question == "clock"
+    assert parse_query("hyde: A clock shows the time.\nvec: what is it").question == "what is it"
 
 
 def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> None:
@@ -107,8 +112,8 @@ def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> 
     assert all(path.startswith("ca") for path in paths(cars, words.scores)[:10])
     assert set(list(words.scores.values())[10:]) == {0.0}
     assert list(meanings.scores.values()) == sorted(meanings.scores.values(), reverse=True)
-    assert words.peak
-    assert meanings.peak
+    assert words.prominence
+    assert meanings.prominence
     assert found.bm25 == dict(list(words.scores.items())[:10])
     assert found.similarity == meanings.scores
     assert found.near.keys() == meanings.scores.keys()
@@ -129,7 +134,7 @@ def test_what_has_no_vector_is_found_by_words(cars: SmallIndex) -> None:
 
 def test_without_vectors_there_are_words_alone(cars: SmallIndex) -> None:
     found = retrieved(cars, "jaguar", vectors=False)
-    assert [each.kind for each in found.evidence] == ["lexical"]
+    assert [each.retriever for each in found.evidence] == ["lexical"]
     assert found.near == {}
     assert found.similarity == {}
 
@@ -153,7 +158,7 @@ def test_what_is_excluded_or_required_binds_every_list(cars: SmallIndex, query: 
         there = paths(cars, each.scores)
         assert not [path for path in there if path.startswith(banned)]
         assert 0 <= each.found <= len(each.scores)
-        if each.kind == "lexical":
+        if each.retriever == "lexical":
             assert all(path.startswith(kept) for path in there[: each.found]), "what it found itself comes first"
     if '"fast car"' in query:
         assert all(path.startswith("car") for each in found.evidence for path in paths(cars, each.scores))
@@ -163,17 +168,17 @@ def test_filters_bind_every_list(cars: SmallIndex) -> None:
     cars.embed(URI)
     variants = [Subquery("lex", "jaguar car"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
     found = retrieved(cars, "jaguar", variants, Filters(path_prefix="cat"))
-    assert [each.kind for each in found.evidence] == ["lexical", "lexical", "vector", "vector", "vector"]
+    assert [each.retriever for each in found.evidence] == ["lexical", "lexical", "vector", "vector", "vector"]
     assert all(path.startswith("cat") for each in found.evidence for path in paths(cars, each.scores))
     assert all(len(each.scores) == 5 for each in found.evidence)
 
 
-def test_variants_are_short_lists_without_a_peak(cars: SmallIndex) -> None:
+def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None:
     cars.embed(URI)
     variants = [Subquery("lex", "nothing"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
     found = retrieved(cars, "jaguar", variants, depth=7)
-    made_up = [each for each in found.evidence if each.peak is None]
-    assert [(each.kind, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
+    made_up = [each for each in found.evidence if each.prominence is None]
+    assert [(each.retriever, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
     assert all(len(each.scores) == each.found == 7 for each in made_up)
 
 

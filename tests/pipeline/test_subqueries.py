@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline.subqueries import KINDS, MAX_CHARACTERS, MAX_LINES, Subquery, parse, render
+from gnod.pipeline.query import KINDS, MAX_CHARACTERS, MAX_LINES, Subquery, parse_subqueries, render
 
 LEX, VEC, HYDE = (partial(Subquery, kind) for kind in KINDS)
 
@@ -30,7 +30,7 @@ LEX, VEC, HYDE = (partial(Subquery, kind) for kind in KINDS)
     ],
 )
 def test_lines_of_the_structured_form(text: str, lines: list[Subquery]) -> None:
-    assert parse(text) == lines
+    assert parse_subqueries(text) == lines
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_lines_of_the_structured_form(text: str, lines: list[Subquery]) -> None:
     ],
 )
 def test_ordinary_queries(text: str) -> None:
-    assert parse(text) is None
+    assert parse_subqueries(text) is None
 
 
 @pytest.mark.parametrize(
@@ -64,17 +64,17 @@ def test_ordinary_queries(text: str) -> None:
         ("lex: a\nsemantic: b", "unknown_prefix", "did you mean 'vec:'?"),
         ("keywords: a\nvec: b", "unknown_prefix", "did you mean 'lex:'?"),
         ("from: a\nto: b", "unknown_prefix", "expected lines that begin with lex:, vec: or hyde:"),
-        ("lex: a\nand more of it", "missing_prefix", "the line 'and more of it' says not how"),
+        ("lex: a\nand more of it", "missing_prefix", "the line 'and more of it' does not say how"),
         ("lex: a\nhttp://b", "missing_prefix", "the line 'http://b'"),
         ("lex:", "empty_line", "'lex:' has no text"),
         ("lex: a\nvec:   ", "empty_line", "'vec:' has no text"),
-        ("lex: a\n" * (MAX_LINES + 1), "too_many_lines", "11 lines; at most 10"),
+        ("lex: a\n" * (MAX_LINES + 1), "too_many_lines", "has 11 lines: use at most 10"),
         ("lex: " + "a" * MAX_CHARACTERS, "too_long", "longer than 4,096 characters"),
     ],
 )
 def test_faults_say_what_is_wrong(text: str, reason: str, says: str) -> None:
     with pytest.raises(QuerySyntaxError) as caught:
-        parse(text)
+        parse_subqueries(text)
     assert caught.value.details == {"reason": reason}
     assert says in caught.value.message
 
@@ -82,7 +82,7 @@ def test_faults_say_what_is_wrong(text: str, reason: str, says: str) -> None:
 @given(st.text(alphabet="lexvchyd: \n\r\t/x9é日", max_size=80) | st.text(max_size=40))
 def test_any_text_is_lines_or_ordinary_or_a_clean_error(text: str) -> None:
     try:
-        lines = parse(text)
+        lines = parse_subqueries(text)
     except QuerySyntaxError:
         return
     assert lines is None or all(line.text == line.text.strip() != "" for line in lines)
@@ -94,4 +94,4 @@ _LINES = st.builds(Subquery, st.sampled_from(KINDS), _TEXTS.map(str.strip).filte
 
 @given(st.lists(_LINES, min_size=1, max_size=MAX_LINES))
 def test_what_is_rendered_is_parsed(lines: list[Subquery]) -> None:
-    assert parse(render(lines)) == lines
+    assert parse_subqueries(render(lines)) == lines

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from gnod.errors import NotEmbedded
 from gnod.pipeline import vector
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.vector import Ranked
-from gnod.store import documents, vectors
+from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection
-from gnod.store.filters import Filters
-from gnod.store.vectors import Piece
+from gnod.store.documents import documents
+from gnod.store.documents.filters import Filters
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex
 
 Vector = NDArray[np.float32]
@@ -63,7 +65,7 @@ class Meaning:
             pieces = {embed_hash: [Piece(vector)] for embed_hash, vector in zip(hashes, each, strict=True)}
             return vectors.put(connection, uri or self.served[collection], pieces)
 
-        self.index.database.write(work).result()
+        self.index.database.submit_write(work).result()
 
     def ranked(
         self,
@@ -71,16 +73,17 @@ class Meaning:
         filters: Filters | None = None,
         limit: int = 20,
         min_score: float = 0.0,
-    ) -> list[tuple[str, Ranked]]:
+    ) -> list[tuple[str, RankedDocument]]:
         if query is None or isinstance(query, np.ndarray):
             query = {ONE: at(0) if query is None else query}
         asked = filters or Filters()
 
-        def work(connection: Connection) -> list[tuple[str, Ranked]]:
-            found = vector.search(connection, self.nearest, query, self.served, asked, limit=limit, min_score=min_score)
+        def work(connection: Connection) -> list[tuple[str, RankedDocument]]:
+            vectors = QueryVectors({uri: rows[None] for uri, rows in query.items()}, self.served)
+            found = vector.search(connection, self.nearest, vectors, asked, limit=limit, min_score=min_score)
             return _addressed(connection, found)
 
-        return self.index.database.read(work).result()
+        return self.index.database.submit_read(work).result()
 
     def found(self, *arguments: object, **options: object) -> list[str]:
         return [address for address, _ in self.ranked(*arguments, **options)]  # type: ignore[arg-type]
@@ -93,16 +96,16 @@ class Meaning:
             found = vector.similar(connection, self.nearest, document, self.served, asked, limit=limit)
             return [address for address, _ in _addressed(connection, found)]
 
-        return self.index.database.read(work).result()
+        return self.index.database.submit_read(work).result()
 
 
 def page(path: str) -> str:
     return f"# {path}\n\nA page.\n"
 
 
-def _addressed(connection: Connection, found: Sequence[Ranked]) -> list[tuple[str, Ranked]]:
-    by_id = documents.by_ids(connection, [r.document_id for r in found])
-    return [(f"{(d := by_id[r.document_id]).collection}/{d.path}", r) for r in found]
+def _addressed(connection: Connection, found: Sequence[RankedDocument]) -> list[tuple[str, RankedDocument]]:
+    by_id = documents.by_ids(connection, [r.id for r in found])
+    return [(f"{(d := by_id[r.id]).collection}/{d.path}", r) for r in found]
 
 
 @pytest.fixture
@@ -121,9 +124,9 @@ def test_the_nearest_comes_first_and_the_score_is_the_similarity(meaning: Meanin
 
 def test_ties_go_by_document_id(meaning: Meaning) -> None:
     meaning.add({f"{number}.md": at(30) for number in range(20)})
-    ids = [r.document_id for _, r in meaning.ranked(limit=20)]
+    ids = [r.id for _, r in meaning.ranked(limit=20)]
     assert ids == sorted(ids)
-    assert [r.document_id for _, r in meaning.ranked(limit=7)] == ids[:7]
+    assert [r.id for _, r in meaning.ranked(limit=7)] == ids[:7]
 
 
 def test_limit_and_min_score(meaning: Meaning) -> None:
@@ -138,13 +141,13 @@ def test_a_document_comes_once_with_its_best_chunk(meaning: Meaning) -> None:
     paragraph = "Words that stand here for a while and say little.\n" * 30
     text = "# Long\n\n" + "\n".join(f"## Part {n}\n\n{paragraph}" for n in range(5))
     meaning.index.add({"long.md": text})
-    rows = meaning.index.rows("SELECT start, end, start_line, end_line, heading FROM chunks ORDER BY seq")
+    rows = meaning.index.rows("SELECT start, end, start_line, end_line FROM chunks ORDER BY seq")
     assert len(rows) >= 3
     meaning.embed("long.md", [at(80), at(5), *(at(60) for _ in rows[2:])])
     meaning.add({"short.md": at(20)})
     (address, best), (second, _) = meaning.ranked()
     assert (address, second) == ("notes/long.md", "notes/short.md")
-    assert (best.start, best.end, best.start_line, best.end_line, best.heading) == rows[1]
+    assert best.span == rows[1]
 
 
 def test_a_small_collection_is_not_hidden_by_a_large_one(meaning: Meaning) -> None:

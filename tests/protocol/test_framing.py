@@ -19,7 +19,7 @@ payloads = st.lists(
     max_size=5,
 )
 framings = st.sampled_from(Framing)
-# Bytes that come near a valid stream reach further than plain noise does.
+# Nearly valid streams reach more code than random bytes.
 near_valid = st.lists(
     st.sampled_from(
         [b"{", b"}", b"[", b"\n", b"\r\n", b"\r\n\r\n", b" ", b"Content-Length: ", b"1", b"\xff", b"C", b":"]
@@ -98,7 +98,7 @@ def test_faults(data: bytes, expected: type[GnoError]) -> None:
     with pytest.raises(expected):
         framer.feed(data)
     with pytest.raises(expected):
-        framer.feed(b"{}\n")  # there is no way back
+        framer.feed(b"{}\n")  # a framer does not recover from a fault
 
 
 def test_headers_in_the_letter_case_and_order_that_editors_use() -> None:
@@ -106,7 +106,7 @@ def test_headers_in_the_letter_case_and_order_that_editors_use() -> None:
     assert Framer().feed(stream) == [b"{}"]
 
 
-def test_blank_lines_and_carriage_returns_are_no_messages() -> None:
+def test_blank_lines_and_carriage_returns_are_not_messages() -> None:
     assert Framer().feed(b"\r\n \n{}\r\n\n[]\n") == [b"{}", b"[]"]
 
 

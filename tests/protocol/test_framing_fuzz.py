@@ -1,4 +1,4 @@
-"""Any bytes, in any pieces: our own errors or none, the same messages whatever the cuts, and bounded memory."""
+"""Any bytes in any split: only gnod's own errors, the same messages for every split, and bounded memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.mutation import mutated
 from gnod.errors import GnoError, ParseError
 from gnod.protocol import jsonrpc
 from gnod.protocol.framing import MAX_HEADER_BYTES, Framer, Framing, encode
 from gnod.protocol.jsonrpc import BadRequestError, encode_call
-from gnod.server.connection import Limits
-from tests.server.harness import Served, run, serving
+from gnod.rpc.connection import Limits
+from tests.rpc.harness import Served, run, serving
+from tests.stress.mutation import mutated
 
 LIMIT = 300
 
@@ -31,7 +31,7 @@ SEEDS = [
     b"Content-Type: x\r\ncontent-length : 2\r\n\r\n{}",
 ]
 
-# What a client sent, changed here and there by a generator that hypothesis can shrink the seed of.
+# Valid streams with random mutations. The mutations come from a seed, which hypothesis can shrink.
 nearly_right = st.builds(
     lambda seed, number: mutated(seed, random.Random(number)), st.sampled_from(SEEDS), st.integers(0, 2**32)
 )
@@ -50,7 +50,7 @@ def read(parts: list[bytes]) -> tuple[list[bytes], str | None]:
     try:
         for part in parts:
             got += framer.feed(part)
-            # Neither a message nor its headers can be longer than that, plus what comes in one piece.
+            # The limit of a message or of its headers, plus one part.
             assert framer.held_bytes <= max(LIMIT, MAX_HEADER_BYTES + 3) + len(part)
         got += framer.finish()
     except GnoError:
@@ -60,7 +60,7 @@ def read(parts: list[bytes]) -> tuple[list[bytes], str | None]:
 
 @settings(deadline=None, max_examples=300)
 @given(anything, cuts)
-def test_the_same_messages_whatever_the_cuts(data: bytes, at: list[int]) -> None:
+def test_every_split_gives_the_same_messages(data: bytes, at: list[int]) -> None:
     whole = read([data])
     assert read(pieces(data, at)) == whole
     assert all(len(payload) <= LIMIT for payload in whole[0])
@@ -68,7 +68,7 @@ def test_the_same_messages_whatever_the_cuts(data: bytes, at: list[int]) -> None
 
 @settings(deadline=None, max_examples=300)
 @given(anything)
-def test_what_was_framed_is_a_request_or_refused(data: bytes) -> None:
+def test_a_framed_message_is_a_request_or_refused(data: bytes) -> None:
     for payload in read([data])[0]:
         try:
             members = jsonrpc.split_batch(payload, 64) or [payload]
@@ -86,12 +86,12 @@ def test_what_was_framed_is_a_request_or_refused(data: bytes) -> None:
 
 @settings(deadline=None, max_examples=300)
 @given(st.binary(max_size=200) | st.sampled_from(SEEDS))
-def test_answers_that_are_none_are_refused_by_the_client(payload: bytes) -> None:
+def test_the_client_refuses_invalid_replies(payload: bytes) -> None:
     with contextlib.suppress(ParseError):
         jsonrpc.decode_response(payload)
 
 
-LIES = [
+WRONG_LENGTHS = [
     ("too small", b"Content-Length: 3\r\n\r\n" + SEEDS[0]),
     ("too large", b"Content-Length: 999\r\n\r\n{}"),
     ("zero", b"Content-Length: 0\r\n\r\n" + SEEDS[1]),
@@ -113,22 +113,22 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize("data", [data for _, data in LIES], ids=[name for name, _ in LIES])
-def test_a_length_that_lies_is_found_or_does_no_harm(data: bytes) -> None:
+@pytest.mark.parametrize("data", [data for _, data in WRONG_LENGTHS], ids=[name for name, _ in WRONG_LENGTHS])
+def test_a_wrong_length_is_detected_or_harmless(data: bytes) -> None:
     got, fault = read([data])
     assert read([data[at : at + 1] for at in range(len(data))]) == (got, fault)
 
     async def scenario() -> None:
         async with serving(Limits(message_bytes=LIMIT)) as served:
             answers = await served.exchange(data)
-            assert answers, "whoever asks is told something"
+            assert answers, "every client gets a reply"
             assert all("error" in answer or "result" in answer for answer in answers)
             await still_serves(served)
 
     run(scenario())
 
 
-def test_the_same_length_twice_is_no_contradiction() -> None:
+def test_the_same_length_twice_is_accepted() -> None:
     assert read([b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"]) == ([b"{}"], None)
 
 
@@ -137,9 +137,8 @@ async def still_serves(served: Served) -> None:
     assert answer["result"] == {"text": "still"}
 
 
-def test_a_daemon_outlives_them_all(caplog: pytest.LogCaptureFixture) -> None:
-    """Five hundred clients, each with bytes that are nearly right, in pieces: nothing is left of them, and nothing was
-    a fault of ours."""
+def test_the_daemon_survives_five_hundred_broken_clients(caplog: pytest.LogCaptureFixture) -> None:
+    """Each client sends nearly valid bytes in parts. Afterwards no task is left, and no internal error occurred."""
     chance = random.Random(7)
 
     async def client(served: Served) -> None:
@@ -151,7 +150,7 @@ def test_a_daemon_outlives_them_all(caplog: pytest.LogCaptureFixture) -> None:
                 one.send(part)
                 await asyncio.sleep(0)
             if chance.random() < 0.3:
-                return  # gone in the middle
+                return  # disconnect within a message
             one.writer.write_eof()
             for answer in await one.receive_all():
                 for each in answer if isinstance(answer, list) else [answer]:

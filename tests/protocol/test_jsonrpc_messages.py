@@ -63,7 +63,7 @@ def test_any_bytes_are_a_request_or_a_bad_one(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize("request_id", [0, 1, -1, 2**63, 10**30, 1.5, "", "1", "😀", None])
-def test_ids_come_back_with_their_type(request_id: RequestId) -> None:
+def test_replies_keep_the_type_of_the_id(request_id: RequestId) -> None:
     request = decode_request(jsonrpc.encode_call("a", request_id=request_id))
     assert isinstance(request.id, type(request_id))
     answer = json.loads(jsonrpc.encode_result(request.id, {}))
@@ -88,7 +88,7 @@ def test_an_answer_has_a_result_or_an_error_and_never_both() -> None:
     assert failure == {"jsonrpc": "2.0", "id": 1, "error": {"code": 101, "message": "no", "data": data}}
 
 
-def test_a_file_name_that_is_no_unicode_does_not_cost_the_answer() -> None:
+def test_a_file_name_that_is_not_unicode_does_not_prevent_the_reply() -> None:
     answer = json.loads(jsonrpc.encode_result(1, {"paths": ["caf\udce9.md", "ok.md"], "n": float("nan")}))
     assert answer["result"] == {"paths": ["caf?.md", "ok.md"], "n": None}
     assert json.loads(jsonrpc.encode_error(1, GnoError("caf\udce9")))["error"]["message"] == "caf?"
@@ -105,14 +105,14 @@ def test_bad_batches(payload: bytes, expected: type[GnoError]) -> None:
     assert caught.value.id is None
 
 
-def test_of_a_batch_of_millions_no_more_is_read_than_may_be_in_it() -> None:
+def test_a_batch_of_millions_is_read_up_to_the_limit_only() -> None:
     batch = b"[" + b"1," * 1_000_000 + b"1]"
     many = b'{"jsonrpc":1,' + b"".join(b'"%d":1,' % number for number in range(200_000)) + b'"id":7}'
     tracemalloc.start()
     try:
-        with pytest.raises(BadRequestError, match="a batch may hold 64 requests"):
+        with pytest.raises(BadRequestError, match="the batch has more than 64 requests"):
             jsonrpc.split_batch(batch, 64)
-        # The id of a bad request is found among as many keys, and none of them is kept.
+        # The id of a bad request is found among many keys, and none of the keys is stored.
         with pytest.raises(BadRequestError) as caught:
             decode_request(many)
         assert caught.value.id == 7
@@ -121,6 +121,6 @@ def test_of_a_batch_of_millions_no_more_is_read_than_may_be_in_it() -> None:
         tracemalloc.stop()
 
 
-def test_a_single_message_is_no_batch() -> None:
+def test_a_single_message_is_not_a_batch() -> None:
     assert jsonrpc.split_batch(b'{"a":[1]}', 64) is None
     assert jsonrpc.split_batch(b' \n[{"a":1}, 2]', 64) == [b'{"a":1}', b"2"]

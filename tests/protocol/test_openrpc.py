@@ -1,4 +1,4 @@
-"""The answer of `rpc.discover`: as OpenRPC wants it, and with all that a client needs to know."""
+"""The result of `rpc.discover`: a valid OpenRPC document with everything that a client needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gnod import errors
 from gnod.protocol import openrpc
 from gnod.protocol.methods import METHODS
 
-# As a client gets it.
+# As a client receives it.
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(openrpc.document()))
 
 SCHEMAS = Path(__file__).parent / "openrpc_schemas"
@@ -28,7 +28,7 @@ def schema(name: str) -> Any:
 
 
 def official() -> jsonschema.Draft7Validator:
-    """Return OpenRPC's own meta-schema, with that of the schemas in it."""
+    """Return OpenRPC's meta-schema, with the meta-schema of the schemas in it."""
     inner = DRAFT7.create_resource(schema("json_schema.json"))
     addresses = ("https://meta.json-schema.tools", "https://meta.json-schema.tools/")
     registry: Registry[Any] = Registry().with_resources([(address, inner) for address in addresses])
@@ -47,7 +47,7 @@ def references(value: object) -> Iterator[str]:
                 yield from references(item)
 
 
-def test_it_is_what_openrpc_calls_a_document() -> None:
+def test_it_is_a_valid_openrpc_document() -> None:
     assert [error.message for error in official().iter_errors(DOCUMENT)] == []
 
 
@@ -62,7 +62,7 @@ def test_it_is_what_openrpc_calls_a_document() -> None:
         (("components", "errors", "NotFound"), "code", "100"),
     ],
 )
-def test_what_is_no_such_document_is_noticed(where: tuple[str | int, ...], name: str, value: object) -> None:
+def test_an_invalid_document_is_detected(where: tuple[str | int, ...], name: str, value: object) -> None:
     document = copy.deepcopy(DOCUMENT)
     part: Any = document
     for step in where:
@@ -71,7 +71,7 @@ def test_what_is_no_such_document_is_noticed(where: tuple[str | int, ...], name:
     assert not official().is_valid(document)
 
 
-def test_every_schema_is_one() -> None:
+def test_every_schema_is_valid() -> None:
     parts = [*DOCUMENT["components"]["schemas"].values()]
     for method in DOCUMENT["methods"]:
         parts += [param["schema"] for param in method["params"]]
@@ -92,7 +92,7 @@ def test_it_lists_every_method_once() -> None:
     assert [method["name"] for method in DOCUMENT["methods"]] == list(METHODS)
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_is_valid() -> None:
     local = {target for target in references(DOCUMENT) if target.startswith("#")}
     for target in local:
         _, components, group, name = target.split("/")
@@ -116,6 +116,6 @@ def test_every_error_is_listed_with_its_kind() -> None:
     assert listed == {code: cls.kind for code, cls in errors.CLASSES.items()}
 
 
-def test_the_method_that_answers_with_it_says_so() -> None:
+def test_the_result_of_rpc_discover_is_named_openrpc_schema() -> None:
     discover = next(method for method in DOCUMENT["methods"] if method["name"] == "rpc.discover")
     assert discover["result"]["name"] == "OpenRPC Schema"

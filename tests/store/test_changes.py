@@ -10,22 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from gnod.store import changes, collections, documents, failures, maintenance, migrations
-from gnod.store.changes import Page, Position
-from gnod.store.collections import Folder
+from gnod.store import migrations
 from gnod.store.database import Connection, Database
-from gnod.store.records import FileStat
+from gnod.store.documents import changes, collections, documents, failures, maintenance
+from gnod.store.documents.changes import Page, Position
+from gnod.store.documents.collections import Folder
+from gnod.store.documents.records import FileStat
 from tests.small_index import SmallIndex, prepared
 
 BEGIN = Position(0)
 
 
 def page(index: SmallIndex, position: Position = BEGIN, *names: str, limit: int = 1000) -> Page:
-    return index.database.read(lambda c: changes.read(c, position, names, limit)).result()
+    return index.database.submit_read(lambda c: changes.read(c, position, names, limit)).result()
 
 
 def now(index: SmallIndex) -> Position:
-    return index.database.read(changes.present).result()
+    return index.database.submit_read(changes.present).result()
 
 
 def told(page: Page) -> list[str]:
@@ -36,7 +37,7 @@ def told(page: Page) -> list[str]:
 
 
 def fail(index: SmallIndex, path: str, kind: str = "corrupt", message: str = "It is damaged.") -> None:
-    index.database.write(
+    index.database.submit_write(
         lambda c: failures.note(
             c,
             collections.id_of(c, "notes"),
@@ -51,7 +52,7 @@ def fail(index: SmallIndex, path: str, kind: str = "corrupt", message: str = "It
 
 
 def forget(index: SmallIndex, path: str) -> None:
-    index.database.write(lambda c: failures.forget(c, collections.id_of(c, "notes"), [path])).result()
+    index.database.submit_write(lambda c: failures.forget(c, collections.id_of(c, "notes"), [path])).result()
 
 
 def test_everything_from_the_beginning_in_order(small_index: SmallIndex) -> None:
@@ -86,10 +87,10 @@ def test_a_path_is_told_once_as_it_is_now(small_index: SmallIndex) -> None:
 def test_a_touch_is_no_change(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     seen = now(small_index)
-    small_index.database.write(
+    small_index.database.submit_write(
         lambda c: documents.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3))
     ).result()
-    small_index.database.write(documents.invalidate).result()
+    small_index.database.submit_write(documents.invalidate).result()
     small_index.add({"a.md": "# A\n"})
     assert now(small_index) == seen
 
@@ -175,7 +176,9 @@ def test_a_collection_that_goes_takes_its_documents_and_failures_with_it(small_i
     fail(small_index, "photo.jpg", "binary")
     small_index.add({"c.md": "# C\n"}, "work")
     seen = now(small_index)
-    small_index.database.write(lambda c: collections.mirror(c, [Folder("work", "/data/work", None)], [])).result()
+    small_index.database.submit_write(
+        lambda c: collections.mirror(c, [Folder("work", "/data/work", None)], [])
+    ).result()
     found = page(small_index, seen)
     assert sorted(told(found)) == ["removed notes/a.md", "removed notes/b.pdf"]
     assert not found.is_reset
@@ -185,7 +188,7 @@ def test_a_bare_cascade_is_no_way_around_the_clock(small_index: SmallIndex) -> N
     small_index.add({"a.md": "# A\n"})
     fail(small_index, "b.pdf")
     seen = now(small_index)
-    small_index.database.write(lambda c: c.execute("DELETE FROM collections").get).result()
+    small_index.database.submit_write(lambda c: c.execute("DELETE FROM collections").get).result()
     assert sorted(told(page(small_index, seen))) == ["removed notes/a.md", "removed notes/b.pdf"]
 
 
@@ -194,7 +197,7 @@ def test_a_collection_that_is_renamed(small_index: SmallIndex) -> None:
     small_index.remove("gone.md")
     fail(small_index, "b.pdf")
     seen = now(small_index)
-    small_index.database.write(lambda c: collections.rename(c, "notes", "diary")).result()
+    small_index.database.submit_write(lambda c: collections.rename(c, "notes", "diary")).result()
     found = page(small_index, seen)
     assert not found.is_reset
     present = [each for each in told(found) if not each.startswith("removed")]
@@ -209,7 +212,7 @@ def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
     small_index.remove("b.md")
     small_index.add({"c.md": "# C\n"})
     recent = now(small_index)
-    small_index.database.write(maintenance.purge).result()
+    small_index.database.submit_write(maintenance.purge).result()
     found = page(small_index, seen)
     assert found.is_reset
     assert told(found) == ["indexed notes/a.md", "indexed notes/c.md"]
@@ -223,7 +226,7 @@ def test_beginning_anew_page_by_page_ends(small_index: SmallIndex) -> None:
     seen = now(small_index)
     small_index.add({"x.md": "# X\n"})
     small_index.remove("x.md")
-    small_index.database.write(maintenance.purge).result()
+    small_index.database.submit_write(maintenance.purge).result()
     position = seen
     pages: list[Page] = []
     while not pages or pages[-1].more:
@@ -237,7 +240,7 @@ def test_a_purge_while_one_begins_anew(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
     first = page(small_index, limit=2)
     small_index.remove("0.md")  # was told already, and will be gone without a trace
-    small_index.database.write(maintenance.purge).result()
+    small_index.database.submit_write(maintenance.purge).result()
     assert page(small_index, first.position, limit=2).is_reset
 
 
@@ -256,8 +259,8 @@ def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
     index.add({"a.md": "# A\n"})
     index.remove("a.md")
     seen = now(index)
-    index.database.write(maintenance.purge).result()  # the last row is gone; the clock is not
-    index.database.maintain(maintenance.compact).result()
+    index.database.submit_write(maintenance.purge).result()  # the last row is gone; the clock is not
+    index.database.submit_maintenance(maintenance.compact).result()
     index.close()
     index = SmallIndex(tmp_path / "i.sqlite")
     assert now(index) == seen
@@ -271,12 +274,12 @@ def test_what_was_read_before_a_crash_is_not_told_otherwise_after_it(tmp_path: P
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from gnod.store import changes\n"
+        "from gnod.store.documents import changes\n"
         "from tests.small_index import SmallIndex\n"
         "index = SmallIndex(Path(sys.argv[1]))\n"
         "for n in range(100000):\n"
         "    index.add({f'{n}.md': f'# {n}\\n'})\n"
-        "    print(n, index.database.read(changes.present).result().clock, flush=True)\n"
+        "    print(n, index.database.submit_read(changes.present).result().clock, flush=True)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "i.sqlite")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -305,7 +308,7 @@ def test_an_older_database_tells_what_it_has(tmp_path: Path, monkeypatch: pytest
             for path, kind in (("c.pdf", "corrupt"), ("d.jpg", "binary")):
                 failures.note(connection, 1, path, stage="convert", kind=kind, message="", stat=None, now=0.0)
 
-        database.write(fill).result()
+        database.submit_write(fill).result()
         database.close()
     index = SmallIndex(tmp_path / "i.sqlite")
     assert told(page(index)) == ["indexed notes/a.md", "failed notes/c.pdf"]
@@ -314,17 +317,17 @@ def test_an_older_database_tells_what_it_has(tmp_path: Path, monkeypatch: pytest
 
 def test_a_clock_that_a_power_cut_took_back_is_told_from_one_that_was_reached(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
-    index.database.write(changes.leap).result()
+    index.database.submit_write(changes.leap).result()
     index.add({"a.md": "# A\n"})
     seen = now(index)
-    index.database.write(changes.leap).result()
+    index.database.submit_write(changes.leap).result()
     index.add({"b.md": "# B\n"})
     assert told(page(index, seen)) == ["indexed notes/b.md"]
 
     # What was told of commits that are gone: a document that nobody will hear of again.
     lost = Position(now(index).clock + 3)
     for _ in range(3):
-        index.database.write(changes.leap).result()
+        index.database.submit_write(changes.leap).result()
     assert now(index).clock > lost.clock
     index.add({"c.md": "# C\n"})
     assert told(page(index, seen)) == ["indexed notes/b.md", "indexed notes/c.md"]
@@ -338,10 +341,10 @@ def test_a_clock_that_a_power_cut_took_back_is_told_from_one_that_was_reached(tm
 def test_leaps_are_not_remembered_for_ever(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
     index.add({"a.md": "# A\n"})
-    index.database.write(changes.leap).result()
+    index.database.submit_write(changes.leap).result()
     early, lost = now(index), Position(now(index).clock - 1)
     for _ in range(200):
-        index.database.write(changes.leap).result()
+        index.database.submit_write(changes.leap).result()
     assert page(index, early).is_reset
     assert page(index, lost).is_reset
     assert not page(index, now(index)).is_reset
@@ -352,15 +355,15 @@ def test_whoever_was_reading_when_an_older_database_came_begins_anew(tmp_path: P
     index = SmallIndex(tmp_path / "i.sqlite")
     index.add({"moved.md": "# Once\n", "a.md": "# A\n", "b.md": "# B\n"})
     copy = tmp_path / "copy.sqlite"
-    index.database.maintain(lambda c: c.execute("VACUUM INTO ?", (str(copy),))).result()
+    index.database.submit_maintenance(lambda c: c.execute("VACUUM INTO ?", (str(copy),))).result()
     index.add({"moved.md": "# Again\n"})
     first = page(index, limit=1)
     assert told(first) == ["indexed notes/a.md"]  # and the other, as it is now, at the end
     index.close()
     older = SmallIndex(copy)
-    older.database.write(changes.leap).result()
+    older.database.submit_write(changes.leap).result()
     assert told(page(older, first.position)) == ["indexed notes/b.md"], "a leap alone leaves one out"
-    older.database.write(changes.begin_anew).result()
+    older.database.submit_write(changes.begin_anew).result()
     anew = page(older, first.position)
     assert anew.is_reset
     assert told(anew) == ["indexed notes/moved.md", "indexed notes/a.md", "indexed notes/b.md"]

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from gnod.errors import DatabaseCorrupt
-from gnod.store import damage, switches, vectors
 from gnod.store.database import Connection, Database
-from gnod.store.vectors import Piece
+from gnod.store.health import damage, runtime_flags
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex
 
 URI = "file:/models/one.gguf"
@@ -40,8 +41,8 @@ def path(tmp_path: Path) -> Path:
         }
         vectors.put(connection, URI, pieces)
 
-    index.database.write(embed).result()
-    index.database.write(switches.pause_embedding).result()
+    index.database.submit_write(embed).result()
+    index.database.submit_write(runtime_flags.pause_embedding).result()
     index.close()
     return path
 
@@ -67,11 +68,12 @@ def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
     damage.renew(path)
     assert stored(path) == before
     database = Database(path)  # with its sqlite-vec tables
-    assert database.read(switches.is_embedding_paused).result()
-    assert database.read(damage.find).result() is None
+    assert database.submit_read(runtime_flags.is_embedding_paused).result()
+    assert database.submit_read(damage.find).result() is None
     database.close()
 
 
+@pytest.mark.slow
 def test_of_a_damaged_one_only_true_vectors_are_kept_and_mostly_many_of_them(path: Path) -> None:
     before = stored(path)
     whole = path.read_bytes()
@@ -84,7 +86,7 @@ def test_of_a_damaged_one_only_true_vectors_are_kept_and_mostly_many_of_them(pat
             for page in chance.sample(range(pages // 3, pages), 12):
                 file.seek(page * 4096)
                 file.write(chance.randbytes(4096))
-        damage.delete_set_aside(path)  # four times within an hour would be too often
+        damage.delete_quarantined(path)  # four times within an hour would be too often
         damage.renew(path)
         kept = stored(path)
         assert kept.items() <= before.items()
@@ -94,6 +96,7 @@ def test_of_a_damaged_one_only_true_vectors_are_kept_and_mostly_many_of_them(pat
     assert sum(kept > DOCUMENTS for kept in kept_of) >= 3, kept_of
 
 
+@pytest.mark.slow
 def test_what_a_connection_remembers_of_older_words_is_no_damage(tmp_path: Path) -> None:
     """The check runs on a connection that has searched before others wrote."""
     index = SmallIndex(tmp_path / "index.sqlite")
@@ -107,7 +110,7 @@ def test_what_a_connection_remembers_of_older_words_is_no_damage(tmp_path: Path)
         write(documents)
         index.search("kestrel")
         write(documents)
-        assert index.database.read(damage.find).result() is None
+        assert index.database.submit_read(damage.find).result() is None
     index.close()
 
 
@@ -127,7 +130,7 @@ def test_nothing_can_be_kept_of_rubbish_and_the_new_one_is_whole(path: Path) -> 
     path.write_bytes(random.Random(1).randbytes(size))
     damage.renew(path)
     assert stored(path) == {}
-    [left] = damage.set_aside(path)
+    [left] = damage.quarantined_files(path)
     assert left.stat().st_size == size
 
 
@@ -136,13 +139,13 @@ def test_what_was_written_last_goes_with_it_and_nothing_is_overwritten(path: Pat
         path.with_name(path.name + "-wal").write_bytes(b"the last writes")
         damage.renew(path)
         assert not path.with_name(path.name + "-wal").exists()
-    lefts = damage.set_aside(path)
+    lefts = damage.quarantined_files(path)
     assert len({left.name for left in lefts}) == 3
     for left in lefts:
         assert left.with_name(left.name + "-wal").exists()
     with pytest.raises(DatabaseCorrupt, match="may be failing"):
         damage.renew(path)
-    damage.delete_set_aside(path)
+    damage.delete_quarantined(path)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -153,7 +156,7 @@ def test_a_crash_half_way_is_no_trouble(path: Path) -> None:
     damage.renew(path)
     path.unlink()  # the end, before there was a new one
     Database(path).close()
-    assert len(damage.set_aside(path)) == 1
+    assert len(damage.quarantined_files(path)) == 1
 
 
 def test_a_database_whose_maker_ended_before_it_had_signed_is_taken(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, NewerDatabase, RequestCancelled, StorageFailed
 from gnod.store import migrations
 from gnod.store.database import Connection, Database
-from gnod.store.faults import INDEX
+from gnod.store.health.faults import INDEX
 
 
 def test_a_new_database_is_ours_and_private(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_daemon_that_died_before_it_had_made_the_database_is_in_nobodys_way(tm
         connection.execute(f"PRAGMA {pragma}; VACUUM")
     for _ in range(2):
         database = Database(path)
-        assert database.read(lambda c: c.pragma("application_id")).result() == INDEX.application_id
+        assert database.submit_read(lambda c: c.pragma("application_id")).result() == INDEX.application_id
         database.close()
 
 
@@ -119,18 +119,20 @@ def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
         raise ValueError("half way")
 
     with pytest.raises(ValueError, match="half way"):
-        database.write(fails).result()
-    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 0
+        database.submit_write(fails).result()
+    assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 0
     database.close()
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     database = Database(tmp_path / "i.sqlite")
-    database.maintain(lambda c: c.execute("PRAGMA max_page_count = 80").get).result()
+    database.submit_maintenance(lambda c: c.execute("PRAGMA max_page_count = 80").get).result()
     with pytest.raises(StorageFailed, match="no space left"):
-        database.write(lambda c: c.execute("INSERT INTO content VALUES ('h', ?, '')", ("x" * 10_000_000,)).get).result()
-    database.write(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
-    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
+        database.submit_write(
+            lambda c: c.execute("INSERT INTO content VALUES ('h', ?, '')", ("x" * 10_000_000,)).get
+        ).result()
+    database.submit_write(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
+    assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
     database.close()
 
 
@@ -143,19 +145,19 @@ def test_readers_do_not_wait_for_the_writer(tmp_path: Path) -> None:
         inside.set()
         assert go_on.wait(10)
 
-    write = database.write(slow)
+    write = database.submit_write(slow)
     assert inside.wait(10)
-    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result(timeout=60) == 0
+    assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result(timeout=60) == 0
     go_on.set()
     write.result()
-    assert database.read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
+    assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1
     database.close()
 
 
 def test_readers_cannot_write(tmp_path: Path) -> None:
     database = Database(tmp_path / "i.sqlite")
     with pytest.raises(StorageFailed):
-        database.read(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
+        database.submit_read(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
     database.close()
 
 
@@ -169,8 +171,8 @@ def test_a_long_read_can_be_interrupted(tmp_path: Path) -> None:
             "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
         ).get
 
-    future = database.read(endless)
-    waiting = database.read(lambda c: c.execute("SELECT 1").get)
+    future = database.submit_read(endless)
+    waiting = database.submit_read(lambda c: c.execute("SELECT 1").get)
     assert started.wait(10)
     database.interrupt(waiting)
     assert waiting.cancelled()
@@ -178,7 +180,7 @@ def test_a_long_read_can_be_interrupted(tmp_path: Path) -> None:
         database.interrupt(future)
     with pytest.raises(RequestCancelled):
         future.result()
-    assert database.read(lambda c: c.execute("SELECT 1").get).result() == 1
+    assert database.submit_read(lambda c: c.execute("SELECT 1").get).result() == 1
     database.close()
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gnod.store import collections, documents
 from gnod.store.database import Connection
-from gnod.store.filters import Filters
-from gnod.store.fulltext import Term, search
+from gnod.store.documents import collections, documents
+from gnod.store.documents.filters import Filters
+from gnod.store.documents.fulltext import Term, search
 from tests.small_index import SmallIndex
 
 
@@ -42,7 +42,7 @@ def test_a_removed_document_leaves_one_row_and_can_come_back(small_index: SmallI
 def test_removing_a_collection_takes_only_its_own(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "shared text"}, collection="one")
     small_index.add({"a.md": "shared text", "b.md": "other"}, collection="two")
-    assert small_index.database.write(lambda c: collections.remove(c, "two")).result() == 2
+    assert small_index.database.submit_write(lambda c: collections.remove(c, "two")).result() == 2
     assert small_index.search("shared") == ["a.md"]
     assert small_index.rows("SELECT count(*) FROM content") == [(1,)]
     assert small_index.rows("SELECT count(*) FROM documents_fts") == [(1,)]
@@ -51,7 +51,7 @@ def test_removing_a_collection_takes_only_its_own(small_index: SmallIndex) -> No
 def test_renaming_a_collection_touches_no_document(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "zebra"}, collection="one")
     before = small_index.rows("SELECT * FROM documents")
-    small_index.database.write(lambda c: collections.rename(c, "one", "two")).result()
+    small_index.database.submit_write(lambda c: collections.rename(c, "one", "two")).result()
     assert small_index.rows("SELECT * FROM documents") == before
     assert small_index.search("zebra", Filters(collections=("two",))) == ["a.md"]
 
@@ -60,7 +60,7 @@ def test_listing_below_a_prefix_respects_path_parts(small_index: SmallIndex) -> 
     small_index.add({"a/x.md": "1", "a/b/y.md": "2", "ab/z.md": "3", "a.md": "4"})
 
     def paths(prefix: str) -> list[str]:
-        return small_index.database.read(
+        return small_index.database.submit_read(
             lambda c: [d.path for d in documents.under(c, "notes", prefix, 10, 0)]
         ).result()
 
@@ -109,7 +109,7 @@ def test_the_full_text_table_is_walked_once_with_filters(small_index: SmallIndex
         return [str(row[3]) for row in rows]
 
     for terms in ([Term(('"zebra"',))], [Term(('"zebra"',)), Term(('"filler"',))]):
-        plan = small_index.database.read(lambda c, terms=terms: work(c, terms)).result()  # type: ignore[misc]
+        plan = small_index.database.submit_read(lambda c, terms=terms: work(c, terms)).result()  # type: ignore[misc]
         walks = [step for step in plan if "documents_fts" in step]
         assert walks == ["SCAN documents_fts VIRTUAL TABLE INDEX 0:M3"] * len(terms)
         assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in plan

@@ -10,16 +10,16 @@ import pytest
 
 from gnod.store import llm_cache, migrations
 from gnod.store.database import Connection, Database
-from gnod.store.faults import INDEX
+from gnod.store.health.faults import INDEX
 from tests.small_index import SmallIndex
 
 
 def get(index: SmallIndex, key: str) -> str | None:
-    return index.database.read(partial(llm_cache.get, key=key)).result()
+    return index.database.submit_read(partial(llm_cache.get, key=key)).result()
 
 
 def put(index: SmallIndex, key: str, value: str, now: float) -> None:
-    index.database.write(lambda c: llm_cache.put(c, key, value, now)).result()
+    index.database.submit_write(lambda c: llm_cache.put(c, key, value, now)).result()
 
 
 def test_what_is_put_is_got_and_may_be_put_again(small_index: SmallIndex) -> None:
@@ -57,7 +57,7 @@ def test_pruning_a_full_cache_uses_the_index(small_index: SmallIndex) -> None:
         rows = ((str(i), "v", float(i), float(i)) for i in range(llm_cache.KEPT))
         connection.executemany("INSERT INTO llm_cache VALUES (?, ?, ?, ?)", rows)
 
-    small_index.database.write(fill).result()
+    small_index.database.submit_write(fill).result()
     put(small_index, "new", "v", 1e9)
     assert small_index.rows("SELECT count(*) FROM llm_cache") == [(llm_cache.KEPT,)]
     assert get(small_index, "0") is None

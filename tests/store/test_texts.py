@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gnod.store import texts
 from gnod.store.database import Database
+from gnod.store.documents import texts
 
 LINES = "".join(f"Zeile {number}: Straßen über Brücken 😀\n" for number in range(40_000))
 WORDS = "wörter ohne ende " * 100_000 + "\n"
@@ -23,13 +23,15 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def stored(database: Database, text: str) -> None:
-    database.write(lambda c: c.execute("INSERT INTO content (mirror_hash, markdown) VALUES ('m', ?)", (text,))).result()
+    database.submit_write(
+        lambda c: c.execute("INSERT INTO content (mirror_hash, markdown) VALUES ('m', ?)", (text,))
+    ).result()
 
 
 def test_an_ordinary_text_is_one_part(database: Database) -> None:
     stored(database, "# Title\n\nText.\n")
-    assert database.read(lambda c: list(texts.parts(c, "m"))).result() == ["# Title\n\nText.\n"]
-    assert database.read(lambda c: list(texts.parts(c, "absent"))).result() == []
+    assert database.submit_read(lambda c: list(texts.parts(c, "m"))).result() == ["# Title\n\nText.\n"]
+    assert database.submit_read(lambda c: list(texts.parts(c, "absent"))).result() == []
 
 
 @pytest.mark.parametrize(("text", "end"), [(LINES, "\n"), (WORDS, " "), (ONE_WORD, "ü")])
@@ -37,7 +39,7 @@ def test_a_long_text_comes_in_parts_that_end_with_a_line_or_else_with_a_word(
     database: Database, text: str, end: str
 ) -> None:
     stored(database, text)
-    parts = database.read(lambda c: list(texts.parts(c, "m"))).result()
+    parts = database.submit_read(lambda c: list(texts.parts(c, "m"))).result()
     assert "".join(parts) == text
     assert len(parts) > 3
     assert all(part.endswith(end) for part in parts[:-1])
@@ -47,5 +49,5 @@ def test_a_long_text_comes_in_parts_that_end_with_a_line_or_else_with_a_word(
 def test_a_stretch_is_a_slice_of_the_text(database: Database, text: str) -> None:
     stored(database, text)
     for start, end in ((0, 5), (3, len(text)), (len(text) // 2, len(text) // 2 + 300_000), (2, 2)):
-        found = database.read(lambda c, s=start, e=end: texts.stretch(c, "m", s, e)).result()  # type: ignore[misc]
+        found = database.submit_read(lambda c, s=start, e=end: texts.stretch(c, "m", s, e)).result()  # type: ignore[misc]
         assert found == text[start:end]

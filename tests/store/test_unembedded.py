@@ -13,9 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gnod.store import collections, maintenance, vectors
-from gnod.store.collections import Folder
 from gnod.store.database import Connection
+from gnod.store.documents import collections, maintenance
+from gnod.store.documents.collections import Folder
+from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex
 
 T = TypeVar("T")
@@ -27,11 +28,12 @@ def test_what_came_last_is_embedded_first(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"text {n}" for n in range(9)})
     small_index.embed(ONE, limit=1)
     small_index.add({"new.md": "new"})
-    assert small_index.database.read(lambda c: vectors.count_pending(c, ONE, ["notes"])).result() == 9
-    (chunk,) = small_index.database.read(lambda c: vectors.pending(c, ONE, ["notes"], 1)).result()
+    assert small_index.database.submit_read(lambda c: vectors.count_pending(c, ONE, ["notes"])).result() == 9
+    (chunk,) = small_index.database.submit_read(lambda c: vectors.pending(c, ONE, ["notes"], 1)).result()
     assert chunk.text == "new"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [vectors.count_pending, partial(vectors.pending, limit=100)])
 def test_an_edit_in_a_large_index_costs_what_it_costs_in_a_small_one(
     small_index: SmallIndex, ask: Callable[..., object]
@@ -41,7 +43,7 @@ def test_an_edit_in_a_large_index_costs_what_it_costs_in_a_small_one(
         small_index.add({f"{folder}/{n}.md": f"{folder} {n}" for n in range(20 if folder == "few" else 400)})
         small_index.embed(ONE)
         small_index.add({"new.md": folder})
-        costs.append(small_index.database.read(partial(_steps, lambda c: ask(c, ONE, ["notes"]))).result())
+        costs.append(small_index.database.submit_read(partial(_steps, lambda c: ask(c, ONE, ["notes"]))).result())
         small_index.embed(ONE)
     assert costs[1] < costs[0] * 1.2
 
@@ -133,10 +135,10 @@ class Life(RuleBasedStateMachine):
         return [c.name for c in self._read(collections.all_collections)]
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        return self.index.database.read(work).result()
+        return self.index.database.submit_read(work).result()
 
     def _write(self, work: Callable[[Connection], object]) -> None:
-        self.index.database.write(work).result()
+        self.index.database.submit_write(work).result()
 
 
 def _count(uri: str, connection: Connection) -> int:

@@ -20,9 +20,11 @@ from gnod.errors import DatabaseCorrupt, GnoError, NewerDatabase
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
-from gnod.store import llm_cache, migrations, switches, vectors
+from gnod.store import llm_cache, migrations
 from gnod.store.database import Connection, Database
+from gnod.store.health import runtime_flags
 from gnod.store.migrations import SCHEMA_VERSION
+from gnod.store.vectors import vectors
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +92,7 @@ def test_an_old_index_is_brought_along_whole(version: int, tmp_path: Path, notes
     def work(connection: Connection) -> None:
         assert_whole(connection)
         if version >= 2:
-            assert switches.is_embedding_paused(connection)
+            assert runtime_flags.is_embedding_paused(connection)
             assert vectors.serving(connection) == {"notes": MODEL}
             assert connection.execute("SELECT count(*) FROM content_vectors").get == 5
             assert [each.message for each in vectors.failed(connection, MODEL)] == ["the model gave no vector"]
@@ -98,7 +100,7 @@ def test_an_old_index_is_brought_along_whole(version: int, tmp_path: Path, notes
             assert llm_cache.get(connection, "key") == "kept words"
         assert connection.execute("SELECT count(*) FROM changes").get >= 8  # 7 documents, and 1 that failed
 
-    database.maintain(work).result()
+    database.submit_maintenance(work).result()
     database.close()
 
 
@@ -106,9 +108,9 @@ def test_an_old_index_is_brought_along_whole(version: int, tmp_path: Path, notes
 async def test_a_sync_afterwards_converges_with_a_fresh_index(version: int, tmp_path: Path, notes: Path) -> None:
     old = Database(old_index(version, tmp_path / "old.sqlite", notes))
     ids = "SELECT id, embed_hash FROM content_vectors ORDER BY id"
-    embedded = old.read(lambda c: c.execute(ids).fetchall()).result()
+    embedded = old.submit_read(lambda c: c.execute(ids).fetchall()).result()
     fresh = Database(tmp_path / "fresh.sqlite")
-    fresh.write(lambda c: _prepare_fresh(c, notes)).result()
+    fresh.submit_write(lambda c: _prepare_fresh(c, notes)).result()
     pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048)
     try:
         report = await _sync(old, pool, notes)
@@ -117,11 +119,11 @@ async def test_a_sync_afterwards_converges_with_a_fresh_index(version: int, tmp_
     finally:
         await pool.close()
     if version >= 2:  # nothing that has a vector is embedded again
-        assert old.read(lambda c: c.execute(ids).fetchall()).result() == embedded
+        assert old.submit_read(lambda c: c.execute(ids).fetchall()).result() == embedded
     for statement in CONTENTS:
         assert _rows(old, statement) == _rows(fresh, statement), statement
-    assert old.read(lambda c: vectors.count_pending(c, MODEL, ["notes"])).result() == (6 if version == 1 else 0)
-    old.maintain(assert_whole).result()
+    assert old.submit_read(lambda c: vectors.count_pending(c, MODEL, ["notes"])).result() == (6 if version == 1 else 0)
+    old.submit_maintenance(assert_whole).result()
     await asyncio.to_thread(old.close)
     await asyncio.to_thread(fresh.close)
 
@@ -307,4 +309,4 @@ def _rows(database: Database, statement: str) -> list[tuple[object, ...]]:
             connection.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, documents_fts, row)")
         return connection.execute(statement).fetchall()
 
-    return database.maintain(work).result()
+    return database.submit_maintenance(work).result()

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
-from gnod.store import collections, documents, knn, maintenance, migrations, vector_rows, vectors
+from gnod.store import migrations
 from gnod.store.database import Connection, Database
-from gnod.store.faults import INDEX
-from gnod.store.vectors import Piece
+from gnod.store.documents import collections, documents, maintenance
+from gnod.store.health.faults import INDEX
+from gnod.store.vectors import knn, vector_rows, vectors
+from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex, prepared, vector_of
 
 URI = "file:/models/one.gguf"
@@ -45,7 +47,7 @@ def assert_consistent(index: SmallIndex) -> None:
             if model.dimensions is not None:
                 assert knn.ids(connection, model.uri) == ours
 
-    index.database.read(work).result()
+    index.database.submit_read(work).result()
 
 
 def count(index: SmallIndex, table: str = "content_vectors") -> object:
@@ -58,11 +60,11 @@ def ids(index: SmallIndex) -> dict[object, object]:
 
 def test_what_is_embedded_is_the_own_title_the_headings_and_the_text(index: SmallIndex) -> None:
     index.add({"a.md": "# Zebra\n\n## Stripes\n\ntext\n"})
-    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     assert chunk[1:] == ("Zebra", "Zebra", "# Zebra\n\n## Stripes\n\ntext")
     assert index.embed(URI) == 1
-    assert index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result() == []
-    assert index.database.read(lambda c: vectors.count_pending(c, OTHER, ["notes"])).result() == 1
+    assert index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result() == []
+    assert index.database.submit_read(lambda c: vectors.count_pending(c, OTHER, ["notes"])).result() == 1
 
 
 def test_documents_of_one_text_are_embedded_once(index: SmallIndex) -> None:
@@ -78,9 +80,11 @@ def test_documents_of_one_text_are_embedded_once(index: SmallIndex) -> None:
 def test_only_chunks_of_these_collections_are_pending(index: SmallIndex) -> None:
     index.add({"a.md": "one"}, collection="one")
     index.add({"b.md": "two"}, collection="two")
-    assert [c.text for c in index.database.read(lambda c: vectors.pending(c, URI, ["two"], 10)).result()] == ["two"]
-    assert index.database.read(lambda c: vectors.pending(c, URI, [], 10)).result() == []
-    assert len(index.database.read(lambda c: vectors.pending(c, URI, ["one", "two"], 1)).result()) == 1
+    assert [c.text for c in index.database.submit_read(lambda c: vectors.pending(c, URI, ["two"], 10)).result()] == [
+        "two"
+    ]
+    assert index.database.submit_read(lambda c: vectors.pending(c, URI, [], 10)).result() == []
+    assert len(index.database.submit_read(lambda c: vectors.pending(c, URI, ["one", "two"], 1)).result()) == 1
 
 
 def test_an_edit_keeps_the_vectors_of_chunks_that_did_not_change(index: SmallIndex) -> None:
@@ -96,11 +100,11 @@ def test_an_edit_keeps_the_vectors_of_chunks_that_did_not_change(index: SmallInd
 
 def test_a_vector_that_comes_too_late_is_not_stored(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
-    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     index.add({"a.md": "lion"})
     late = {chunk.embed_hash: [Piece(vector_of(URI, "late"))]}
-    assert index.database.write(lambda c: vectors.put(c, URI, late)).result() == 0
-    index.database.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late")).result()
+    assert index.database.submit_write(lambda c: vectors.put(c, URI, late)).result() == 0
+    index.database.submit_write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late")).result()
     assert count(index, "embedding_errors") == 0
 
 
@@ -115,9 +119,9 @@ def test_vectors_are_stored_with_length_one(index: SmallIndex) -> None:
 @pytest.mark.parametrize("vector", [np.zeros(8), np.full(8, np.nan), np.full(8, np.inf)])
 def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> None:
     index.add({"a.md": "zebra"})
-    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     with pytest.raises(InferenceFailed):
-        index.database.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [Piece(vector)]})).result()
+        index.database.submit_write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [Piece(vector)]})).result()
     assert count(index) == 0
 
 
@@ -130,16 +134,16 @@ def test_a_model_has_one_length(index: SmallIndex) -> None:
 
 def test_failures_are_kept_listed_and_forgotten(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
-    (chunk,) = index.database.read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
-    index.database.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "crashed")).result()
+    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    index.database.submit_write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "crashed")).result()
     assert index.embed(URI) == 0
-    (failed,) = index.database.read(lambda c: vectors.failed(c, URI)).result()
+    (failed,) = index.database.submit_read(lambda c: vectors.failed(c, URI)).result()
     assert failed[1:] == ("crashed", "notes", "a.md", 1)
-    coverage = index.database.read(lambda c: vectors.coverage(c, {"notes": URI, "none": None})).result()
+    coverage = index.database.submit_read(lambda c: vectors.coverage(c, {"notes": URI, "none": None})).result()
     assert coverage == [("notes", URI, 1, 0, 1), ("none", None, 0, 0, 0)]
-    index.database.write(lambda c: vectors.forget_failed(c, URI)).result()
+    index.database.submit_write(lambda c: vectors.forget_failed(c, URI)).result()
     assert index.embed(URI) == 1
-    assert index.database.read(lambda c: vectors.coverage(c, {"notes": URI})).result()[0][2:] == (1, 1, 0)
+    assert index.database.submit_read(lambda c: vectors.coverage(c, {"notes": URI})).result()[0][2:] == (1, 1, 0)
 
 
 def test_changing_the_model_keeps_the_old_vectors_until_nobody_wants_them(index: SmallIndex) -> None:
@@ -147,63 +151,63 @@ def test_changing_the_model_keeps_the_old_vectors_until_nobody_wants_them(index:
     index.add({"b.md": "lion"}, collection="two")
     for name in ("one", "two"):
         index.embed(URI, name)
-        index.database.write(partial(vectors.serve, collection=name, uri=URI)).result()
+        index.database.submit_write(partial(vectors.serve, collection=name, uri=URI)).result()
     index.embed(OTHER, "one", dimensions=4)
-    assert index.database.read(vectors.serving).result() == {"one": URI, "two": URI}
-    index.database.write(lambda c: vectors.serve(c, "one", OTHER)).result()
-    assert index.database.write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 0
-    index.database.write(lambda c: vectors.serve(c, "two", OTHER)).result()
-    assert index.database.write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 1
+    assert index.database.submit_read(vectors.serving).result() == {"one": URI, "two": URI}
+    index.database.submit_write(lambda c: vectors.serve(c, "one", OTHER)).result()
+    assert index.database.submit_write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 0
+    index.database.submit_write(lambda c: vectors.serve(c, "two", OTHER)).result()
+    assert index.database.submit_write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 1
     assert count(index) == 1
     assert tables(index) == {knn.table_of(OTHER)}
-    index.database.write(lambda c: collections.rename(c, "one", "uno")).result()
-    assert index.database.read(vectors.serving).result() == {"two": OTHER, "uno": OTHER}
+    index.database.submit_write(lambda c: collections.rename(c, "one", "uno")).result()
+    assert index.database.submit_read(vectors.serving).result() == {"two": OTHER, "uno": OTHER}
 
 
 def test_removing_a_collection_and_cleanup_leave_nothing(index: SmallIndex) -> None:
     index.add({"a.md": LONG, "b.md": "zebra"})
     index.embed(URI)
-    index.database.write(lambda c: vectors.serve(c, "notes", URI)).result()
-    index.database.write(lambda c: collections.remove(c, "notes")).result()
+    index.database.submit_write(lambda c: vectors.serve(c, "notes", URI)).result()
+    index.database.submit_write(lambda c: collections.remove(c, "notes")).result()
     assert count(index) == 0
-    assert index.database.read(vectors.serving).result() == {}
+    assert index.database.submit_read(vectors.serving).result() == {}
     # What should not be there, were anything to go wrong.
-    index.database.write(lambda c: c.execute("INSERT INTO content VALUES ('h', 'text', '')").get).result()
-    index.database.write(
+    index.database.submit_write(lambda c: c.execute("INSERT INTO content VALUES ('h', 'text', '')").get).result()
+    index.database.submit_write(
         lambda c: (
             c.execute("INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, 'h', zeroblob(32))").get
         )
     ).result()
-    assert index.database.write(maintenance.purge).result() == (0, 1)
-    assert index.database.read(maintenance.totals).result().vectors == 0
+    assert index.database.submit_write(maintenance.purge).result() == (0, 1)
+    assert index.database.submit_read(maintenance.totals).result().vectors == 0
 
 
 def test_the_vector_of_a_document_is_the_mean_of_its_chunks(index: SmallIndex) -> None:
     index.add({"a.md": LONG})
     index.embed(URI)
     mirror = str(index.rows("SELECT mirror_hash FROM documents")[0][0])
-    mean = index.database.read(lambda c: vectors.document_vector(c, mirror, URI)).result()
+    mean = index.database.submit_read(lambda c: vectors.document_vector(c, mirror, URI)).result()
     blobs = [b for (b,) in index.rows("SELECT embedding FROM content_vectors") if isinstance(b, bytes)]
     expected = np.mean([np.frombuffer(b, "<f4") for b in blobs], axis=0)
     assert mean is not None
     assert np.allclose(mean, expected / np.linalg.norm(expected), atol=1e-6)
-    assert index.database.read(lambda c: vectors.document_vector(c, mirror, OTHER)).result() is None
+    assert index.database.submit_read(lambda c: vectors.document_vector(c, mirror, OTHER)).result() is None
 
 
 def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     index.add({"a.md": "zebra", "b.md": "lion"})
     index.embed(URI, limit=1)
     index.embed(URI)
-    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 0)).result() == (2, [1, 2])
+    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 0)).result() == (2, [1, 2])
     ((first,),) = index.rows(
         "SELECT d.path FROM content_vectors v JOIN chunks k USING (embed_hash) JOIN documents d USING (mirror_hash)"
         " WHERE v.id = 1"
     )
     index.remove(str(first))
-    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 2)).result() == (3, [1])
-    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 9)).result() == (9, [])
+    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 2)).result() == (3, [1])
+    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 9)).result() == (9, [])
     kept = migrations.KEPT_CHANGES
-    index.database.write(
+    index.database.submit_write(
         lambda c: (
             c.execute(
                 "WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
@@ -212,7 +216,7 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
             ).get
         )
     ).result()
-    assert index.database.read(lambda c: vector_rows.changes_since(c, 1, 3)).result().ids is None
+    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 3)).result().ids is None
     remaining = count(index, "vector_changes")
     assert isinstance(remaining, int)
     assert kept <= remaining < kept + 1024
@@ -233,15 +237,15 @@ def test_without_sqlite_vec_vectors_are_stored_and_later_caught_up_with(tmp_path
     without.add({"d.md": "giraffe"})
     assert without.embed(URI) == 1
     query = vector_of(URI, "q").tobytes()
-    assert without.database.read(lambda c: knn.search(c, URI, query, 5)).result() == []
-    without.database.write(lambda c: vectors.drop_unserved(c, [URI])).result()
-    without.database.maintain(maintenance.compact).result()
+    assert without.database.submit_read(lambda c: knn.search(c, URI, query, 5)).result() == []
+    without.database.submit_write(lambda c: vectors.drop_unserved(c, [URI])).result()
+    without.database.submit_maintenance(maintenance.compact).result()
     without.close()
 
     again = SmallIndex(path)
     assert_consistent(again)
     assert tables(again) == {knn.table_of(URI)}
-    assert len(again.database.read(lambda c: knn.search(c, URI, query, 5)).result()) == 3
+    assert len(again.database.submit_read(lambda c: knn.search(c, URI, query, 5)).result()) == 3
     again.close()
 
 
@@ -272,7 +276,7 @@ def test_an_old_database_is_brought_along(tmp_path: Path) -> None:
     Database(path).close()
     assert schema(path) == schema(fresh)
     index = SmallIndex(path)
-    known = index.database.read(lambda c: documents.stats(c, 1)).result()
+    known = index.database.submit_read(lambda c: documents.stats(c, 1)).result()
     assert known["a.md"].reusable_hash is None
     assert index.embed(URI) == 0  # its title is not known yet
     index.add({"a.md": "# Zebra\n\ntext\n"})

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gnod.watch.source import Events, Source, open_source
+from gnod.watch.factory import open_source
+from gnod.watch.source import Events, Source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 
@@ -155,7 +156,7 @@ async def test_a_queue_that_overflows_is_told(tmp_path: Path) -> None:
             if heard.lost:
                 break
             await heard.next()
-        assert "more events" in heard.lost[0]
+        assert "queue overflowed" in heard.lost[0]
 
 
 async def test_names_that_are_no_text_and_with_newlines(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // The connection to the daemon, on vscode-jsonrpc. Knows nothing of VS Code.
 //
-// It opens itself at the first request. When nobody listens, gnoctl starts the daemon; when the daemon goes away, what
-// was asked fails with a sentence, and the next request connects anew.
+// The first request connects. If nothing listens, gnoctl starts the daemon. If the connection is lost, open requests fail
+// with a message, and the next request connects again.
 "use strict";
 
 const { execFile } = require("node:child_process");
@@ -28,7 +28,7 @@ class Client {
       if (error instanceof rpc.ResponseError && error.code !== rpc.ErrorCodes.PendingResponseRejected) {
         throw error;
       }
-      throw new Error("the daemon went away before it answered; `gnoctl daemon logs` may say why");
+      throw new Error("the connection to the daemon was lost: see `gnoctl daemon logs`");
     }
   }
 

@@ -29,7 +29,7 @@ class Extension {
     return vscode.workspace.getConfiguration("gno").get("limit");
   }
 
-  /** Forget the connection; the next request reads the settings anew. */
+  /** Drop the connection; the next request reads the settings again. */
   dispose() {
     this.#client?.dispose();
     this.#client = undefined;
@@ -83,7 +83,7 @@ class Extension {
       );
       const notes = [
         result.hits.length ? undefined : "nothing found",
-        result.by_words_only && `by words only: ${result.by_words_only}`,
+        result.lexical_only_reason && `keyword search only: ${result.lexical_only_reason}`,
         words.behind(result.freshness),
       ];
       this.#keep(query, result.hits, notes.filter(Boolean).join("; "));

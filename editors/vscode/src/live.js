@@ -47,11 +47,11 @@ class Live {
     this.#show({ query, hits: this.#hits, busy: true });
     let state;
     try {
-      const params = { query, limit: this.#limit, unfinished: true };
+      const params = { query, limit: this.#limit, prefix_last_term: true };
       const result = await this.#client.request("search.lexical", params, source.token);
       state = [result.hits, result.hits.length ? undefined : "nothing found", result.freshness];
     } catch (error) {
-      // Half a query (an open quotation mark) is no reason to take the hits away.
+      // Keep the hits while the query is incomplete (an open quotation mark).
       state = [this.#hits, error.message];
     }
     if (this.#pending === source) {

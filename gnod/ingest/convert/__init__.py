@@ -1,15 +1,15 @@
-"""From the bytes of a file to Markdown. Knows no paths, no storage and no index; runs in the converter
-workers.
+"""From the bytes of a file to Markdown. Knows no paths, no storage and no index; runs in the converter workers.
 
-    result      what comes out: `Converted`, or `ConversionFailed` with a stable kind
-    formats     what an extension says
-    sniff       what the content says
+    result      what a converter returns: `Converted`, or `ConversionFailed` with a stable kind
+    converter   what a converter declares, and the content that it reads
     decode      bytes to text
-    dispatch    the two together choose a reader; limits that hold for all of them
+    registry    the list of converters
+    dispatch    chooses the converter; limits that hold for all of them
     bridge      the only module that knows markitdown (1.3 s to import, so: late)
-    webpage, office, pdf, sheets, table, notebook, mail, feed, archive      the readers
+    unpacking   the limits of everything that is a zip
+    text, webpage, office, pdf, sheets, table, notebook, mail, feed, archive    the converters
 
-Nothing here opens a file or a connection: readers see bytes.
+Nothing here opens a file or a connection: converters see bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one module that knows markitdown: calls one of its converters and translates what goes wrong.
+"""The only module that knows markitdown: calls one of its converters and translates its exceptions.
 
 Its converters are called directly, not through the MarkItDown class: that loads a neural network to guess
 file types, opens an HTTP session, and has converters that ask YouTube for transcripts or start other
@@ -10,20 +10,14 @@ from __future__ import annotations
 import io
 from functools import cache
 from types import ModuleType
-from typing import NamedTuple
 
-from gnod.ingest.convert.patience import OutOfPatience, patience
-from gnod.ingest.convert.result import ConversionFailed
+from gnod.ingest.convert.converter import password_protected
+from gnod.ingest.convert.cpu_time import CpuTimeExceeded, limit_cpu_time
+from gnod.ingest.convert.result import ConversionFailed, Converted
 
-# Its callers have a second, plainer way to read a file, and 60 s for both.
-_PATIENCE_S = 15.0
+# Its callers have a second, simpler way to read a file, and 60 s for both.
+_LIMIT_S = 15.0
 _PASSWORD_ERRORS = frozenset({"PDFPasswordIncorrect", "PDFEncryptionError", "PasswordError"})
-
-
-class Conversion(NamedTuple):
-    markdown: str
-    title: str | None
-    converter: str
 
 
 @cache
@@ -34,7 +28,7 @@ def _library() -> ModuleType:
     return markitdown
 
 
-def through_markitdown(converter: str, data: bytes, *, extension: str, url: str | None = None) -> Conversion:
+def through_markitdown(converter: str, data: bytes, *, extension: str, url: str | None = None) -> Converted:
     """Run one converter class of markitdown by its name; text formats must be UTF-8.
 
     Raises ConversionFailed (timeout, encrypted, corrupt); lets MemoryError and RecursionError pass.
@@ -42,17 +36,17 @@ def through_markitdown(converter: str, data: bytes, *, extension: str, url: str 
     library = _library()
     info = library.StreamInfo(extension="." + extension, charset="utf-8", url=url)
     try:
-        with patience(_PATIENCE_S):
+        with limit_cpu_time(_LIMIT_S):
             result = getattr(library.converters, converter)().convert(io.BytesIO(data), info)
     except (MemoryError, RecursionError):
         raise
-    except OutOfPatience:
-        message = f"The .{extension} file is built so that it takes more than {_PATIENCE_S:g} s to read."
+    except CpuTimeExceeded:
+        message = f"The .{extension} file is built so that it takes more than {_LIMIT_S:g} s to read."
         raise ConversionFailed("timeout", message) from None
     except Exception as error:
         raise _translated(error, extension) from error
     title = " ".join(str(result.title).split()) if result.title else None
-    return Conversion(result.markdown or "", title or None, f"markitdown/{library.__version__}")
+    return Converted(markdown=result.markdown or "", title=title or None, converter=f"markitdown/{library.__version__}")
 
 
 def _translated(error: BaseException, extension: str) -> ConversionFailed:
@@ -61,6 +55,6 @@ def _translated(error: BaseException, extension: str) -> ConversionFailed:
         if isinstance(cause, MemoryError):
             raise cause
         if type(cause).__name__ in _PASSWORD_ERRORS or "encrypted" in str(cause).lower():
-            return ConversionFailed("encrypted", "The file is protected by a password.")
+            return password_protected()
         cause = cause.__cause__ or cause.__context__
     return ConversionFailed("corrupt", f"The .{extension} file could not be read; it may be damaged.")

@@ -1,8 +1,6 @@
-"""Bytes to text: byte order marks, UTF-8, UTF-16 and UTF-32 without a mark, what the file declares, then a
-guess.
+"""Bytes to text: byte order marks, UTF-8, UTF-16 and UTF-32 without a mark, what the file declares, then a guess.
 
-Always ends with a text or with the verdict that there is none. Every step is linear in the size of the input;
-the statistical guess sees a bounded sample.
+Every step is linear in the size of the input; the statistical guess sees a bounded sample.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def _utf8(data: bytes) -> str | None:
-    """UTF-8, with replacements where at least four of five multi-byte characters are right."""
+    """Decode UTF-8, with replacements where at least four of five multi-byte characters are right."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -72,8 +70,7 @@ def _other(data: bytes, declared: str | None) -> str:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark, betrayed by where its NULs are. Western text only; the rest needs a
-    mark."""
+    """Decode UTF-16 or UTF-32 without a mark, recognised by where its NULs are. Only Western text has these."""
     sample = data[: _WIDE_SAMPLE - _WIDE_SAMPLE % 4]
     if len(sample) < 4 or not sample.count(0):
         return None
@@ -95,7 +92,7 @@ def _wide(data: bytes) -> str | None:
 
 
 def _sane(text: str) -> str:
-    """Return the text unless its beginning looks like numbers that were read as letters."""
+    """Return the text. Raises NotText where its beginning looks like numbers that were read as letters."""
     sample = text[:_WIDE_SAMPLE]
     odd = sum(not (char.isprintable() or char.isspace()) or char == "\ufffd" for char in sample)
     if odd * 5 > len(sample):
@@ -117,8 +114,8 @@ def _codec(name: str | None) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """The part around the first byte that is not ASCII, cut at a line or a space: cut inside a character it
-    would rule out the very encoding it is in."""
+    """Return the part around the first byte that is not ASCII, cut at a line or a space: a cut inside a character would
+    rule out the right encoding."""
     first = len(data) - len(data.lstrip(_ASCII))
     start = max(data.rfind(b"\n", 0, first) + 1, first - 256)
     sample = data[start : start + _GUESS_SAMPLE]

@@ -1,28 +1,18 @@
-"""Chooses the reader of a file by its content and its extension, and holds every result to the same
-limits."""
+"""Chooses the converter of a file by its content and its extension, and applies the same limits to every result."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from gnod.ingest.convert import formats
+import msgspec
+
+from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.decode import NotText, decode
-from gnod.ingest.convert.formats import TextFormat
-from gnod.ingest.convert.result import ConversionFailed, Converted, Source, too_long
-from gnod.ingest.convert.sniff import PDF_HEADER, WORDS, sniff
+from gnod.ingest.convert.registry import REGISTRY
+from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+from gnod.ingest.convert.text import PLAIN
 
-# Possessive and atomic groups: each beginning is tried in one way only, so that none takes exponential time.
-_HTML = re.compile(
-    rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b",
-    re.I | re.S,
-)
-_MAIL = re.compile(rb"\A(?:From .*+\n)?(?:[A-Za-z][A-Za-z0-9-]*+:.*+(?:\n[ \t].*+)*+\n){3}")
-_MAIL_FIELD = re.compile(rb"^(?:Received|Message-ID|MIME-Version|Return-Path|Delivered-To):", re.I | re.M)
-_XML_ENCODING = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
-_META_CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_HEAD = 8192
 
 
 def convert(data: bytes, name: str, *, max_characters: int) -> Converted:
@@ -30,166 +20,101 @@ def convert(data: bytes, name: str, *, max_characters: int) -> Converted:
 
     Raises ConversionFailed, and MemoryError when the process's limit is reached.
     """
-    return convert_source(Source(data=data, name=name, max_characters=max_characters))
+    return _convert(FileContent(data=data, name=name, max_characters=max_characters, convert=_convert))
 
 
-def convert_source(source: Source) -> Converted:
-    """As `convert`; for readers that find files inside files."""
+def _convert(content: FileContent) -> Converted:
     try:
-        converted = _reader(source)(source)
+        converter = _choose(content)
+        if converter.read is None:
+            raise _no_converter(content, converter)
+        converted = converter.read(content)
     except RecursionError:
         raise ConversionFailed("corrupt", "The file is nested too deeply to be read.") from None
-    except (ConversionFailed, MemoryError, OSError):  # of the last, the limits of the process speak
+    except NotText:
+        named = REGISTRY.by_extension(content.extension)
+        if named and not named.is_text:  # a binary format that has no signature
+            raise _no_converter(content) from None
+        raise
+    except (ConversionFailed, MemoryError, OSError):  # an OSError is a limit of the process
         raise
     except Exception as error:  # a library's, for damage that it does not know
-        message = f"The {source.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
+        message = f"The {content.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
-    if len(converted.markdown) > source.max_characters:
-        raise too_long(source.max_characters)
+    if len(converted.markdown) > content.max_characters:
+        raise too_long(content.max_characters)
     if not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
-        raise ConversionFailed("empty", "There is no text in the file." if source.data else "The file is empty.")
-    return _encodable(converted)
-
-
-def _encodable(converted: Converted) -> Converted:
-    """Escapes in JSON and mail headers can make lone surrogates, which neither msgpack nor SQLite takes."""
-    if not _SURROGATE.search(converted.markdown) and not _SURROGATE.search(repr(converted.title)):
-        return converted
-    return Converted(
-        markdown=_SURROGATE.sub("\ufffd", converted.markdown),
-        mime=converted.mime,
-        converter=converted.converter,
-        title=_SURROGATE.sub("\ufffd", converted.title) if converted.title else None,
-        metadata=converted.metadata,
+        raise ConversionFailed("empty", "There is no text in the file." if content.data else "The file is empty.")
+    return msgspec.structs.replace(
+        converted,
+        mime=converted.mime or converter.mime,
+        markdown=_encodable(converted.markdown),
+        title=_encodable(converted.title) if converted.title else None,
     )
 
 
-def _reader(source: Source) -> Callable[[Source], Converted]:
-    found = sniff(source.data)
-    if found is None and source.extension == "pdf" and PDF_HEADER in source.data[:_HEAD]:
-        found = "pdf"
-    if found is not None and not (source.extension in formats.TEXT and _is_utf8(source.data)):
-        return _binary_reader(source, found)
-    if source.extension in formats.UNREADABLE:
-        raise _no_converter(source)
-    if source.extension in formats.SIGNED and source.data:
-        raise ConversionFailed("corrupt", _mislabelled(source))
-    return lambda text_source: _read_text(text_source, _text_format(text_source))
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which escapes in JSON and mail headers can make: neither msgpack nor SQLite takes
+    them."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _choose(content: FileContent) -> Converter:
+    """Return the converter, which may have no reader. Raises ConversionFailed."""
+    extension = content.extension
+    named = REGISTRY.by_extension(extension)
+    found = REGISTRY.by_signature(content)
+    if found is None:
+        return _by_name(content, named)
+    if named and named.is_text and named.read and not found.is_text:
+        if _is_utf8(content.data):  # a note about GIF89a or %PDF- may begin with these words
+            return _by_name(content, named)
+        raise NotText(found.label)
+    has_signature = named is not None and bool(named.read) and _decides(extension, named)
+    if found.read is None and has_signature:
+        raise ConversionFailed("corrupt", f"This is not a {content.label}: it is {found.label}.")
+    if found.is_container and extension and named is not found and not has_signature:
+        raise _no_converter(content)
+    return found
+
+
+def _decides(extension: str, named: Converter) -> bool:
+    """Tell whether an extension says by itself that a file is binary."""
+    return not named.is_text and not REGISTRY.is_shared(extension)
+
+
+def _by_name(content: FileContent, named: Converter | None) -> Converter:
+    """Choose for content without a signature."""
+    extension = content.extension
+    if named and _decides(extension, named):
+        if named.read and content.data:
+            raise ConversionFailed("corrupt", _mislabelled(content))
+        return PLAIN if named.read else named
+    text = named if named and named.is_text else REGISTRY.by_file_name(content.name)
+    if (text or extension) and not REGISTRY.is_shared(extension):
+        return text or PLAIN
+    return REGISTRY.by_resemblance(content) or text or PLAIN
 
 
 def _is_utf8(data: bytes) -> bool:
-    """A note about GIF89a or %PDF- may well begin with these words."""
     try:
-        return not data.startswith(b"{\\rtf") and b"\0" not in data and data.decode("utf-8") is not None
+        return b"\0" not in data and data.decode("utf-8") is not None
     except UnicodeDecodeError:
         return False
 
 
-def _no_converter(source: Source, found: str = "") -> ConversionFailed:
-    what = WORDS[found] if found in WORDS and not source.extension else f"a {source.label}"
+def _no_converter(content: FileContent, found: Converter | None = None) -> ConversionFailed:
+    what = found.label if found and not content.extension else f"a {content.label}"
     return ConversionFailed("unsupported", f"There is no converter for {what}.")
 
 
-def _mislabelled(source: Source) -> str:
-    """Say what a file is instead that has none of the marks of what its name says."""
-    if not source.data.strip(b"\0"):
-        return f"This is not a {source.label}: all its bytes are zero."
+def _mislabelled(content: FileContent) -> str:
+    """Say what a file is that has not the signature of its extension's format."""
+    if not content.data.strip(b"\0"):
+        return f"This is not a {content.label}: all its bytes are zero."
     try:
-        decode(source.data[:_HEAD])
+        decode(content.head)
     except NotText:
-        return f"This is not a {source.label}, or its beginning is damaged."
-    return f"This is not a {source.label}: it is {'a web page' if _HTML.match(source.data[:_HEAD]) else 'plain text'}."
-
-
-def _binary_reader(source: Source, found: str) -> Callable[[Source], Converted]:
-    extension = source.extension
-    if extension in formats.TEXT and found != "rtf":
-        raise NotText(WORDS[found])
-    if found == "encrypted":
-        raise ConversionFailed("encrypted", "The file is protected by a password.")
-    if found == "zip-damaged" and extension in formats.SIGNED | {""}:
-        from gnod.ingest.convert.archive import without_contents
-
-        raise ConversionFailed("corrupt", without_contents(source))
-    if found == "zip" and extension in formats.SIGNED - {"zip"}:
-        raise ConversionFailed("corrupt", f"The {source.label} is damaged: it has no document inside.")
-    if found == "zip" and extension not in ("", "zip"):
-        raise _no_converter(source)
-    match found:
-        case "pdf":
-            from gnod.ingest.convert.pdf import read_pdf as reader
-        case "docx":
-            from gnod.ingest.convert.office import read_docx as reader
-        case "pptx":
-            from gnod.ingest.convert.office import read_pptx as reader
-        case "epub":
-            from gnod.ingest.convert.office import read_epub as reader
-        case "msg":
-            from gnod.ingest.convert.office import read_msg as reader
-        case "xlsx":
-            from gnod.ingest.convert.sheets import read_xlsx as reader
-        case "xls":
-            from gnod.ingest.convert.sheets import read_xls as reader
-        case "zip":
-            from gnod.ingest.convert.archive import read_zip as reader
-        case _ if extension in formats.SIGNED:
-            raise ConversionFailed("corrupt", f"This is not a {source.label}: it is {WORDS[found]}.")
-        case _:
-            raise _no_converter(source, found)
-    return reader
-
-
-def _text_format(source: Source) -> TextFormat:
-    known = formats.TEXT.get(source.extension) or formats.NAMES.get(source.name.rpartition("/")[2].lower())
-    if known and known.reader != "xml":
-        return known
-    head = source.data[:_HEAD]
-    if (known or not source.extension or source.extension in formats.LEGACY) and _HTML.match(head):
-        return formats.HTML
-    if not source.extension and _MAIL.match(head) and _MAIL_FIELD.search(head):
-        return formats.MAIL
-    return known or formats.PLAIN
-
-
-def _read_text(source: Source, text_format: TextFormat) -> Converted:
-    if text_format.reader == "mail":  # every part of a mail has its own charset
-        from gnod.ingest.convert.mail import read_mail
-
-        return read_mail(source)
-    try:
-        text = decode(source.data, _declared(source.data, text_format.reader))
-    except NotText:
-        if source.extension in formats.LEGACY:
-            raise _no_converter(source) from None
-        raise
-    if len(text) > source.max_characters:
-        raise too_long(source.max_characters)
-    return _read_decoded(text, source, text_format)
-
-
-def _read_decoded(text: str, source: Source, text_format: TextFormat) -> Converted:
-    match text_format.reader:
-        case "html":
-            from gnod.ingest.convert.webpage import read_webpage
-
-            return read_webpage(text)
-        case "xml":
-            from gnod.ingest.convert.feed import read_xml
-
-            return read_xml(text)
-        case "table":
-            from gnod.ingest.convert.table import read_separated
-
-            return read_separated(text, text_format.mime, source.max_characters)
-        case "notebook":
-            from gnod.ingest.convert.notebook import read_notebook
-
-            return read_notebook(text)
-    return Converted(markdown=text, mime=text_format.mime, converter=text_format.converter)
-
-
-def _declared(data: bytes, reader: str) -> str | None:
-    """Return the charset that a web page or an XML text names for itself."""
-    pattern = {"html": _META_CHARSET, "xml": _XML_ENCODING}.get(reader)
-    found = pattern.search(data[:_HEAD]) if pattern else None
-    return found[1].decode("ascii", "replace") if found else None
+        return f"This is not a {content.label}, or its beginning is damaged."
+    found = REGISTRY.by_resemblance(content) or PLAIN
+    return f"This is not a {content.label}: it is {found.label}."

@@ -1,29 +1,41 @@
-"""XML: news feeds become Markdown, everything else stays the text it is, so no parser meets its entities."""
+"""XML: news feeds become Markdown; everything else is stored as it is, so that no parser expands its entities."""
 
 from __future__ import annotations
 
 import re
 
+import msgspec
+
 from gnod.ingest.convert.bridge import through_markitdown
-from gnod.ingest.convert.result import ConversionFailed, Converted
+from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.result import ConversionFailed, Converted, unchanged
 
 _FEED = re.compile(r"<(?:rss\b|(?:\w+:)?feed\b[^<>]*http://www\.w3\.org/2005/Atom)")
 _ENTITY = re.compile(r"<!(?:ENTITY|DOCTYPE[^<>]*\[)")
 _HEAD = 16 * 1024
-_DECLARED = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_CHARSET = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
 
 
-def read_xml(text: str) -> Converted:
-    """A feed with entities of its own is not parsed, however harmless the parser."""
+def _read(content: FileContent) -> Converted:
+    """A feed that declares entities is not parsed either."""
+    text = content.text(_CHARSET)
     if _FEED.search(text, 0, _HEAD) and not _ENTITY.search(text, 0, _HEAD):
         try:
             # The text is UTF-8 by now, whatever its first line says.
-            data = _DECLARED.sub("", text, count=1).encode("utf-8", "replace")
+            data = _DECLARATION.sub("", text, count=1).encode("utf-8", "replace")
             feed = through_markitdown("RssConverter", data, extension="xml")
+            return msgspec.structs.replace(feed, mime="application/rss+xml")
         except (ConversionFailed, RecursionError):
             pass
-        else:
-            return Converted(
-                markdown=feed.markdown, mime="application/rss+xml", converter=feed.converter, title=feed.title
-            )
-    return Converted(markdown=text, mime="text/xml", converter="text/1")
+    return unchanged(text)
+
+
+XML = Converter(
+    label="an XML text",
+    mime="text/xml",
+    # Shared with XHTML.
+    shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom fodt fods fodp",
+    is_text=True,
+    read=_read,
+)

@@ -1,8 +1,7 @@
-"""Which 8-bit or East Asian encoding a text is in that is not Unicode.
+"""Detect the 8-bit or East Asian encoding of a text that is not Unicode.
 
-charset-normalizer alone takes Shift-JIS for Korean and `naïve` for Czech, so what can be told by
-construction is told first: Japanese by its kana, Western European by high bytes that stand alone inside
-ASCII words.
+charset-normalizer alone takes Shift-JIS for Korean and `naïve` for Czech. So two cases are recognised first: Japanese
+by its kana, Western European by single high bytes inside ASCII words.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ WESTERN = "cp1252"
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _WIDE_CHARACTER = re.compile("[^\x00-\x7f]")
 _RUN = re.compile(rb"[\x80-\xff]{3,}")
-# Bytes that in cp1252 are symbols, or nothing, yet stand between two letters: another alphabet's letters.
-# Not among them: apostrophes, dashes, dots and the ordinals, which are written inside words.
+# Bytes between two letters that in cp1252 are symbols or undefined: letters of another alphabet. Apostrophes, dashes,
+# dots and ordinals are left out, because they are written inside words.
 _MISFIT = re.compile(
     rb"(?<=[A-Za-z\xc0-\xff])"
     rb"[\x81\x82\x84\x86-\x89\x8b\x8d\x8f\x90\x9b\x9d\xa1-\xa9\xab\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf]"

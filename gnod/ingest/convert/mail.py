@@ -1,5 +1,4 @@
-"""Mail: one message (.eml, saved web archives) or a mailbox of them, each as a heading, its header and its
-text."""
+"""Mail: one message (.eml, saved web archives) or a mailbox, each message as a heading, its header and its text."""
 
 from __future__ import annotations
 
@@ -10,31 +9,38 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
 
+from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.decode import NotText, decode
-from gnod.ingest.convert.result import Converted, Source, too_long
+from gnod.ingest.convert.result import Converted, too_long, unchanged
 from gnod.ingest.convert.webpage import page_text
 
 _ENVELOPE = re.compile(rb"^From (?=.*?\d{4}).*+\n", re.M)
+# Possessive groups: each beginning is tried in one way only, so that none takes exponential time.
+_HEADER = re.compile(rb"\A(?:From .*+\n)?(?:[A-Za-z][A-Za-z0-9-]*+:.*+(?:\n[ \t].*+)*+\n){3}")
+_MAIL_FIELD = re.compile(rb"^(?:Received|Message-ID|MIME-Version|Return-Path|Delivered-To):", re.I | re.M)
 _SHOWN = ("From", "To", "Cc", "Date")
 
 
-def read_mail(source: Source) -> Converted:
-    """Convert a message or a mailbox. Attachments are named, not converted. Raises NotText when there is no
-    header."""
-    messages = [email.message_from_bytes(part) for part in _split(source.data)]
+def _resembles_mail(content: FileContent) -> bool:
+    return not content.extension and bool(_HEADER.match(content.head) and _MAIL_FIELD.search(content.head))
+
+
+def _read(content: FileContent) -> Converted:
+    """Attachments are named, not converted. Every part has its own charset."""
+    messages = [email.message_from_bytes(part) for part in _split(content.data)]
     parts: list[str] = []
-    left = source.max_characters
+    left = content.max_characters
     for message in messages:
         parts.append(_message(message))
         left -= len(parts[-1])
         if left < 0:
-            raise too_long(source.max_characters)
+            raise too_long(content.max_characters)
     if not any(message.keys() for message in messages):
-        return Converted(markdown=decode(source.data), mime="text/plain", converter="text/1")
+        return unchanged(decode(content.data), "text/plain")
     single = messages[0] if len(messages) == 1 else None
     return Converted(
         markdown="\n\n".join(parts),
-        mime="message/rfc822" if single else "application/mbox",
+        mime="" if single else "application/mbox",
         converter="mail/1",
         title=_field(single, "Subject") or None if single else None,
         metadata=_metadata(single) if single else {},
@@ -42,7 +48,7 @@ def read_mail(source: Source) -> Converted:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """A mailbox begins with an envelope line and has one before each message, after a blank line."""
+    """Split a mailbox: it begins with an envelope line and has one before each message, after a blank line."""
     if not data.startswith(b"From "):
         return [data]
     starts = [
@@ -67,7 +73,7 @@ def _message(message: Message) -> str:
 
 
 def _body(message: Message) -> str:
-    """The plain texts, or the web pages where there is no plain text."""
+    """Return the plain texts, or the web pages where there is no plain text."""
     plain: list[str] = []
     pages: list[str] = []
     for part in message.walk():
@@ -90,7 +96,7 @@ def _text(part: Message) -> str:
 
 
 def _attachment(part: Message) -> str:
-    """The name of an attached file; a text shown inline is none."""
+    """Return the name of an attached file; "" for other parts and for texts that are shown inline."""
     try:
         name = part.get_filename()
     except (ValueError, LookupError, TypeError):
@@ -105,7 +111,7 @@ def _field(message: Message | None, name: str) -> str:
 
 
 def _decoded(value: str) -> str:
-    """Headers break every rule there is: what does not decode is shown as it came."""
+    """Decode a header; many break the rules, and what cannot be decoded is shown as it is."""
     raw = value.encode("ascii", "surrogateescape") if not value.isascii() and _escaped(value) else None
     if raw is not None:
         try:
@@ -118,7 +124,7 @@ def _decoded(value: str) -> str:
 
 
 def _escaped(value: str) -> bool:
-    """True where all that is not ASCII are bytes that the parser carried through."""
+    """Tell whether everything outside ASCII is bytes that the parser kept."""
     return all(char.isascii() or "\udc80" <= char <= "\udcff" for char in value)
 
 
@@ -129,3 +135,13 @@ def _metadata(message: Message) -> dict[str, object]:
     with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
         found["date"] = parsedate_to_datetime(_field(message, "Date")).isoformat()
     return found
+
+
+MAIL = Converter(
+    label="a mail",
+    mime="message/rfc822",
+    extensions="eml mht mhtml mbox mbx",
+    is_text=True,
+    resembles=_resembles_mail,
+    read=_read,
+)

@@ -1,33 +1,33 @@
-"""Jupyter notebooks: Markdown cells as they are, code fenced, the text of outputs in brief."""
+"""Jupyter notebooks: Markdown cells unchanged, code in fences, the beginning of text outputs."""
 
 from __future__ import annotations
 
 import json
 import re
 
-from gnod.ingest.convert.result import Converted
+from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.result import Converted, unchanged
 
-_MIME = "application/x-ipynb+json"
 _OUTPUT_LIMIT = 2000
 _FENCE = re.compile("```+")
 
 
-def read_notebook(text: str) -> Converted:
-    """Convert a notebook; JSON that is none stays the text it is."""
+def _read(content: FileContent) -> Converted:
+    """Other JSON is stored as it is."""
+    text = content.text()
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
         notebook = None
     cells = _cells(notebook)
     if not isinstance(notebook, dict) or not cells:
-        return Converted(markdown=text, mime="application/json", converter="text/1")
+        return unchanged(text, "application/json")
     metadata = _mapping(notebook.get("metadata"))
     language = _language(metadata)
     parts = [part for cell in cells for part in _cell(cell, language)]
     title = metadata.get("title")
     return Converted(
         markdown="\n\n".join(part for part in parts if part.strip()),
-        mime=_MIME,
         converter="ipynb/1",
         title=title.strip() or None if isinstance(title, str) else None,
     )
@@ -94,3 +94,6 @@ def _listed(value: object) -> list[object]:
 
 def _mapping(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
+
+
+NOTEBOOK = Converter(label="a notebook", mime="application/x-ipynb+json", extensions="ipynb", is_text=True, read=_read)

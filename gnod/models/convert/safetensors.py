@@ -1,4 +1,4 @@
-"""Read a safetensors file: an 8-byte length, a JSON header, then the tensors. Trusts nothing that the header says."""
+"""Read a safetensors file: an 8-byte length, a JSON header, then the tensors. Checks everything in the header."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class SafeTensors:
-    """The tensors of one file, read when they are asked for."""
+    """The tensors of one file, read on demand."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -60,7 +60,7 @@ class SafeTensors:
         return name in self._entries
 
     def read(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return a tensor as float32; raise ModelCorrupt unless it is there and has that shape."""
+        """Return a tensor as float32. Raises ModelCorrupt unless it exists and has that shape."""
         entry = self._entries.get(name)
         if entry is None:
             raise ModelCorrupt(f"{self._path.name} lacks tensor {name}")
@@ -69,7 +69,7 @@ class SafeTensors:
         stored: np.dtype[Any] | None = np.dtype(_TYPES[entry.dtype]) if entry.dtype in _TYPES else None
         if stored is None:
             raise ModelCorrupt(
-                f"tensor {name} is of type {entry.dtype}, which is not read here (F32, F16 and BF16 are)"
+                f"tensor {name} is of type {entry.dtype}, which is not supported (only F32, F16 and BF16)"
             )
         start, end = entry.data_offsets
         count = math.prod(shape)

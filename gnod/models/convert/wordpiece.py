@@ -1,6 +1,6 @@
-"""A BERT vocabulary in the form that llama.cpp wants: word starts marked with `▁`, continuations not marked at all.
+"""Read a BERT vocabulary in llama.cpp's form: word starts marked with `▁`, continuations not marked.
 
-llama.cpp lowercases and strips accents by itself, always: it would read a vocabulary that keeps case wrongly.
+llama.cpp always lowercases and strips accents, so a case-sensitive vocabulary would not work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class _Special(msgspec.Struct, frozen=True):
-    """A special token written with its properties."""
+    """A special token with its properties."""
 
     content: str
 
@@ -57,7 +57,7 @@ class _Tokenizer(msgspec.Struct, frozen=True):
 
 
 def read_json(path: Path, shape: type[_T]) -> _T:
-    """Return what a JSON file holds, checked; raise ModelCorrupt, also where the file is missing."""
+    """Return a JSON file's validated content. Raises ModelCorrupt, also for a missing file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=shape)
     except OSError as error:
@@ -69,7 +69,9 @@ def read_json(path: Path, shape: type[_T]) -> _T:
 def read(folder: Path) -> Tokens:
     """Return the vocabulary of a model's folder (`vocab.txt`, else `tokenizer.json`)."""
     if _keeps_case(folder):
-        raise ModelCorrupt("the model's vocabulary keeps upper and lower case apart, which llama.cpp does not for BERT")
+        raise ModelCorrupt(
+            "the model's vocabulary distinguishes upper and lower case, which llama.cpp does not support for BERT"
+        )
     words = _words(folder)
     ids = {word: number for number, word in enumerate(words)}
     path = folder / "special_tokens_map.json"
@@ -121,7 +123,7 @@ def _words(folder: Path) -> list[str]:
         text = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ModelCorrupt(f"vocab.txt cannot be read: {error}") from None
-    # Not splitlines(): the vocabulary has pieces that are line separators to Unicode.
+    # Not splitlines(): some pieces are line separators in Unicode.
     return [word.removesuffix("\r") for word in text.removesuffix("\n").split("\n")]
 
 

@@ -1,7 +1,7 @@
-"""Whether a file is a whole model: GGUF's header, read by hand, against the length of the file.
+"""Check that a model's file is complete: compare GGUF's header with the length of the file.
 
-The `gguf` library's reader makes an array of every word of a vocabulary: seconds and hundreds of MB for the large
-ones. What is wanted here is the table of tensors behind them. Format: ggml/docs/gguf.md of llama.cpp.
+The `gguf` library makes an array of every word of a vocabulary, which costs seconds and hundreds of MB. Only the table
+of tensors is needed. Format: ggml/docs/gguf.md of llama.cpp.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HASH_BYTES = 1 << 22
 
 
 def check_model(path: Path, name: str) -> None:
-    """Raise ModelCorrupt unless `path` is a whole GGUF file, and ModelRejected when it is a part of a split one."""
+    """Raise ModelCorrupt unless `path` is a complete GGUF file, and ModelRejected for a part of a split model."""
     with path.open("rb") as file:
         start = file.read(512)
         if not start.startswith(_MAGIC):
@@ -43,13 +43,13 @@ def check_model(path: Path, name: str) -> None:
         )
     if parts > 1:
         raise ModelRejected(
-            f"{name} is one of {parts} parts of a model, which gnod does not put together; choose one in a single file",
+            f"{name} is one of {parts} parts of a model, which gnod does not join; choose one in a single file",
             {"path": str(path), "parts": parts},
         )
 
 
 def describe(start: bytes) -> str:
-    """Say what a file is that is no model, by its first bytes."""
+    """Return what a file is that is not a model, by its first bytes."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not start:
         return "empty"
@@ -58,14 +58,14 @@ def describe(start: bytes) -> str:
     if text.startswith((b'{"error', b"{'error")):
         return "an error message of the server"
     if start.startswith(b"version https://git-lfs"):
-        return "a pointer of Git LFS, and the file itself is elsewhere"
+        return "a pointer of Git LFS, without the file itself"
     if start.startswith((b"ggml", b"ggjt", b"lmgg", b"tjgg")):
-        return "a model in a format that llama.cpp gave up in 2023; look for a GGUF file"
-    return "no GGUF file"
+        return "a model in a format that llama.cpp dropped in 2023; use a GGUF file"
+    return "not a GGUF file"
 
 
 def sha256_of(path: Path, progress: Callable[[int], None] = lambda _: None) -> str:
-    """Return the hash in hex; `progress` is told the bytes done."""
+    """Return the hash in hex; `progress` receives the bytes done."""
     digest = hashlib.sha256()
     done = 0
     with path.open("rb") as file:
@@ -77,7 +77,7 @@ def sha256_of(path: Path, progress: Callable[[int], None] = lambda _: None) -> s
 
 
 class _Header:
-    """A reader of the part before the tensors' data. Raises struct.error, IndexError or ValueError where it is bad."""
+    """Reads the part before the tensors' data. Raises struct.error, IndexError or ValueError."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
@@ -86,10 +86,10 @@ class _Header:
         self._parts = 1
 
     def read(self) -> tuple[int, int]:
-        """Return (bytes that the file must have, parts of the whole model)."""
+        """Return (expected bytes of the file, parts of the whole model)."""
         version = self._number("<I")
         if version not in _VERSIONS:
-            raise ValueError(f"version {version} of the format is not known")
+            raise ValueError(f"unknown version {version} of the format")
         tensors, entries = self._number("<Q"), self._number("<Q")
         for _ in range(entries):
             self._entry()
@@ -123,10 +123,10 @@ class _Header:
         elif kind in _SIZES:
             self._move(_SIZES[kind])
         else:
-            raise ValueError(f"a value of unknown kind {kind}")
+            raise ValueError(f"unknown type of value {kind}")
 
     def _tensor(self) -> int:
-        """Return where the tensor's data end, counted from the start of all data."""
+        """Return the end of the tensor's data, from the start of all data."""
         self._text()
         dimensions = self._number("<I")
         if dimensions > _MAX_DIMENSIONS:
@@ -155,7 +155,7 @@ class _Header:
 
 
 def _bytes_of(kind: int, elements: int) -> int:
-    """Return the size of a tensor; a kind that the library does not know counts nothing."""
+    """Return the size of a tensor; 0 for a type that the library does not know."""
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
     try:

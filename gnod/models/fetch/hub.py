@@ -1,9 +1,7 @@
-"""Models of the Hugging Face hub: which file, and its bytes, with the hub's own client.
+"""Models of the Hugging Face hub, with the public parts of the hub's own client: metadata, session, headers, errors.
 
-Why not `hf_hub_download`: it downloads to a name made for each call and removes it at the end, so nothing is left to
-resume after an interruption, and it reports in steps of 10 MB. Its parts are the client's public ones all the same:
-metadata, session (offline switch, proxies, redirects), headers (token) and errors. Files come over plain HTTP, and not
-over hf_xet (HF_HUB_DISABLE_XET), which knows no mirror and no `Range`, and keeps a second copy in its own cache.
+`hf_hub_download` itself removes an interrupted download, so nothing could be resumed, and reports in steps of 10 MB.
+Files come over plain HTTP: hf_xet (HF_HUB_DISABLE_XET) supports no mirror and no `Range`, and keeps a second copy.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type:
 from gnod.errors import DownloadFailed, ModelCorrupt, ModelNotFound, ModelRejected
 from gnod.models.fetch.check import check_model, describe, sha256_of
 from gnod.models.fetch.hub_errors import host, is_transient, translate
-from gnod.models.fetch.messages import FetchProgress, Report
+from gnod.models.fetch.messages import FetchProgress, OnProgress
 from gnod.models.fetch.staging import Staged, check_space
 from gnod.models.uris import HubFile, HubQuant
 
@@ -35,7 +33,7 @@ T = TypeVar("T")
 
 
 class _Target(NamedTuple):
-    """A file on the hub as its headers describe it."""
+    """A file on the hub, from its headers."""
 
     uri: str
     url: str
@@ -44,14 +42,14 @@ class _Target(NamedTuple):
 
 
 class _Note(msgspec.Struct, frozen=True):
-    """Which file an unfinished download is of."""
+    """Identifies the file of an unfinished download."""
 
     url: str
     etag: str
 
 
-def fetch(uri: HubFile | HubQuant, folder: Path, report: Report) -> Staged:
-    """Download the file into `folder`, going on where an earlier call stopped, and check it.
+def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress) -> Staged:
+    """Download the file into `folder`, continuing an earlier call's download, and check it.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, Offline, StorageFailed, and ModelCorrupt.
     """
@@ -67,30 +65,30 @@ def fetch(uri: HubFile | HubQuant, folder: Path, report: Report) -> Staged:
 
 
 def _choose(uri: HubQuant) -> str:
-    """Return the path of the one file of that quantisation."""
+    """Return the path of the single file with that quantisation."""
     paths = _retrying(lambda: HfApi().list_repo_files(uri.repository))
     models = [path for path in paths if path.lower().endswith(".gguf") and "mmproj" not in path.lower()]
-    wanted = re.compile(rf"(?<![a-z0-9]){re.escape(uri.quant)}(?![a-z0-9]|_[a-z0-9])", re.IGNORECASE)
-    found = sorted((path for path in models if wanted.search(path)), key=lambda path: (path.count("/"), path))
-    if not found:
-        names = ", ".join(models[:8]) or "none at all"
+    pattern = re.compile(rf"(?<![a-z0-9]){re.escape(uri.quant)}(?![a-z0-9]|_[a-z0-9])", re.IGNORECASE)
+    matches = sorted((path for path in models if pattern.search(path)), key=lambda path: (path.count("/"), path))
+    if not matches:
+        names = ", ".join(models[:8]) or "none"
         raise ModelNotFound(
             f"{uri.repository} has no file for {uri.quant}; its models: {names}", {"uri": str(uri), "files": models}
         )
-    whole = [path for path in found if not _SHARD.search(path)]
+    whole = [path for path in matches if not _SHARD.search(path)]
     if len(whole) > 1:
         raise ModelRejected(
             f"{uri.repository} has several files for {uri.quant}: {', '.join(whole[:8])}; "
             f"name one, as in hf:{uri.repository}/{whole[0]}",
             {"uri": str(uri), "files": whole},
         )
-    return (whole or found)[0]
+    return (whole or matches)[0]
 
 
 def _refuse_part(path: str, uri: str) -> None:
     if shard := _SHARD.search(path):
         raise ModelRejected(
-            f"{path} is one of {int(shard[1])} parts of a model, which gnod does not put together; "
+            f"{path} is one of {int(shard[1])} parts of a model, which gnod does not join; "
             "choose a smaller quantisation, or one in a single file",
             {"uri": uri, "file": path},
         )
@@ -100,26 +98,26 @@ def _look_up(uri: HubFile | HubQuant, path: str) -> _Target:
     metadata = get_hf_file_metadata(hf_hub_url(uri.repository, path))
     if not metadata.etag:
         raise DownloadFailed(
-            f"{host()} does not answer as a hub does: a login page of this network perhaps, or HF_ENDPOINT is wrong",
+            f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network wants a login",
             {"uri": str(uri), "host": host()},
         )
-    # The commit, so that a change of the repository cannot give us halves of two files.
+    # By commit, so that a change of the repository cannot mix two files.
     url = hf_hub_url(uri.repository, path, revision=metadata.commit_hash)
     return _Target(str(uri), url, metadata.etag, metadata.size)
 
 
-def _download(target: _Target, part: Path, report: Report) -> None:
-    note = part.with_suffix(".json")
-    meant = _Note(target.url, target.etag)
-    if _read_note(note) != meant:
+def _download(target: _Target, part: Path, report: OnProgress) -> None:
+    path = part.with_suffix(".json")
+    note = _Note(target.url, target.etag)
+    if _read_note(path) != note:
         part.unlink(missing_ok=True)
-        note.write_bytes(msgspec.json.encode(meant))
+        path.write_bytes(msgspec.json.encode(note))
     if target.bytes is not None and part.exists() and part.stat().st_size > target.bytes:
         part.unlink()
     part.touch()
     check_space(part.parent, (target.bytes or 0) - part.stat().st_size)
     before = -1
-    # Again also after a clean end that came too early: a proxy may have made a clean end of a broken one.
+    # Also after an end that came too early without an error: proxies hide broken connections.
     while before < part.stat().st_size < (target.bytes or 1 << 62):
         before = part.stat().st_size
         _retrying(lambda: _stream(target, part, report), lambda: part.stat().st_size)
@@ -127,23 +125,23 @@ def _download(target: _Target, part: Path, report: Report) -> None:
             return
 
 
-def _stream(target: _Target, part: Path, report: Report) -> None:
-    """Fetch what is missing of the file."""
+def _stream(target: _Target, part: Path, report: OnProgress) -> None:
+    """Fetch the rest of the file."""
     with part.open("r+b") as file:
         done = file.seek(0, 2)
         if done == target.bytes:
             return
-        # Not packed: bytes are counted, and a range of a packed file would be another.
+        # Not compressed: ranges and sizes count the bytes of the file.
         headers = build_hf_headers() | {"Accept-Encoding": "identity"}
         if done:
             headers["Range"] = f"bytes={done}-"
         with get_session().stream("GET", target.url, headers=headers, timeout=TIMEOUT_S) as response:
-            if response.status_code == 416:  # there is nothing behind what we have: the check will tell
+            if response.status_code == 416:  # nothing follows; the check decides
                 return
             hf_raise_for_status(response)
             if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):
                 if response.status_code == 206:
-                    raise ModelCorrupt(f"{host()} sends another part of {target.uri} than was asked for")
+                    raise ModelCorrupt(f"{host()} sends a wrong part of {target.uri}")
                 done = file.seek(0)
                 file.truncate()
             for data in response.iter_raw():
@@ -153,33 +151,33 @@ def _stream(target: _Target, part: Path, report: Report) -> None:
 
 def _append(file: BinaryIO, data: bytes, done: int, target: _Target) -> int:
     if done == 0 and not data.startswith(b"GGUF"[: len(data)]):
-        raise ModelCorrupt(f"what {host()} sends for {target.uri} is not a model: it is {describe(data[:512])}")
+        raise ModelCorrupt(f"{host()} does not send a model for {target.uri} but {describe(data[:512])}")
     file.write(data)
     if target.bytes is not None and done + len(data) > target.bytes:
-        raise ModelCorrupt(f"{host()} sends more for {target.uri} than the {target.bytes:,} bytes that it announced")
+        raise ModelCorrupt(f"{host()} sends more for {target.uri} than the announced {target.bytes:,} bytes")
     return done + len(data)
 
 
-def _checked(target: _Target, part: Path, report: Report) -> Staged:
+def _checked(target: _Target, part: Path, report: OnProgress) -> Staged:
     size = part.stat().st_size
     if target.bytes is not None and size != target.bytes:
         raise ModelCorrupt(
-            f"{target.uri} is truncated: {size:,} bytes came, and {host()} says that it has {target.bytes:,}",
+            f"{target.uri} is truncated: {host()} sent {size:,} of {target.bytes:,} bytes",
             {"uri": target.uri, "bytes": size, "needed_bytes": target.bytes},
         )
     check_model(part, target.uri)
     sha256 = sha256_of(part, lambda done: report(FetchProgress("check", done, size)))
-    # Large files are named by their hash on the hub; small ones by a hash of git's, which includes more.
+    # The etag of a large file is its SHA-256; that of a small one is git's hash.
     if _SHA256.fullmatch(target.etag) and sha256 != target.etag:
         raise ModelCorrupt(
-            f"{target.uri} is damaged: its SHA-256 is not the one that {host()} says; fetch it again",
+            f"{target.uri} is damaged: its SHA-256 differs from the one at {host()}; fetch it again",
             {"uri": target.uri, "sha256": sha256, "expected_sha256": target.etag},
         )
     return Staged(part, sha256, target.url)
 
 
 def _retrying(work: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-    """Return what `work` returns; after a passing failure, try again, as long as there is progress or a few times."""
+    """Return what `work` returns. Retry after a transient failure, a few times or as long as there is progress."""
     failures = 0
     while True:
         before = progress()

@@ -1,6 +1,6 @@
-"""What the hub's client raises, in our words. The one place that knows the exceptions of huggingface_hub and httpx.
+"""The errors of the hub's client, translated. Only this module knows the exceptions of huggingface_hub and httpx.
 
-The texts of those exceptions hold addresses with signatures and tokens: none of them is passed on.
+Their texts contain addresses with signatures and tokens, so none of them is passed on.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ _RETRIED_STATUS = {408, 429, 500, 502, 503, 504}
 
 
 def host() -> str:
-    """Return the host of the hub that is asked, which HF_ENDPOINT may change."""
-    endpoint = constants.ENDPOINT
+    """Return the hub's host, which HF_ENDPOINT may change."""
     try:
-        return urlsplit(endpoint).netloc.rpartition("@")[2] or endpoint
+        return urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2] or constants.ENDPOINT
     except ValueError:
-        return endpoint
+        return constants.ENDPOINT
 
 
 def is_transient(error: Exception) -> bool:
-    """Say whether trying again in a moment may help."""
+    """Tell whether another attempt may help."""
     if isinstance(error, hub.HfHubHTTPError):
         return error.response.status_code in _RETRIED_STATUS
     return isinstance(error, httpx.TransportError) and not isinstance(
@@ -39,29 +38,28 @@ def is_transient(error: Exception) -> bool:
 
 
 def translate(error: Exception, uri: str, repository: str, folder: Path) -> GnoError:
-    """Return the error to tell: DownloadFailed, ModelNotFound, Offline, InvalidModelUri or StorageFailed."""
+    """Return the error to report: DownloadFailed, ModelNotFound, Offline, InvalidModelUri or StorageFailed."""
     details: dict[str, object] = {"uri": uri, "host": host()}
-    if isinstance(error, GnoError):
-        return error
-    if isinstance(error, hub.OfflineModeIsEnabled):
-        return network.offline(uri, os.environ)
-    if isinstance(error, hub.HfHubHTTPError):
-        return _answered(error, uri, repository, details)
-    if isinstance(error, hub.EntryNotFoundError):
-        return ModelNotFound(f"{repository} has no such file: {uri}", details)
-    if isinstance(error, hub.HFValidationError):
-        return InvalidModelUri(f"{repository!r} is no name of a repository on the hub", details)
-    if isinstance(error, httpx.HTTPError | httpx.InvalidURL):
-        return DownloadFailed(_not_answered(error), details)
-    if isinstance(error, OSError) and error.errno is not None:
-        return storage_error(error, folder)
+    match error:
+        case GnoError():
+            return error
+        case hub.OfflineModeIsEnabled():
+            return network.offline(uri, os.environ)
+        case hub.HfHubHTTPError():
+            return _http_error(error, uri, repository, {**details, "status": error.response.status_code})
+        case hub.EntryNotFoundError():
+            return ModelNotFound(f"{repository} has no such file: {uri}", details)
+        case hub.HFValidationError():
+            return InvalidModelUri(f"{repository!r} is not a name of a repository on the hub", details)
+        case httpx.HTTPError() | httpx.InvalidURL():
+            return DownloadFailed(_connection_error(error), details)
+        case OSError(errno=int()):
+            return storage_error(error, folder)
     return DownloadFailed(f"the client of {host()} failed ({type(error).__name__}); try again", details)
 
 
-def _answered(error: hub.HfHubHTTPError, uri: str, repository: str, details: dict[str, object]) -> GnoError:
-    """Return what an answer of the hub means that is no success."""
+def _http_error(error: hub.HfHubHTTPError, uri: str, repository: str, details: dict[str, object]) -> GnoError:
     status = error.response.status_code
-    details["status"] = status
     match error:
         case hub.GatedRepoError():
             return DownloadFailed(
@@ -70,9 +68,8 @@ def _answered(error: hub.HfHubHTTPError, uri: str, repository: str, details: dic
                 details,
             )
         case hub.RepositoryNotFoundError():
-            return ModelNotFound(
-                f"{host()} has no repository {repository}; or it is private, and then HF_TOKEN must be set", details
-            )
+            text = f"{host()} has no repository {repository}, or it is private: then set HF_TOKEN"
+            return ModelNotFound(text, details)
         case hub.RemoteEntryNotFoundError():
             return ModelNotFound(f"{repository} has no such file: {uri}", details)
         case hub.RevisionNotFoundError():
@@ -82,32 +79,32 @@ def _answered(error: hub.HfHubHTTPError, uri: str, repository: str, details: dic
     if status == 404:
         return ModelNotFound(f"{host()} has no {uri}", details)
     if status in (401, 403):
-        return DownloadFailed(
-            f"{host()} does not let us have {uri} ({status}): set HF_TOKEN to a token that may read it", details
-        )
-    if status == 407:
-        return DownloadFailed("the proxy wants a name and a password: put them into HTTPS_PROXY", details)
-    if status == 429:
-        return DownloadFailed(f"{host()} asks to slow down; try again later, or with HF_TOKEN set", details)
-    if status >= 500:
-        return DownloadFailed(f"{host()} has a problem of its own ({status}); try again later", details)
-    return DownloadFailed(f"{host()} refused with status {status}", details)
+        text = f"{host()} denies access to {uri} ({status}): set HF_TOKEN to a token that may read it"
+    elif status == 407:
+        text = "the proxy needs a name and a password: add them to HTTPS_PROXY"
+    elif status == 429:
+        text = f"{host()} limits the rate of requests; try again later, or with HF_TOKEN set"
+    elif status >= 500:
+        text = f"{host()} has an internal error ({status}); try again later"
+    else:
+        text = f"{host()} refused with status {status}"
+    return DownloadFailed(text, details)
 
 
-def _not_answered(error: httpx.HTTPError | httpx.InvalidURL) -> str:
+def _connection_error(error: httpx.HTTPError | httpx.InvalidURL) -> str:
     match error:
         case httpx.ProxyError():
-            return f"the proxy does not let us through to {host()}; look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
+            return f"the proxy does not connect to {host()}; check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return f"{host()!r} is no address of a hub; look at HF_ENDPOINT and the proxy variables"
+            return f"{host()!r} is not an address of a hub; check HF_ENDPOINT and the proxy variables"
         case httpx.ConnectError() if "certificate" in str(error).lower():
-            return f"the certificate of {host()} is not trusted; SSL_CERT_FILE may name the authorities to trust"
+            return f"the certificate of {host()} is not trusted; SSL_CERT_FILE names the authorities to trust"
         case httpx.ConnectError() | httpx.ConnectTimeout():
-            return f"no connection to {host()}: is there a network, a name server, or a proxy to be set?"
+            return f"no connection to {host()}: check the network, the name server and the proxy"
         case httpx.TimeoutException():
             return f"{host()} stopped answering; try again, what was fetched is kept"
         case httpx.TransportError():
             return f"the connection to {host()} broke off; try again, what was fetched is kept"
         case httpx.TooManyRedirects():
-            return f"{host()} leads in circles"
-    return f"{host()} answered what is not understood"
+            return f"{host()} redirects in a loop"
+    return f"{host()} sent an invalid reply"

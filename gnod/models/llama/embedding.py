@@ -1,15 +1,16 @@
 """One embedding model: text in, vector out.
 
-The model is loaded once; what computes with it are lanes (docs/adr/0012): one in front for what somebody waits for, and
-behind it one a processor core, which never wait for each other.
+The model is loaded once. Lanes compute with it (docs/adr/0012): one for interactive requests, and one for each core
+for the rest. They never wait for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from functools import partial
 from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 import llama_cpp
 import numpy as np
@@ -17,9 +18,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelRejected
 from gnod.models.llama import library
-from gnod.models.llama.batching import batches, windows
 from gnod.models.llama.lane import MAX_PARTS, Lane, Matrix
-from gnod.models.llama.pairs import PAIRS
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
 
@@ -28,9 +27,9 @@ BATCH_TOKENS = 256
 # A context is sized to the work: a model that takes 32,768 tokens at once would need gigabytes for it.
 MAX_WINDOW = 2048
 # Decoders keep keys and values of every token; queries are short.
-_FRONT_TOKENS = 512
+_INTERACTIVE_TOKENS = 512
 
-Parts = Sequence[Sequence[int]]
+T = TypeVar("T")
 
 
 class EmbeddingEngine:
@@ -45,7 +44,7 @@ class EmbeddingEngine:
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
             self._room = self.window - len(self._tokenization.prefix) - len(self._tokenization.suffix)
-            self._front, self._back = self._make_lanes(spec)
+            self._interactive, self._background = self._make_lanes(spec)
             self._self_test()
         except BaseException:
             self.close()
@@ -57,8 +56,8 @@ class EmbeddingEngine:
         llama_cpp.llama_model_free(self._model)
 
     def embed(self, texts: Sequence[str], *, interactive: bool = False) -> tuple[Matrix, int]:
-        """Return one vector of length 1 a text, and how many tokens they had. A text longer than the window is
-        embedded in windows, whose vectors are averaged by their lengths. Raises InferenceFailed."""
+        """Return one vector of length 1 for each text, and the number of tokens. A text longer than the window is
+        embedded in windows; their vectors are averaged by length. Raises InferenceFailed."""
         prefix, suffix = self._tokenization.prefix, self._tokenization.suffix
         parts: list[list[int]] = []
         owners: list[int] = []
@@ -72,10 +71,10 @@ class EmbeddingEngine:
         np.add.at(sums, owners, vectors * lengths[:, None])
         return _unit(sums), int(lengths.sum())
 
-    def _vectors(self, parts: Parts, *, interactive: bool) -> Matrix:
+    def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
         """Return the vector of each part, of length 1."""
-        in_front = interactive and all(len(part) <= self._front.tokens for part in parts)
-        lanes = [self._front] if in_front else self._back
+        fits = all(len(part) <= self._interactive.tokens for part in parts)
+        lanes = [self._interactive] if interactive and fits else self._background
         steps: SimpleQueue[list[int]] = SimpleQueue()
         for numbers in batches(parts, budget=min(BATCH_TOKENS, lanes[0].tokens), most=MAX_PARTS):
             steps.put(numbers)
@@ -90,7 +89,7 @@ class EmbeddingEngine:
                 vectors[numbers] = lane.run([parts[number] for number in numbers])
 
         done = [lane.submit(partial(work, lane)) for lane in lanes]
-        wait(done)  # all of them: none may write into what is given up
+        wait(done)  # all of them: none may write into an array that is released
         for future in done:
             future.result()
         return _unit(vectors)
@@ -98,10 +97,11 @@ class EmbeddingEngine:
     def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
         is_encoder = not library.is_causal(self._model)
         step = max(BATCH_TOKENS, self.window)
-        front = self._lane(step if is_encoder else min(step, _FRONT_TOKENS), spec.threads, background=False)
+        tokens = step if is_encoder else min(step, _INTERACTIVE_TOKENS)
+        interactive = self._lane(tokens, spec.threads, background=False)
         if is_encoder:
-            return front, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
-        return front, [self._lane(step, spec.threads, background=True)]
+            return interactive, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
+        return interactive, [self._lane(step, spec.threads, background=True)]
 
     def _lane(self, tokens: int, threads: int, *, background: bool) -> Lane:
         lane = Lane(self._model, tokens=tokens, threads=threads, background=background)
@@ -109,11 +109,48 @@ class EmbeddingEngine:
         return lane
 
     def _self_test(self) -> None:
-        """Two known pairs must rank the right way round. Raises ModelRejected."""
-        vectors, _ = self.embed([text for pair in PAIRS for text in pair], interactive=True)
-        likeness = vectors[0::2] @ vectors[1::2].T
-        if not np.isfinite(vectors).all() or not all(likeness[n].argmax() == n for n in range(len(PAIRS))):
-            raise ModelRejected("the model failed its self-test: it takes unlike texts for like ones")
+        """Raise ModelRejected unless each known question is nearest to its answer."""
+        vectors, _ = self.embed([text for pair in library.KNOWN_PAIRS for text in pair], interactive=True)
+        similarities = vectors[0::2] @ vectors[1::2].T
+        is_right = (similarities.argmax(axis=1) == np.arange(len(similarities))).all()
+        if not (np.isfinite(vectors).all() and is_right):
+            raise ModelRejected("the model failed its self-test: it gives related texts unrelated vectors")
+
+
+def windows(tokens: Sequence[int], room: int) -> Iterator[Sequence[int]]:
+    """Split a text's tokens into as few parts as fit into `room` each, of nearly equal length.
+
+    >>> [list(part) for part in windows([1, 2, 3, 4, 5], 2)]
+    [[1, 2], [3, 4], [5]]
+    """
+    count = max(1, -(-len(tokens) // room))
+    length, longer = divmod(len(tokens), count)
+    at = 0
+    for number in range(count):
+        end = at + length + (number < longer)
+        yield tokens[at:end]
+        at = end
+
+
+def batches(parts: Sequence[Sequence[T]], *, budget: int, most: int) -> Iterator[list[int]]:
+    """Yield the numbers of the parts that go together, long ones first: at most `budget` tokens and `most` parts. A
+    part over the budget goes alone.
+
+    >>> list(batches([[1], [1, 2, 3], [1, 2]], budget=3, most=8))
+    [[1], [2, 0]]
+    """
+    batch: list[int] = []
+    used = 0
+    # Similar lengths together: the attention of a batch costs the square of its longest part.
+    for number in sorted(range(len(parts)), key=lambda n: -len(parts[n])):
+        length = len(parts[number])
+        if batch and (used + length > budget or len(batch) == most):
+            yield batch
+            batch, used = [], 0
+        batch.append(number)
+        used += length
+    if batch:
+        yield batch
 
 
 def _unit(rows: NDArray[np.float32]) -> Matrix:

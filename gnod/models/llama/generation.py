@@ -1,7 +1,8 @@
-"""One model that writes: a conversation in, the assistant's text out, piece by piece."""
+"""One generative model: a conversation in, the assistant's text out, piece by piece."""
 
 from __future__ import annotations
 
+import codecs
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -12,20 +13,19 @@ import llama_cpp
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
 from gnod.models.llama.chat import Chat, Messages
+from gnod.models.llama.library import Stop
 from gnod.models.llama.sampling import Sampler
-from gnod.models.llama.speech import Speech
-from gnod.models.llama.stop import Stop
 from gnod.models.messages import GENERATION_WINDOW, ModelSpec
 
-# Tokens of the prompt in one step; larger steps are not faster on a processor. What a step computes depends a little
-# on its length, so only whole steps are kept for the next request: no answer depends on what was asked before.
+# Tokens of the prompt in one step; larger steps are not faster on a processor. The result of a step depends a little on
+# its length, so only whole steps are kept for the next request: no answer depends on the requests before it.
 _STEP_TOKENS = 64
-_ABORTED = 2
-_THOUGHTS = (b"<think>", b"</think>")
+_THINK, _END_THINK = "<think>", "</think>"
 
 
-class Spoken(NamedTuple):
-    """`text` may be empty. `prompt_tokens` (read, or still known) and `tokens` (said): so far. `finish`: it is over."""
+class GeneratedPiece(NamedTuple):
+    """`text` may be empty. `prompt_tokens` (read or cached) and `tokens` (generated) count from the start. `finish` is
+    set in the last piece."""
 
     text: str
     finish: Literal["stop", "length"] | None
@@ -34,7 +34,7 @@ class Spoken(NamedTuple):
 
 
 class GenerationEngine:
-    """For one thread. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it cannot write."""
+    """For one thread. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it cannot generate."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
@@ -46,14 +46,24 @@ class GenerationEngine:
                 raise ModelRejected("the model does not write text: it is not a generator")
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.window = min(spec.window or GENERATION_WINDOW, trained, GENERATION_WINDOW)
-            self._context = _context(self._model, self.window, spec.threads)
+            step = min(self.window, _STEP_TOKENS)
+            self._context = library.new_context(
+                self._model,
+                "to write text",
+                threads=spec.threads,
+                n_ctx=self.window,
+                n_batch=step,
+                n_ubatch=step,
+                n_seq_max=1,
+                n_outputs_max=1,  # only the last token's output is used
+            )
             self._to_free.callback(llama_cpp.llama_free, self._context)
             self._chat = Chat(self._vocabulary, llama_cpp.llama_model_chat_template(self._model, None))
         except BaseException:
             self.close()
             raise
-        # What the context's memory holds of the prompt. Requests begin alike: what they share is not read twice.
-        self._read_before: list[int] = []
+        # The prompt's tokens in the context's memory. Requests begin alike; what they share is not read twice.
+        self._cached: list[int] = []
         self._stop = Stop()
 
     def close(self) -> None:
@@ -68,39 +78,42 @@ class GenerationEngine:
         temperature: float = 0.0,
         seed: int = 0,
         stop: Stop,
-    ) -> Iterator[Spoken]:
-        """Speak as the assistant, until there is nothing more to say or `stop` is raised. Raises InferenceFailed."""
+    ) -> Iterator[GeneratedPiece]:
+        """Generate the assistant's next message until it ends or `stop` is set. Raises InferenceFailed."""
         prompt = self._chat.tokens(messages)
         if len(prompt) >= self.window:
             raise InferenceFailed(f"the prompt has {len(prompt):,} tokens and the model takes {self.window:,}")
         with closing(Sampler(self._vocabulary, grammar=grammar, temperature=temperature, seed=seed)) as sampler:
-            self._watch(stop)
+            self._stop = stop
+            stop.watch(self._context)
             yield from self._read(prompt)
             if not stop():
-                yield from self._speak(sampler, len(prompt), max_tokens, Speech(may_think=grammar is None))
+                yield from self._write(sampler, len(prompt), max_tokens, VisibleText(may_think=grammar is None))
 
-    def _read(self, prompt: list[int]) -> Iterator[Spoken]:
-        shared = _shared(self._read_before, prompt[:-1])  # one is read again: what is said first comes from it
+    def _read(self, prompt: list[int]) -> Iterator[GeneratedPiece]:
+        shared = _shared_length(self._cached, prompt[:-1])  # the last token is always read: its output is needed
         self._forget_after(shared - shared % _STEP_TOKENS)
-        for at in range(len(self._read_before), len(prompt), _STEP_TOKENS):
+        for at in range(len(self._cached), len(prompt), _STEP_TOKENS):
             tokens = prompt[at : at + _STEP_TOKENS]
             if not self._step(tokens):
                 return
-            self._read_before += tokens
-            yield Spoken("", None, len(self._read_before), 0)
+            self._cached += tokens
+            yield GeneratedPiece("", None, len(self._cached), 0)
 
-    def _speak(self, sampler: Sampler, prompt_tokens: int, max_tokens: int, speech: Speech) -> Iterator[Spoken]:
-        said = 0
+    def _write(
+        self, sampler: Sampler, prompt_tokens: int, max_tokens: int, visible: VisibleText
+    ) -> Iterator[GeneratedPiece]:
+        count = 0
         while (token := sampler.next(self._context)) is not None:
-            said += 1
-            text = speech.take(self._bytes(token))
-            if said >= max_tokens or prompt_tokens + said >= self.window:
-                yield Spoken(text + speech.rest(), "length", prompt_tokens, said)
+            count += 1
+            text = visible.add(self._bytes(token))
+            if count >= max_tokens or prompt_tokens + count >= self.window:
+                yield GeneratedPiece(text + visible.rest(), "length", prompt_tokens, count)
                 return
-            yield Spoken(text, None, prompt_tokens, said)
+            yield GeneratedPiece(text, None, prompt_tokens, count)
             if not self._step([token]):
                 return
-        yield Spoken(speech.rest(), "stop", prompt_tokens, said)
+        yield GeneratedPiece(visible.rest(), "stop", prompt_tokens, count)
 
     def _step(self, tokens: list[int]) -> bool:
         """Compute with the next tokens; False when it was stopped. Raises InferenceFailed."""
@@ -108,27 +121,24 @@ class GenerationEngine:
             return False
         array = (llama_cpp.llama_token * len(tokens))(*tokens)
         status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(array, len(tokens)))
-        if status == _ABORTED and self._stop():
+        if status == library.ABORTED and self._stop():
             return False
         if status:
             raise InferenceFailed(f"the model failed on a prompt (llama.cpp's status {status})")
         return True
 
     def _forget_after(self, length: int) -> None:
-        """Shorten the context's memory: by what was said, too, and by what a stopped step left there."""
+        """Shorten the context's memory, which also holds the last reply and the remains of a stopped step."""
         memory = llama_cpp.llama_get_memory(self._context)
         if not llama_cpp.llama_memory_seq_rm(memory, 0, length, -1):
             llama_cpp.llama_memory_clear(memory, True)  # a recurrent model cannot go back
             length = 0
-        del self._read_before[length:]
-
-    def _watch(self, stop: Stop) -> None:
-        self._stop = stop
-        stop.watch(self._context)
+        del self._cached[length:]
 
     def _bytes(self, token: int) -> bytes:
-        # Specials are silent, but for those that Speech has to see.
-        is_shown = llama_cpp.llama_vocab_get_text(self._vocabulary, token) in _THOUGHTS
+        # Special tokens have no text, except those that VisibleText needs.
+        name = llama_cpp.llama_vocab_get_text(self._vocabulary, token)
+        is_shown = name in (_THINK.encode(), _END_THINK.encode())
         room = 64
         while True:
             piece = ctypes.create_string_buffer(room)
@@ -138,22 +148,47 @@ class GenerationEngine:
             room = -length
 
 
-def _shared(some: Sequence[int], others: Sequence[int]) -> int:
-    """Return how many tokens are alike at the beginning."""
-    pairs = enumerate(zip(some, others, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(some), len(others)))
+class VisibleText:
+    """The text to show, from the bytes of the tokens: whole characters, and with `may_think` nothing that stands
+    between `<think>` and `</think>` at the beginning."""
+
+    def __init__(self, *, may_think: bool) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._is_beginning = may_think
+        self._held_back = ""
+
+    def add(self, piece: bytes) -> str:
+        """Return the text that can be shown after these bytes.
+
+        >>> visible = VisibleText(may_think=True)
+        >>> [visible.add(piece) for piece in (b"<thi", b"nk>Hm.</think>", b" Caf", b"\\xc3", b"\\xa9")]
+        ['', '', 'Caf', '', 'é']
+        """
+        text = self._decoder.decode(piece)
+        if not self._is_beginning:
+            return text
+        self._held_back += text
+        beginning = self._held_back.lstrip()
+        if beginning.startswith(_THINK):
+            beginning = beginning.partition(_END_THINK)[2].lstrip()
+            if not beginning:
+                return ""
+            self._held_back = beginning
+        elif _THINK.startswith(beginning):
+            return ""  # it may become one
+        return self._release()
+
+    def rest(self) -> str:
+        """Return what was held back, at the end, without an incomplete character or thought."""
+        return "" if self._held_back.lstrip().startswith(_THINK) else self._release()
+
+    def _release(self) -> str:
+        self._is_beginning = False
+        text, self._held_back = self._held_back, ""
+        return text
 
 
-def _context(model: llama_cpp.llama_model_p, tokens: int, threads: int) -> llama_cpp.llama_context_p:
-    settings = llama_cpp.llama_context_default_params()
-    settings.n_ctx = tokens
-    settings.n_batch = settings.n_ubatch = min(tokens, _STEP_TOKENS)
-    settings.n_seq_max = 1
-    settings.n_outputs_max = 1  # only what the last token says is wanted
-    settings.n_threads = settings.n_threads_batch = threads
-    settings.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
-    settings.no_perf = True
-    context: llama_cpp.llama_context_p = llama_cpp.llama_init_from_model(model, settings)
-    if not context:
-        raise ModelRejected("llama.cpp cannot run the model to write text; perhaps there is not enough memory")
-    return context
+def _shared_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the length of the common prefix."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))

@@ -1,4 +1,4 @@
-"""One llama.cpp context with the thread that it belongs to: a context must only ever be used by one."""
+"""One llama.cpp context for embeddings with the thread that it belongs to: only one thread may use a context."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.llama import library
 
 T = TypeVar("T")
 Matrix = NDArray[np.float32]
@@ -24,20 +25,30 @@ MAX_PARTS = 64
 
 
 class Lane:
-    """Runs steps of at most `tokens` tokens on `threads` threads. `background`: what somebody waits for has the
-    processor and the disk first. Raises ModelRejected."""
+    """Runs steps of at most `tokens` tokens on `threads` threads. `background`: at lower priority for the processor and
+    the disk. Raises ModelRejected."""
 
     def __init__(self, model: llama_cpp.llama_model_p, *, tokens: int, threads: int, background: bool) -> None:
         self.tokens = tokens
         self._dimensions = llama_cpp.llama_model_n_embd(model)
-        self._context = _context(model, tokens, threads)
+        self._context = library.new_context(
+            model,
+            "for embeddings",
+            threads=threads,
+            n_ctx=tokens,
+            n_batch=tokens,
+            n_ubatch=tokens,
+            n_seq_max=MAX_PARTS,
+            embeddings=True,
+            kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
+        )
         self._batch = _Batch(tokens)
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
         )
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Do something on the lane's thread."""
+        """Run `work` on the lane's thread."""
         return self._thread.submit(work)
 
     def close(self) -> None:
@@ -63,28 +74,11 @@ class Lane:
         return np.ctypeslib.as_array(vector, (self._dimensions,)).copy()
 
 
-def _context(model: llama_cpp.llama_model_p, tokens: int, threads: int) -> llama_cpp.llama_context_p:
-    settings = llama_cpp.llama_context_default_params()
-    settings.n_ctx = settings.n_batch = settings.n_ubatch = tokens
-    settings.n_seq_max = MAX_PARTS
-    settings.n_threads = settings.n_threads_batch = threads
-    settings.embeddings = True
-    settings.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
-    settings.kv_unified = True  # else each of the MAX_PARTS has its share only
-    settings.no_perf = True
-    context: llama_cpp.llama_context_p = llama_cpp.llama_init_from_model(model, settings)
-    if not context:
-        raise ModelRejected("llama.cpp cannot run the model for embeddings")
-    return context
-
-
 class _Batch:
-    """llama.cpp's batch over arrays of ours, which NumPy fills at once."""
+    """llama.cpp's batch over arrays that NumPy fills at once."""
 
     def __init__(self, tokens: int) -> None:
-        self._token = np.zeros(tokens, np.int32)
-        self._position = np.zeros(tokens, np.int32)
-        self._sequence = np.zeros(tokens, np.int32)
+        self._token, self._position, self._sequence = (np.zeros(tokens, np.int32) for _ in range(3))
         self._sequences = np.ones(tokens, np.int32)
         self._output = np.ones(tokens, np.int8)
         first = self._sequence.ctypes.data

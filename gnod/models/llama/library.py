@@ -1,4 +1,4 @@
-"""llama.cpp's C interface, set up once: quiet, with its backends, and what every kind of model is loaded and asked by.
+"""llama.cpp's C interface: set up once, quiet, with its backends. What every kind of model needs is here.
 
 The high-level class reads past its buffers with some poolings, and computes the texts of a batch one by one.
 """
@@ -10,8 +10,15 @@ import ctypes
 import llama_cpp
 from llama_cpp._ggml import libggml
 
-from gnod.errors import ModelCorrupt
+from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.messages import ModelSpec
+
+# Self-test: two questions with their answers, which a model for retrieval must match correctly.
+KNOWN_PAIRS = (
+    ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
+    ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
+)
+ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
 
 def _ignore(_level: int, _text: bytes, _data: object) -> None:
@@ -22,44 +29,82 @@ _IGNORE = llama_cpp.llama_log_callback(_ignore)  # kept: llama.cpp calls it as l
 llama_cpp.llama_log_set(_IGNORE, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
 
+# llama.cpp asks after each of a step's thousand operations whether to abort. A Python function would need the
+# interpreter's lock each time. C's `strlen` needs none: it returns 0 for the flag as long as that is empty.
+_IS_SET = llama_cpp.ggml_abort_callback(ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value or 0)
+
+
+class Stop:
+    """A flag that one thread sets and llama.cpp reads within a step."""
+
+    def __init__(self) -> None:
+        self._flag = ctypes.create_string_buffer(2)
+
+    def __call__(self) -> bool:
+        """Tell whether it is set."""
+        return self._flag.raw[0] != 0
+
+    def set(self) -> None:
+        self._flag[0] = b"x"
+
+    def watch(self, context: llama_cpp.llama_context_p) -> None:
+        """Let the flag end the context's steps. It must live until the context watches another one."""
+        llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(self._flag, ctypes.c_void_p))
+
 
 def has_graphics_card() -> bool:
-    """Tell whether this llama.cpp has been built for graphics cards. Loads their drivers."""
+    """Tell whether this llama.cpp was built for graphics cards. Loads their drivers."""
     return bool(llama_cpp.llama_supports_gpu_offload())
 
 
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt."""
     settings = llama_cpp.llama_model_default_params()
-    offloads = spec.gpu and has_graphics_card()
-    settings.n_gpu_layers = 999 if offloads else 0
+    settings.n_gpu_layers = 999 if spec.gpu and has_graphics_card() else 0
     model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
     if not model:
         raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
     return model
 
 
+def new_context(
+    model: llama_cpp.llama_model_p, purpose: str, *, threads: int, **settings: int
+) -> llama_cpp.llama_context_p:
+    """Return a context with these fields of `llama_context_params`, to be freed with `llama_free`. Raises
+    ModelRejected."""
+    params = llama_cpp.llama_context_default_params()
+    params.n_threads = params.n_threads_batch = threads
+    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.no_perf = True
+    for name, value in settings.items():
+        setattr(params, name, value)
+    context: llama_cpp.llama_context_p = llama_cpp.llama_init_from_model(model, params)
+    if not context:
+        raise ModelRejected(f"llama.cpp cannot run the model {purpose}; there may not be enough memory")
+    return context
+
+
 def is_causal(model: llama_cpp.llama_model_p) -> bool:
-    """Tell whether each token sees only those before it: such a model keeps keys and values, a lot of memory a lane."""
+    """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
     architecture = metadata(model, "general.architecture")
     return metadata(model, f"{architecture}.attention.causal") != "false"
 
 
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
-    """Return a value of the model's file as text; "" where it has none. For short values."""
+    """Return a short value of the model's file as text; "" where it has none."""
     value = ctypes.create_string_buffer(128)
-    found = llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
-    return value.value.decode("utf-8", "replace") if found >= 0 else ""
+    length = llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
+    return value.value.decode("utf-8", "replace") if length >= 0 else ""
 
 
-class _Reading(ctypes.Structure):
+class _GgufParams(ctypes.Structure):
     """gguf.h's gguf_init_params: with neither, no weights are read."""
 
     _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
 
 
 libggml.gguf_init_from_file.restype = ctypes.c_void_p
-libggml.gguf_init_from_file.argtypes = [ctypes.c_char_p, _Reading]
+libggml.gguf_init_from_file.argtypes = [ctypes.c_char_p, _GgufParams]
 libggml.gguf_find_tensor.restype = ctypes.c_int64
 libggml.gguf_find_tensor.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 libggml.gguf_free.restype = None
@@ -67,8 +112,8 @@ libggml.gguf_free.argtypes = [ctypes.c_void_p]
 
 
 def has_tensor(spec: ModelSpec, *names: str) -> bool:
-    """Tell whether the model's file has weights of one of these names: llama.cpp does not say which it found."""
-    file = libggml.gguf_init_from_file(spec.path.encode(), _Reading(no_alloc=True, context=None))
+    """Tell whether the model's file has weights of one of these names, which llama.cpp does not report."""
+    file = libggml.gguf_init_from_file(spec.path.encode(), _GgufParams(no_alloc=True, context=None))
     if not file:
         raise ModelCorrupt(f"llama.cpp cannot read {spec.path}: it is damaged, or newer than llama.cpp")
     try:

@@ -1,7 +1,7 @@
 """From a query and a document to the tokens that a reranker reads. Knows vocabularies, computes nothing.
 
 Cross-encoders were trained on two texts between special tokens, language models on a prompt. In both, a text never
-becomes a special token, and what is too long is cut at its end, so that the whole keeps its form.
+becomes a special token, and a text that is too long is cut at its end, so that the prompt stays complete.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _QUERY, _DOCUMENT = "{query}", "{document}"
 
 
 class Prompts(Protocol):
-    """What the model reads is the tokens of `opening` and then those of `rest`; together at most the window."""
+    """The model reads the tokens of `opening`, then those of `rest`; together they fit the window."""
 
     def opening(self, query: str) -> list[int]:
-        """Return what all documents of a query have in common."""
+        """Return the tokens that all documents of a query share."""
 
     def rest(self, document: str, room: int) -> list[int]:
-        """Return the document and what closes the prompt, in at most `room` tokens."""
+        """Return the document and the end of the prompt, in at most `room` tokens."""
 
 
 class CrossEncoderPrompts:
@@ -54,14 +54,14 @@ class CrossEncoderPrompts:
 
 
 class TemplatePrompts:
-    """A text with places for `{query}` and, behind it, `{document}`."""
+    """A template with `{query}` and, after it, `{document}`."""
 
     def __init__(self, vocabulary: llama_cpp.llama_vocab_p, template: str, *, window: int) -> None:
-        before, found, after = template.partition(_DOCUMENT)
-        if not found or before.count(_QUERY) != 1 or _QUERY in after or _DOCUMENT in after:
-            raise ModelRejected("the model's prompt for reranking is not one that gnod can use")
+        before, separator, after = template.partition(_DOCUMENT)
+        if not separator or before.count(_QUERY) != 1 or _QUERY in after or _DOCUMENT in after:
+            raise ModelRejected("gnod cannot use the model's prompt for reranking")
         self._text = MarkedText(vocabulary)
-        # A space belongs to the word behind it, and so to the document's tokens.
+        # A space belongs to the tokens of the word after it: here, of the document.
         self._space = " " if before.endswith(" ") else ""
         self._before = before.removesuffix(" ")
         self._closing = self._text.tokens(after, {})
@@ -76,14 +76,14 @@ class TemplatePrompts:
         return [*tokens[: room - len(self._closing)], *self._closing]
 
     def word(self, text: str) -> int:
-        """Return the one token of a word that the model answers with. Raises ModelRejected."""
+        """Return the single token of an answer. Raises ModelRejected."""
         tokens = self._text.plain(text)
         if len(tokens) != 1:
-            raise ModelRejected(f"the model's vocabulary has no word {text!r} to answer with")
+            raise ModelRejected(f"the model's vocabulary has no token for the answer {text!r}")
         return tokens[0]
 
     def _shortened(self, query: str) -> str:
-        # The text, not its tokens: those at its end depend on what stands behind it.
+        # The text, not its tokens: the last tokens depend on the text that follows.
         while (length := len(self._text.plain(query))) > self._most:
             query = query[: len(query) * self._most // length]
         return query

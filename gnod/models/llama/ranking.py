@@ -1,13 +1,13 @@
-"""One reranking model: a query and a document in, how well they go together out.
+"""One reranking model: a query and a document in, a score out.
 
-Three kinds of model can do it: encoders with a classification head, and Qwen3-Reranker with a head of two classes or
-with its language model's, of which only the words "yes" and "no" are asked.
+Three kinds of model can do it: encoders with a classification head, Qwen3-Reranker with a head of two classes, and
+Qwen3-Reranker with the head of its language model, of which only the words "yes" and "no" count.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -15,9 +15,8 @@ import llama_cpp
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
-from gnod.models.llama.pairs import PAIRS
 from gnod.models.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Prompts, TemplatePrompts
-from gnod.models.llama.reading import DecoderReading, EncoderReading, Reading
+from gnod.models.llama.reading import DecoderReading, EncoderReading, Ended, Reading
 from gnod.models.messages import ModelSpec
 
 # Query and document together. A context is sized to the work: what a model can take at most would cost gigabytes.
@@ -29,18 +28,18 @@ _HEADS = ("cls.weight", "cls.output.weight")
 
 
 class RankingEngine:
-    """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it is of no kind that
-    ranks, or ranks what is known the wrong way round."""
+    """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it is not a
+    reranker, or fails the self-test."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
-        # Everything that computes is done on this thread: a context must only ever be used by one.
+        # Only this thread computes: one context must not be used by several.
         self._lane = ThreadPoolExecutor(1, thread_name_prefix="ranking")
         self._reading: Reading | None = None
         try:
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
-            make = self._encoder if not library.is_causal(self._model) else self._decoder
+            make = self._decoder if library.is_causal(self._model) else self._encoder
             self._prompts, self._reading = make(spec)
             self._self_test()
         except BaseException:
@@ -53,11 +52,9 @@ class RankingEngine:
             self._reading.close()
         llama_cpp.llama_model_free(self._model)
 
-    def scores(self, query: str, documents: Sequence[str], *, ended: Callable[[], bool]) -> Iterator[tuple[float, int]]:
-        """Yield the score of each document, in [0, 1], and how many tokens were read for it, in the documents' order.
-
-        `ended` is asked often, from another thread; once it says so, nothing more is yielded. Raises InferenceFailed.
-        """
+    def scores(self, query: str, documents: Sequence[str], *, ended: Ended) -> Iterator[tuple[float, int]]:
+        """Yield the score of each document, in [0, 1], and the number of tokens read for it, in order, until `ended`,
+        which is called often and from another thread, returns True. Raises InferenceFailed."""
         opening = self._prompts.opening(query)
         for document in documents:
             if ended():
@@ -68,7 +65,7 @@ class RankingEngine:
                 return
             yield score, len(opening) + len(rest)
 
-    def _score(self, opening: list[int], rest: list[int], ended: Callable[[], bool]) -> float | None:
+    def _score(self, opening: list[int], rest: list[int], ended: Ended) -> float | None:
         assert self._reading
         score = self._reading.score(opening, rest, ended)
         if score is not None and not math.isfinite(score):
@@ -78,11 +75,11 @@ class RankingEngine:
     def _encoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:
         if not library.has_tensor(spec, *_HEADS):
             raise ModelRejected(
-                "the model has no classification head: reranking needs a cross-encoder, like bge-reranker-v2-m3,"
-                " or Qwen3-Reranker"
+                "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
+                "Qwen3-Reranker"
             )
         if (classes := llama_cpp.llama_model_n_cls_out(self._model)) != 1:
-            raise ModelRejected(f"the model sorts texts into {classes} classes; one for reranking has one score")
+            raise ModelRejected(f"the model sorts texts into {classes} classes; a reranker has one score")
         vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         self.window = min(self.window, _MAX_LOGITS // llama_cpp.llama_vocab_n_tokens(vocabulary))
         # As their tokenizers join two texts: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
@@ -94,8 +91,8 @@ class RankingEngine:
     def _decoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:
         if library.metadata(self._model, "general.architecture") != "qwen3":
             raise ModelRejected(
-                "the model is a language model that gnod cannot rerank with: it needs Qwen3-Reranker,"
-                " or a cross-encoder like bge-reranker-v2-m3"
+                "gnod cannot rerank with this language model: use Qwen3-Reranker, or a cross-encoder such as "
+                "bge-reranker-v2-m3"
             )
         vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         template = llama_cpp.llama_model_chat_template(self._model, b"rerank")
@@ -116,9 +113,9 @@ class RankingEngine:
         return [labels.index(b"yes"), labels.index(b"no")]
 
     def _self_test(self) -> None:
-        """Each of the known queries must score its own document above the others'. Raises ModelRejected."""
-        documents = [document for _, document in PAIRS]
-        for number, (query, _) in enumerate(PAIRS):
+        """Raise ModelRejected unless each known question scores its answer highest."""
+        documents = [document for _, document in library.KNOWN_PAIRS]
+        for number, (query, _) in enumerate(library.KNOWN_PAIRS):
             values = [score for score, _ in self.scores(query, documents, ended=lambda: False)]
             if any(value >= values[number] for other, value in enumerate(values) if other != number):
-                raise ModelRejected("the model failed its self-test: it scores what does not answer a question higher")
+                raise ModelRejected("the model failed its self-test: it scores unrelated texts higher")

@@ -1,4 +1,4 @@
-"""Which token comes next: a grammar says what may, the model what is likely."""
+"""Choose the next token: a grammar permits tokens, the model rates them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from gnod.errors import InferenceFailed
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-# With a temperature: tokens less likely than this share of the likeliest never come.
+# With a temperature: tokens less likely than this share of the most likely one are excluded.
 _MIN_SHARE = 0.05
 
 
 class Sampler:
-    """For one request. Raises InferenceFailed when the grammar is none."""
+    """For one request. Raises InferenceFailed for an invalid grammar."""
 
     def __init__(
         self, vocabulary: llama_cpp.llama_vocab_p, *, grammar: str | None, temperature: float, seed: int
@@ -32,22 +32,22 @@ class Sampler:
                 llama_cpp.llama_sampler_free(sampler)
 
     def next(self, context: llama_cpp.llama_context_p) -> int | None:
-        """Return the next token, and take it for said; None at the end of what is to be said."""
+        """Choose the next token and return it; None at the end."""
         logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, -1), (self._size,))
-        token = self._likely(logits)
-        # To ask the grammar about one token costs nothing; about all of them, 20 ms.
+        token = self._choose(logits)
+        # Checking one token against the grammar costs nothing; checking all takes 20 ms.
         if self._grammar and not np.isfinite(self._permitted(np.array([token]), logits)).all():
             permitted = self._permitted(np.arange(self._size), logits)
             if not np.isfinite(permitted).any():
                 return None
-            token = self._likely(permitted)
+            token = self._choose(permitted)
         if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
             return None
         if self._grammar:
             llama_cpp.llama_sampler_accept(self._grammar, token)
         return token
 
-    def _likely(self, logits: NDArray[np.float32]) -> int:
+    def _choose(self, logits: NDArray[np.float32]) -> int:
         if self._chain is None:
             return int(logits.argmax())
         candidates = _candidates(np.arange(self._size), logits)
@@ -69,7 +69,7 @@ def _candidates(tokens: NDArray[np.int64], logits: NDArray[np.float32]) -> NDArr
 
 
 def _apply(sampler: llama_cpp.llama_sampler_p | None, candidates: NDArray[np.void]) -> int:
-    """Let a sampler change the candidates where they are. Returns which one it selected, if it did."""
+    """Apply a sampler to the candidates in place. Returns the one that it selected, if any."""
     array = llama_cpp.llama_token_data_array(
         data=ctypes.cast(candidates.ctypes.data, llama_cpp.llama_token_data_p),
         size=len(candidates),
@@ -82,12 +82,12 @@ def _apply(sampler: llama_cpp.llama_sampler_p | None, candidates: NDArray[np.voi
 
 def _grammar(vocabulary: llama_cpp.llama_vocab_p, grammar: str) -> llama_cpp.llama_sampler_p:
     text = grammar.encode().partition(b"\0")[0]
-    # An empty one would forbid nothing.
+    # An empty grammar would permit everything.
     sampler: llama_cpp.llama_sampler_p | None = (
         llama_cpp.llama_sampler_init_grammar(vocabulary, text, b"root") if text else None
     )
     if not sampler:
-        raise InferenceFailed("the grammar is not one that llama.cpp can follow (GBNF, with a rule `root`)")
+        raise InferenceFailed("the grammar is invalid: llama.cpp needs GBNF with a rule `root`")
     return sampler
 
 

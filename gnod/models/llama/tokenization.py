@@ -1,4 +1,4 @@
-"""From text to a model's tokens: llama.cpp's own tokenizers, but for WordPiece.
+"""From text to a model's tokens: with llama.cpp's own tokenizers, except for WordPiece.
 
 llama.cpp's WordPiece drops vowel signs of Indic scripts and cuts Hangul to its first letter (measured: cosine .34 to
 the right vector for Tamil). The vocabulary in the model's file is all that Hugging Face's implementation needs.
@@ -21,13 +21,13 @@ _SPECIAL = re.compile(r"\[.+\]")
 
 
 class Tokenization(Protocol):
-    """`prefix` and `suffix` are what the model wants before and after each text."""
+    """`prefix` and `suffix`: the special tokens before and after each text."""
 
     prefix: list[int]
     suffix: list[int]
 
     def tokens(self, text: str) -> Sequence[int]:
-        """Return the text's tokens, without specials; what looks like a special token in it is plain text."""
+        """Return the text's tokens, without special tokens, even if the text contains their names."""
 
 
 def tokenization(vocabulary: llama_cpp.llama_vocab_p) -> Tokenization:
@@ -56,21 +56,21 @@ class _WordPieces:
         pieces = _pieces(vocabulary)
         unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
         if unknown is None:
-            raise ModelRejected("the model's vocabulary has no piece for what is unknown")
+            raise ModelRejected("the model's vocabulary has no piece for unknown words")
         is_cased = any(piece != piece.lower() for piece in pieces if not _SPECIAL.fullmatch(piece))
         self._tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
         self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
     def tokens(self, text: str) -> Sequence[int]:
-        # Through bytes: a lone surrogate is no text to the library.
+        # Through bytes: the library accepts no lone surrogates.
         clean = text.encode("utf-8", "replace").decode()
         ids: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
         return ids
 
 
 class MarkedText:
-    """Markup of ours, in which special tokens count, with texts of others in it, in which none does."""
+    """Markup, in which special tokens count, with foreign texts in it, in which they do not."""
 
     def __init__(self, vocabulary: llama_cpp.llama_vocab_p) -> None:
         self._vocabulary = vocabulary
@@ -86,7 +86,7 @@ class MarkedText:
         self._special, self._added = _any_of(self._specials), _any_of(added)
 
     def tokens(self, markup: str, texts: Mapping[str, str]) -> list[int]:
-        """Return the tokens of the markup with a text in each of the named places."""
+        """Return the tokens of the markup, with each key of `texts` replaced by its text."""
         found: list[int] = []
         for part in self._special.split(markup):
             if part in self._specials:
@@ -98,18 +98,18 @@ class MarkedText:
         return found
 
     def plain(self, text: str) -> list[int]:
-        """Return the tokens of somebody's text."""
+        """Return the tokens of a foreign text."""
         found: list[int] = []
         at = 0
         for match in self._added.finditer(text):
-            # In two, so that llama.cpp does not see it.
+            # In two parts, so that llama.cpp does not recognise it.
             found += _native_tokens(self._vocabulary, text[at : match.start() + 1], with_specials=False)
             at = match.start() + 1
         return found + _native_tokens(self._vocabulary, text[at:], with_specials=False)
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern, in one group, of any of the words, the longest first; of nothing where there are none."""
+    """Return a pattern of one group that matches any of the words, the longest first; without words, nothing."""
     found = sorted((re.escape(word) for word in words if len(word) > 1), key=len, reverse=True)
     return re.compile(f"({'|'.join(found)})" if found else "(?!)()")
 
@@ -133,7 +133,7 @@ def _specials(vocabulary: llama_cpp.llama_vocab_p) -> tuple[list[int], list[int]
     for at in range(len(whole) - len(plain) + 1):
         if whole[at : at + len(plain)] == plain:
             return whole[:at], whole[at + len(plain) :]
-    raise ModelRejected("the model's tokenizer is not one that gnod can use")
+    raise ModelRejected("gnod cannot use the model's tokenizer")
 
 
 def _native_tokens(vocabulary: llama_cpp.llama_vocab_p, text: str, *, with_specials: bool) -> list[int]:

@@ -1,4 +1,4 @@
-"""From ranked documents and a question to an answer whose citations hold: the passages to read, the prompt, the check.
+"""From ranked documents and a question to an answer with valid citations: choose passages, build the prompt, check.
 
-Runs no model and knows no wire: who asks the model stands between `prompt` and `citations`.
+Runs no model and does not know the wire: the caller runs the model between `prompt` and `citations`.
 """

@@ -1,9 +1,8 @@
-"""Check what a model says against what it has read: only a citation whose source says the same stays. Pure.
+"""Check the answer of a model against its sources: invalid citations are removed. Pure.
 
-A citation is `[1]`, `[1, 3]` or `[1][3]`. That a model writes one proves nothing, small ones least of all. So each
-sentence is compared with its sources: its numbers must stand there, and at least half of its words. A sentence without
-a citation that holds gets the source that plainly says it, if there is one; one with a figure that stands nowhere goes.
-The answer counts when one sentence or more has a citation in the end.
+A citation is `[1]`, `[1, 3]` or `[1][3]`. It is valid if the source contains all figures of the sentence and at least
+half of its words. A sentence without a valid citation gets the source that clearly contains it, if there is one. A
+sentence with a figure that no source contains is removed. An answer needs at least one valid citation.
 """
 
 from __future__ import annotations
@@ -37,22 +36,22 @@ _DECLINE = re.compile(
     re.I,
 )
 
-# How many of a sentence's words must stand in the source: less where the model has named it than where we look for it.
+# Shares of a sentence's words that its source must contain: a source that the model cited, and one that the check adds.
 _CITED_SHARE = 0.5
 _FOUND_SHARE = 0.6
 
 
-class Reading(NamedTuple):
-    """A source as the check sees it. `number` as in the citations."""
+class CitedText(NamedTuple):
+    """The text of a source. `number`: as in the citations."""
 
     number: int
     text: str
     language: str | None = None
 
 
-class Checked(NamedTuple):
-    """`text`: what is left; `citations`: the sources cited in it, in their order. `kept` of the model's own citations
-    hold, `dropped` do not, and `added` were found by the check."""
+class CheckedAnswer(NamedTuple):
+    """`citations`: numbers of the cited sources, ascending. `kept` and `dropped`: how many citations of the model are
+    valid and invalid. `added`: how many the check added."""
 
     text: str
     citations: list[int]
@@ -66,24 +65,24 @@ class Checked(NamedTuple):
         return self.reason is None
 
 
-class _Read(NamedTuple):
+class _Source(NamedTuple):
     number: int
     terms: frozenset[str]
     figures: frozenset[str]
     is_foreign: bool
 
 
-def check(said: str, question: str, sources: Sequence[Reading], analyzer: Analyzer) -> Checked:
-    """Return the answer with the citations that hold. `analyzer`: of the answer's language."""
+def check(answer: str, question: str, sources: Sequence[CitedText], analyzer: Analyzer) -> CheckedAnswer:
+    """Return the answer with valid citations only. `analyzer`: of the answer's language."""
     checker = _Checker(question, sources, analyzer)
     lines: list[str] = []
-    code: list[str] | None = None  # the block that a fence has opened
-    for line in [*said.strip().split("\n"), None]:
+    code: list[str] | None = None  # lines of an open code block
+    for line in [*answer.strip().split("\n"), None]:
         if code is not None and (line is None or _FENCE.match(line)):
             lines += [*code, code[0].strip()[:3]] if any(each.strip() for each in code[1:]) else []
             code = None
         elif line is not None and (fence := _FENCE.match(line)):
-            code = [line[fence.start(1) :] if "[" in fence[0] else line]  # a citation before it is of nothing
+            code = [line[fence.start(1) :] if "[" in fence[0] else line]  # drop a citation before the fence
         elif code is not None and line is not None:
             code += [line] if checker.quotes(line) and line != code[-1] else []
         elif line is not None:
@@ -91,8 +90,8 @@ def check(said: str, question: str, sources: Sequence[Reading], analyzer: Analyz
     text = _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
     reason: Reason | None = None
     if not checker.cited:
-        reason = "model_declined" if _DECLINE.search(said) else "no_citation"
-    return Checked(
+        reason = "model_declined" if _DECLINE.search(answer) else "no_citation"
+    return CheckedAnswer(
         NOT_ENOUGH if reason else text,
         sorted(checker.cited),
         reason,
@@ -103,16 +102,16 @@ def check(said: str, question: str, sources: Sequence[Reading], analyzer: Analyz
 
 
 def cited(text: str) -> list[int]:
-    """Return the numbers that a text cites, in order, again and again.
+    """Return the numbers that a text cites, in order, with repetitions.
 
-    >>> cited("One [1, 3]. Two [2][12]. `a[4]` and [5-7] are none.")
+    >>> cited("One [1, 3]. Two [2][12]. Not `a[4]` and [5-7].")
     [1, 3, 2, 12]
     """
     return [number for match in _CITATION.finditer(text) for number in _numbers(match[0])]
 
 
 def _joined(sentences: Iterable[str]) -> str:
-    """Put sentences in a row. What stood between two may have been a citation that is gone: then a blank."""
+    """Join sentences. Insert a blank where a removed citation was the only separator."""
     row = ""
     for sentence in sentences:
         if row and row[-1] in ".!?…" and sentence[:1].isalnum():
@@ -132,20 +131,20 @@ def _unspaced(text: str) -> str:
 
 
 class _Checker:
-    """Goes through the sentences of one answer."""
+    """Checks the sentences of one answer."""
 
-    def __init__(self, question: str, sources: Sequence[Reading], analyzer: Analyzer) -> None:
+    def __init__(self, question: str, sources: Sequence[CitedText], analyzer: Analyzer) -> None:
         self.cited: set[int] = set()
         self.kept = self.dropped = self.added = 0
         self._analyzer = analyzer
         self._question = frozenset(self._terms(question))
-        self._asked_figures = _figures(question)
+        self._question_figures = _figures(question)
         self._figures = frozenset(figure for source in sources for figure in _figures(source.text))
         self._code = "\n".join(_unspaced(source.text) for source in sources)
-        # Small models say the same again and again.
-        self._said: set[str] = set()
+        # Small models repeat sentences.
+        self._seen: set[str] = set()
         self._sources = [
-            _Read(
+            _Source(
                 source.number,
                 frozenset(terms_of(compounds(visible(source.text)), analyzer)),
                 _figures(source.text),
@@ -155,50 +154,50 @@ class _Checker:
         ]
 
     def quotes(self, line: str) -> bool:
-        """Tell whether a line of code stands in a source."""
+        """Tell whether a source contains a line of code."""
         return _unspaced(line) in self._code
 
     def sentence(self, sentence: str) -> str:
-        """Return the sentence with the citations that hold, before its full stop; nothing, when it was said before, or
-        when it has a figure that stands nowhere."""
+        """Return the sentence with its valid citations before the full stop. Empty for a repeated sentence, and for one
+        with a figure that no source contains."""
         marks = [match[0] for match in _CITATION.finditer(sentence) if not match[0].strip().startswith("`")]
         bare = _CITATION.sub(lambda match: match[0] if match[0].strip().startswith("`") else "", sentence)
-        asked = list(dict.fromkeys(number for mark in marks for number in _numbers(mark)))
-        terms, figures = self._terms(bare), _figures(bare) - self._asked_figures
-        named = [source for source in self._sources if source.number in asked]
-        holding = [source.number for source in named if self._holds(source, terms, figures)]
-        self.kept += len(holding)
-        self.dropped += len(asked) - len(holding)
-        if not holding and (found := self._best(terms, figures)):
+        numbers = {number for mark in marks for number in _numbers(mark)}
+        terms, figures = self._terms(bare), _figures(bare) - self._question_figures
+        named = [source for source in self._sources if source.number in numbers]
+        valid = [source.number for source in named if self._supports(source, terms, figures)]
+        self.kept += len(valid)
+        self.dropped += len(numbers) - len(valid)
+        if not valid and (best := self._best(terms, figures)):
             self.added += 1
-            holding = [found]
-        self.cited.update(holding)
-        said = " ".join(bare.split()).casefold()
-        if said in self._said or (not holding and not figures <= self._figures):
+            valid = [best]
+        self.cited.update(valid)
+        form = " ".join(bare.split()).casefold()
+        if form in self._seen or (not valid and not figures <= self._figures):
             return ""
         if terms:
-            self._said.add(said)
-        if not holding:
+            self._seen.add(form)
+        if not valid:
             return bare
         end = _END.search(bare)
         assert end  # it may be empty
-        return f"{bare[: end.start()].rstrip()} {''.join(f'[{n}]' for n in sorted(holding))}{bare[end.start() :]}"
+        return f"{bare[: end.start()].rstrip()} {''.join(f'[{n}]' for n in sorted(valid))}{bare[end.start() :]}"
 
-    def _holds(self, source: _Read, terms: frozenset[str], figures: frozenset[str]) -> bool:
+    def _supports(self, source: _Source, terms: frozenset[str], figures: frozenset[str]) -> bool:
         if not figures <= source.figures or not terms:
             return False
-        # In another language the same is said with other words.
+        # A source in another language uses other words.
         return source.is_foreign or len(terms & source.terms) >= _CITED_SHARE * len(terms)
 
     def _best(self, terms: frozenset[str], figures: frozenset[str]) -> int | None:
-        """Return the source that plainly says it: more of its words, and one that was not in the question."""
+        """Return the source that clearly contains the sentence, with a word that is not in the question."""
         best: tuple[float, int] | None = None
         for source in self._sources:
             shared = terms & source.terms
-            is_news = bool(shared - self._question)
+            has_new = bool(shared - self._question)
             is_enough = len(shared) > 1 or (len(terms) == 1 and not any(map(str.isdigit, terms)))
             share = len(shared) / len(terms) if terms else 0.0
-            if figures <= source.figures and is_news and is_enough and share >= _FOUND_SHARE:
+            if figures <= source.figures and has_new and is_enough and share >= _FOUND_SHARE:
                 best = max(best or (0.0, 0), (share, -source.number))
         return -best[1] if best else None
 

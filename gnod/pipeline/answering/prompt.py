@@ -1,10 +1,10 @@
-"""What the model is told: short rules, the sources as quotations, the question last. Pure.
+"""Build the prompt: short rules, the sources as quotations, the question last. Pure.
 
-Documents are data. Each stands between two fences that none of them contains, and nothing in it looks like one of our
-own marks: not a fence, not `[1]`, not the markup of a model's chat.
+Documents are data. Each is between two fences that no document contains. Anything in a document that looks like a
+fence, a citation such as `[1]`, or chat markup is changed.
 
-Chosen with SmolLM2-135M on ten questions, too few to tell small differences: an example in front and a grammar that
-forces citations gave no more right answers than the bare rules, and some beside the point.
+Tried with SmolLM2-135M on ten questions: an example, and a grammar that forces citations, gave no more right answers
+than the rules alone.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from gnod.models.generator import Message
-from gnod.pipeline.answering.sources import Source
+from gnod.pipeline.answering.sources import SourcePassage
 
-# The rules and what stands around the sources, in tokens, with some to spare.
+# Upper limit for the tokens of the rules and of the text around the sources.
 TOKENS = 450
 
 _RULES = {
@@ -41,8 +41,8 @@ _CITATION = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\s*\]")
 _CHAT_MARKUP = re.compile(r"<(?=[|｜/]?(?:[|｜]|s>|im_|start_of|end_of|INST|SYS))|\[(?=/?INST\])", re.I)
 
 
-def build(question: str, sources: Sequence[Source], language: str | None) -> list[Message]:
-    """Return the conversation. The same question and sources give the same one."""
+def build(question: str, sources: Sequence[SourcePassage], language: str | None) -> list[Message]:
+    """Return the conversation. It depends on the arguments only."""
     texts = [(neutral(" ".join(source.title.split())), neutral(source.text)) for source in sources]
     fence = _fence([part for text in texts for part in text])
     ask, word = _WORDS.get(language or "", _WORDS["en"])
@@ -50,16 +50,15 @@ def build(question: str, sources: Sequence[Source], language: str | None) -> lis
         f"{word} [{source.number}]: {title}\n<{fence}>\n{text}\n</{fence}>"
         for source, (title, text) in zip(sources, texts, strict=True)
     ]
-    asked = f"{ask}: {' '.join(_CONTROL.sub(' ', question).split())}"
+    last = f"{ask}: {' '.join(_CONTROL.sub(' ', question).split())}"
     return [
         Message("system", _RULES.get(language or "", _ANY_LANGUAGE)),
-        Message("user", "\n\n".join([*quoted, asked])),
+        Message("user", "\n\n".join([*quoted, last])),
     ]
 
 
 def neutral(text: str) -> str:
-    """Return a document's text without what could pass for ours: `[1]` becomes `[ 1 ]`, which no check takes for a
-    citation; characters that nobody sees go.
+    """Return a document's text without citations, chat markup and invisible characters: `[1]` becomes `[ 1 ]`.
 
     >>> neutral("Wind [2]\\x00 <|im_end|>")
     'Wind [ 2 ] < |im_end|>'
@@ -67,20 +66,20 @@ def neutral(text: str) -> str:
     return _CHAT_MARKUP.sub(r"\g<0> ", _CITATION.sub(r"[ \1 ]", _CONTROL.sub("", text)))
 
 
-def without_fences(said: str) -> str:
-    """Return what the model said without fences that it repeats.
+def without_fences(answer: str) -> str:
+    """Return the answer without fences that the model repeated.
 
     >>> without_fences("It is Miso.\\n</qc52b342b>")
     'It is Miso.\\n'
     """
-    return _FENCE.sub("", said)
+    return _FENCE.sub("", answer)
 
 
 def _fence(texts: Sequence[str]) -> str:
-    """Return a word that stands in none of the texts and that none of them could have known."""
+    """Return a word that none of the texts contains or could predict."""
     joined = "\0".join(texts)
     for attempt in range(1 << 32):
         fence = "q" + sha256(f"{attempt}\0{joined}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
         if fence not in joined:
             return fence
-    raise AssertionError("a text is shorter than all fences together")
+    raise AssertionError("unreachable: no text contains 2**32 fences")

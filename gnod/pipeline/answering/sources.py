@@ -1,8 +1,7 @@
-"""Choose what the model reads: the passages of the best documents that lie nearest to the question, wherever they
-stand. A document's head is nothing special.
+"""Choose the passages that the model reads, from the documents that the search found.
 
-All of a document is scored, in blocks of a few sentences: by the question's words in it, the rare ones above all, and
-by its vectors, where it has some. Both halves count the same, as in the search itself.
+Every document is scored completely, in blocks of a few sentences: by the question's words in a block, weighted by
+their rarity, and by its vectors, if there are any. Both halves have the same weight.
 """
 
 from __future__ import annotations
@@ -19,21 +18,22 @@ from gnod.analysis.stemming import stemming_language
 from gnod.models.pieces import cut
 from gnod.pipeline import lexical
 from gnod.pipeline.answering.words import WordFinder, content_words
-from gnod.store import documents, embedded_pieces
 from gnod.store.database import Connection
-from gnod.store.documents import Document
-from gnod.store.embedded_pieces import EmbeddedPiece
+from gnod.store.documents import documents
+from gnod.store.documents.documents import Document
+from gnod.store.vectors import embedded_pieces
+from gnod.store.vectors.embedded_pieces import EmbeddedPiece
 from gnod.types import format_uri, source_line
 
-# More sources than that confuse a small model, and have two digits.
+# More sources confuse small models.
 MAX_SOURCES = 8
-# Reading is what takes long without a GPU: a model of 1.7B reads some 100 tokens a second there.
+# Without a GPU, a model of 1.7B parameters reads about 100 tokens per second.
 MAX_TOKENS = 2400
 _BLOCK_CHARACTERS = 600
 _PASSAGE_CHARACTERS = 1200
-# What is not nearly as good as the best passage is not worth the reader's time.
+# A block with less than this share of the best block's value is not read.
 _WORTHWHILE = 0.6
-# How much the document's own rank counts beside its passage: a reranker has read it.
+# Weight of the document's score in the search: a reranker may have read it.
 _RANK_WEIGHT = 0.25
 _ABOVE_WEIGHT = 0.5
 _GAP = 200
@@ -47,10 +47,9 @@ _EDGES = (_PARAGRAPH, _SENTENCE, _LINE, _SPACE)
 
 Floats = NDArray[np.float32]
 
-# Questions about nothing. How near a model puts them to a text is what it says of things that have nothing in common.
-# Nearer than most of them is near. Measured on 6 short texts, with other probes than these: of 11 questions that share
-# no word with the text they mean, 10 are near with MiniLM and 9 with multilingual-e5; of 16 about nothing there, one
-# with each (pronounceable gibberish, and another topic).
+# Meaningless questions. Their cosines with a text show which cosines the model gives to unrelated texts. A question is
+# near a text if its cosine is higher than most of these. Measured on 6 short texts with other nonsense: of 11 questions
+# that share no word with their text, 10 are near with MiniLM and 9 with multilingual-e5; of 16 unrelated ones, 1 each.
 NONSENSE = (
     *("xqzzy blorf wumpt", "asdf jkl qwer", "flurb gribble nox tarvik", "hgjfkdls fjdksla"),
     *("zxcvbnm", "12345 67890", "mimsy borogoves outgrabe", "aaa bbb ccc ddd"),
@@ -58,15 +57,8 @@ NONSENSE = (
 _DEVIATIONS = 2.0
 
 
-class Candidate(NamedTuple):
-    """A document that the search has found, with its score in [0, 1]."""
-
-    document_id: int
-    score: float
-
-
-class Source(NamedTuple):
-    """One passage. `number` from 1; `line` to `end_line` are the file's own; `score` is in [0, 1]."""
+class SourcePassage(NamedTuple):
+    """`number`: from 1. `line` to `end_line`: lines of the file. `score`: in [0, 1]."""
 
     number: int
     uri: str
@@ -81,9 +73,9 @@ class Source(NamedTuple):
     score: float
 
 
-class Asked(NamedTuple):
-    """A question. `vectors`: as each embedding model sees it, by the model's address; `served`: which model answers for
-    which collection. `nonsense`: NONSENSE as each model sees it, one row each."""
+class Question(NamedTuple):
+    """`vectors`: of the question, by model address. `served`: serving model by collection. `nonsense`: vectors of
+    NONSENSE by model address, one row each."""
 
     text: str
     vectors: Mapping[str, Floats]
@@ -92,8 +84,8 @@ class Asked(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """`words`: the question's words in it; `above`: those in the headings and the title only. `nearness`: the cosine of
-    question and block, above that of nonsense."""
+    """`words`: the question's words in the block; `above`: those in headings and title only. `nearness`: cosine with
+    the question, minus the limit that NONSENSE sets."""
 
     document: Document
     start: int
@@ -109,39 +101,39 @@ class _Block(NamedTuple):
 
 
 def estimated_tokens(text: str) -> int:
-    """Return how many tokens a model may make of `text`, rather too many than too few."""
+    """Return an upper estimate of the tokens of `text`."""
     plain = len(text.encode("ascii", "ignore"))
     latin = sum(1 for character in text if "\x7f" < character < "\u0250") if plain < len(text) else 0
     return int(plain / 3 + latin + (len(text) - plain - latin) * 1.5) + 1
 
 
-def select(connection: Connection, asked: Asked, candidates: Sequence[Candidate], *, tokens: int) -> list[Source]:
-    """Return the passages to read, for at most so many tokens: the best document first, a document's in its order.
-    None, when nothing found is about the question."""
+def select(
+    connection: Connection, question: Question, scores: Mapping[int, float], *, tokens: int
+) -> list[SourcePassage]:
+    """Return the passages to read, with at most `tokens` tokens: by the best document, then by position. Empty if no
+    document is relevant. `scores`: of the documents in the search, by document id, best first."""
     analyzers = lexical.analyzers_of_index(connection)
-    words = content_words(asked.text, analyzers)
+    words = content_words(question.text, analyzers)
     finders = {analyzer.language: WordFinder(words, analyzer) for analyzer in analyzers}
-    by_id = documents.by_ids(connection, [candidate.document_id for candidate in candidates])
-    reader = _Reader(connection, asked)
-    ranks: dict[int, float] = {}
-    for candidate in candidates:
-        document = by_id.get(candidate.document_id)
-        if document is not None and document.active:  # else it is gone meanwhile
-            ranks[document.id] = candidate.score
+    by_id = documents.by_ids(connection, list(scores))
+    reader = _Reader(connection, question)
+    for document_id in scores:
+        document = by_id.get(document_id)
+        if document is not None and document.active:  # it may have been removed since the search
             reader.read(document, finders[stemming_language(document.language)])
     blocks = reader.blocks()
     if not any(block.is_relevant for block in blocks):
         return []
-    return _sources(blocks, _values(blocks, len(words), ranks), reader.texts, min(tokens, MAX_TOKENS))
+    return _sources(blocks, _values(blocks, len(words), scores), reader.texts, min(tokens, MAX_TOKENS))
 
 
 class _Reader:
-    """Reads whole documents, each content once."""
+    """Cuts documents into blocks. Copies of a document are read once."""
 
-    def __init__(self, connection: Connection, asked: Asked) -> None:
+    def __init__(self, connection: Connection, question: Question) -> None:
         self.texts: dict[int, str] = {}
         self._connection = connection
-        self._asked = asked
+        self._question = question
         self._seen: set[str] = set()
         self._blocks: list[_Block] = []
         self._nonsense: dict[str, Floats] = {}
@@ -151,8 +143,8 @@ class _Reader:
             return
         self._seen.add(document.mirror_hash)
         text = self.texts[document.id] = documents.markdown(self._connection, document.mirror_hash)
-        uri = self._asked.served.get(document.collection, "")
-        uri = uri if uri in self._asked.vectors else ""
+        uri = self._question.served.get(document.collection, "")
+        uri = uri if uri in self._question.vectors else ""
         pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
         cosines = self._cosines(uri, pieces)
         title = finder.find(document.title)
@@ -165,15 +157,15 @@ class _Reader:
 
     def blocks(self) -> list[_Block]:
         """Return all blocks, with their nearness."""
-        usual = {uri: float(cosines.mean() + _DEVIATIONS * cosines.std()) for uri, cosines in self._nonsense.items()}
+        limits = {uri: float(cosines.mean() + _DEVIATIONS * cosines.std()) for uri, cosines in self._nonsense.items()}
         return [
-            block if block.nearness is None else block._replace(nearness=block.nearness - usual.get(block.uri, 1.0))
+            block if block.nearness is None else block._replace(nearness=block.nearness - limits.get(block.uri, 1.0))
             for block in self._blocks
         ]
 
     def _cosines(self, uri: str, pieces: Sequence[EmbeddedPiece]) -> list[float | None]:
-        """Return the cosines with the question, and take note of those with nonsense."""
-        query = self._asked.vectors.get(uri)
+        """Return the cosines with the question, and collect those with nonsense."""
+        query = self._question.vectors.get(uri)
         cosines: list[float | None] = [None] * len(pieces)
         rows = [n for n, each in enumerate(pieces) if each.vector is not None and query is not None]
         if query is None or not rows:
@@ -181,19 +173,19 @@ class _Reader:
         matrix = np.stack([vector for n in rows if (vector := pieces[n].vector) is not None])
         for n, cosine in zip(rows, (matrix @ query).tolist(), strict=True):
             cosines[n] = cosine
-        if (nonsense := self._asked.nonsense.get(uri)) is not None:
+        if (nonsense := self._question.nonsense.get(uri)) is not None:
             nearest = (matrix @ nonsense.T).max(axis=0)
             self._nonsense[uri] = np.maximum(self._nonsense.get(uri, nearest), nearest)
         return cosines
 
 
 def _values(blocks: Sequence[_Block], word_count: int, ranks: Mapping[int, float]) -> list[float]:
-    """Return what each block is worth, in [0, 1]: the share of the question's words in it, weighed by how rare they are
-    among all blocks, and its nearness between the nearest and the farthest."""
+    """Return the value of each block, in [0, 1]: the share of the question's words in it, weighted by their rarity in
+    all blocks, and its nearness, scaled over all blocks."""
     total = len(blocks)
     counts = [sum(number in block.words for block in blocks) for number in range(word_count)]
     weights = [log(1 + (total - n + 0.5) / (n + 0.5)) for n in counts]
-    # A word that stands nowhere tells no block from another.
+    # Words that occur nowhere do not count.
     whole = sum(weight for weight, n in zip(weights, counts, strict=True) if n) or 1.0
     near = [block.nearness for block in blocks if block.nearness is not None]
     low, high = (min(near), max(near)) if near else (0.0, 0.0)
@@ -214,7 +206,9 @@ class _Range(NamedTuple):
     value: float
 
 
-def _sources(blocks: Sequence[_Block], values: Sequence[float], texts: Mapping[int, str], tokens: int) -> list[Source]:
+def _sources(
+    blocks: Sequence[_Block], values: Sequence[float], texts: Mapping[int, str], tokens: int
+) -> list[SourcePassage]:
     order = sorted(range(len(blocks)), key=lambda n: (-values[n], blocks[n].document.id, blocks[n].start))
     order = [n for n in order if blocks[n].is_relevant]
     chosen: dict[int, list[_Range]] = {}
@@ -241,12 +235,12 @@ def _sources(blocks: Sequence[_Block], values: Sequence[float], texts: Mapping[i
     return [_source(number, document, texts[document.id], r) for number, (document, r) in enumerate(passages, start=1)]
 
 
-def _source(number: int, document: Document, text: str, found: _Range) -> Source:
-    passage = text[found.start : found.end]
-    start = found.start + len(passage) - len(passage.lstrip("\n"))
+def _source(number: int, document: Document, text: str, place: _Range) -> SourcePassage:
+    passage = text[place.start : place.end]
+    start = place.start + len(passage) - len(passage.lstrip("\n"))
     line = text.count("\n", 0, start) + 1
     passage = passage.strip("\n").rstrip()
-    return Source(
+    return SourcePassage(
         number=number,
         uri=format_uri(document.collection, document.path),
         docid=document.docid,
@@ -257,12 +251,12 @@ def _source(number: int, document: Document, text: str, found: _Range) -> Source
         line=source_line(document.line_map, line),
         end_line=source_line(document.line_map, line + passage.count("\n")),
         text=passage,
-        score=round(found.value, 6),
+        score=round(place.value, 6),
     )
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the block with whole sentences, or paragraphs, around it."""
+    """Return the block with the whole paragraphs or sentences around it."""
     room = max(_PASSAGE_CHARACTERS - (end - start), 0) // 2
     low, high = max(start - room, 0), min(end + room, len(text))
     begin = 0 if low == 0 else start
@@ -276,7 +270,7 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _joined(ranges: Sequence[_Range]) -> list[_Range]:
-    """Return the ranges in order, those that touch as one."""
+    """Return the ranges in order; close ranges are joined."""
     joined: list[_Range] = []
     for each in sorted(ranges):
         if joined and each.start <= joined[-1].end + _GAP:
@@ -292,5 +286,5 @@ def _cost(chosen: Mapping[int, Sequence[_Range]], texts: Mapping[int, str]) -> i
 
 
 def _fitting(text: str, tokens: int) -> int:
-    """Return how many characters of `text` are surely no more than so many tokens."""
+    """Return how many characters of `text` fit into so many tokens."""
     return min(len(text), max(1, len(text) * tokens // estimated_tokens(text)))

@@ -1,4 +1,4 @@
-"""What a question is about, and how much of it stands in a text. Pure; an Analyzer belongs to one thread."""
+"""The content words of a question, and which of them a text contains. Pure; an Analyzer belongs to one thread."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
 from gnod.analysis.terms import Analyzer, compounds, visible
-from gnod.pipeline.passages import Spelling
 
-# The English list keeps them, for commands and code; what a question asks for is said by other words.
+# Function words of a question. The English list does not contain them, because commands and code need them.
 _PREPOSITIONS = frozenset({"about", "as", "at", "by", "for", "from", "in", "into", "on", "with"})
 
-# One word of a question, in the spellings that the languages of the index give it.
-Word = tuple[Spelling, ...]
+# One word of a question: its variants in the languages of the index, each a sequence of terms.
+Word = tuple[tuple[str, ...], ...]
 
 
 def content_words(question: str, analyzers: Sequence[Analyzer]) -> list[Word]:
-    """Return the question's words without those that it is merely built with, each once; all, when there are no others.
+    """Return the question's words without function words, each once. If it has function words only, return these.
 
     >>> content_words("How old is the cat?", [Analyzer("en")])
     [(('old',),), (('cat',),)]
@@ -36,29 +35,27 @@ def content_words(question: str, analyzers: Sequence[Analyzer]) -> list[Word]:
 
 
 class WordFinder:
-    """Tells which words stand in the texts of one document, each analysed as the index has it."""
+    """Finds the words in texts of one language."""
 
     def __init__(self, words: Sequence[Word], analyzer: Analyzer) -> None:
         self._words = words
         self._analyzer = analyzer
-        self._wanted = frozenset(term for word in words for spelling in word for term in spelling)
-        # Few of a text's words are in the question, and all come again and again.
+        self._terms = frozenset(term for word in words for variant in word for term in variant)
+        # Texts repeat their words, and few of them are in the question.
         self._known: dict[str, frozenset[str]] = {}
 
     def find(self, text: str) -> frozenset[int]:
-        """Return the numbers of the words that stand in `text`: all terms of one of their spellings, in any order."""
+        """Return the numbers of the words in `text`: of those with all terms of one variant, in any order."""
         known = self._known
         present: set[str] = set()
         for compound in set(compounds(visible(text))):
             terms = known.get(compound)
             if terms is None:
-                terms = known[compound] = self._wanted.intersection(terms_of([compound], self._analyzer))
+                terms = known[compound] = self._terms.intersection(terms_of([compound], self._analyzer))
             present |= terms
         if not present:
             return frozenset()
-        return frozenset(
-            number for number, word in enumerate(self._words) if any(present.issuperset(spelling) for spelling in word)
-        )
+        return frozenset(number for number, word in enumerate(self._words) if any(map(present.issuperset, word)))
 
 
 def terms_of(words: Iterable[str], analyzer: Analyzer) -> list[str]:

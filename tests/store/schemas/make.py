@@ -81,7 +81,8 @@ def add_model_output(path: Path) -> None:
     try:
         import numpy as np
 
-        from gnod.store import switches, vectors
+        from gnod.store.health import runtime_flags
+        from gnod.store.vectors import vectors
     except ImportError:  # version 1 knew no models
         return
     from gnod.store.database import Connection, Database
@@ -95,7 +96,7 @@ def add_model_output(path: Path) -> None:
         vectors.put(connection, MODEL, made)
         vectors.note_failed(connection, MODEL, chunks[0].embed_hash, "the model gave no vector")
         vectors.serve(connection, "notes", MODEL)
-        switches.pause_embedding(connection)
+        runtime_flags.pause_embedding(connection)
         try:
             from gnod.store import llm_cache
         except ImportError:
@@ -103,7 +104,7 @@ def add_model_output(path: Path) -> None:
         llm_cache.put(connection, "key", "kept words", 1_700_000_000.0)
 
     database = Database(path)
-    database.write(work).result()
+    database.submit_write(work).result()
     database.close()
 
 

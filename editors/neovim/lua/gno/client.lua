@@ -1,13 +1,13 @@
 -- The connection to the daemon: JSON-RPC 2.0, one message a line, many requests at once. Knows no window.
 --
--- It opens itself at the first request. When nobody listens, gnoctl starts the daemon; when the daemon goes away, what
--- was asked fails with a sentence, and the next request connects anew.
+-- The first request connects. If nothing listens, gnoctl starts the daemon. If the connection is lost, open requests fail
+-- with a message, and the next request connects again.
 local uv = vim.loop
 
 local Client = {}
 Client.__index = Client
 
-local GONE = "the daemon went away before it answered; `gnoctl daemon logs` may say why"
+local LOST = "the connection to the daemon was lost: see `gnoctl daemon logs`"
 
 function Client.new(options)
   local command = type(options.command) == "table" and options.command or { options.command }
@@ -90,7 +90,7 @@ function Client:_connect(path, failed)
       if data then
         self:_receive(data)
       else
-        self:_fail(GONE)
+        self:_fail(LOST)
       end
     end))
     local unsent = self.unsent

@@ -37,11 +37,11 @@ end
 
 function Live:_ask(query)
   self:_supersede()
-  local params = { query = query, limit = self.options.limit, unfinished = true }
+  local params = { query = query, limit = self.options.limit, prefix_last_term = true }
   self.request = self.client:request("search.lexical", params, function(e, result)
     self.request = nil
     if e then
-      -- Half a query (an open quotation mark) is no reason to take the hits away.
+      -- Keep the hits while the query is incomplete (an open quotation mark).
       self:_show(self.hits, e)
     elseif #result.hits == 0 then
       self:_show({}, "nothing found")

@@ -1,0 +1,133 @@
+"""What all commands share: the options of every command, one call of the daemon, and how its answer is printed.
+
+@command("index why", WhyOptions)
+def why(options: WhyOptions) -> None:
+    \"\"\"Explain why a file is or is not in the index.\"\"\"
+    result = options.call("index.why", IndexWhyParams(path=options.path), IndexWhyResult)
+    options.show(result, _lines(result))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from gnoctl.failures import note
+from gnoctl.options import option
+from gnoctl.terminal import Terminal, detect
+from gnod.client.connection import Connection, connect_or_start
+from gnod.paths import Places, resolve
+from gnod.protocol.base import Params, Result
+
+if TYPE_CHECKING:
+    from gnoctl.progress import Progress
+
+R = TypeVar("R", bound=Result)
+
+GLOBAL_GROUP = "Global options"
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What every command accepts, before or after its name."""
+
+    index: Annotated[
+        str | None,
+        option("--index", metavar="NAME", group=GLOBAL_GROUP, help="Use this index [default: $GNO_INDEX, or default]"),
+    ] = None
+    no_start: Annotated[
+        bool, option("--no-start", group=GLOBAL_GROUP, help="Do not start the daemon [also: GNO_NO_AUTOSTART=1]")
+    ] = False
+    no_color: Annotated[
+        bool, option("--no-color", group=GLOBAL_GROUP, help="Do not use colours [also: NO_COLOR=1]")
+    ] = False
+    quiet: Annotated[bool, option("-q", "--quiet", group=GLOBAL_GROUP, help="Do not print progress and notes")] = False
+
+    @property
+    def places(self) -> Places:
+        return resolve(self.index)
+
+    @property
+    def terminal(self) -> Terminal:
+        """What standard output can show."""
+        return detect(no_color=self.no_color)
+
+    def connect(self) -> Connection:
+        """Return a connection to the daemon; start the daemon if it is not running and may be started."""
+        announce = None if self.quiet else announce_start
+        return connect_or_start(self.places, may_start=not self.no_start, on_started=announce)
+
+    def progress(self, *, quiet: bool = False) -> Progress:
+        """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""
+        from gnoctl.progress import Progress
+
+        return Progress(quiet=self.quiet or quiet, no_color=self.no_color)
+
+    def call(self, method: str, params: Params, result: type[R], *, shows_progress: bool = False) -> R:
+        """Call one method on a connection of its own."""
+        with self.connect() as daemon:
+            if not shows_progress:
+                return daemon.call(method, params, result)
+            with self.progress() as progress:
+                return daemon.call(method, params, result, on_progress=progress)
+
+    def note(self, message: str) -> None:
+        """Print to standard error what is not part of the answer, unless --quiet is given."""
+        note(message, quiet=self.quiet)
+
+
+class JsonOptions(Options, frozen=True, kw_only=True):
+    json: Annotated[bool, option("--json", group="Output", help="Print the daemon's answer as JSON")] = False
+
+    def show(self, result: object, lines: str | Iterable[str]) -> None:
+        """Print `result` as JSON if --json is given, otherwise `lines`, which may call `note` between them."""
+        if self.json:
+            from gnoctl.json_output import print_json
+
+            print_json(result)
+        else:
+            for line in [lines] if isinstance(lines, str) else lines:
+                print(line)
+
+
+O = TypeVar("O", bound=Options)  # noqa: E741
+Run = Callable[[O], int | None]
+
+
+class Command(NamedTuple, Generic[O]):
+    """One command. `run` returns the exit status (None: 0); its docstring is the help."""
+
+    options: type[O]
+    run: Run[O]
+
+    @property
+    def help(self) -> str:
+        """The first line is the summary; an indented paragraph is an example."""
+        from inspect import cleandoc
+
+        return cleandoc(self.run.__doc__ or "")
+
+
+COMMANDS: dict[str, Command[Any]] = {}
+"""The commands of the modules that are imported. `gnoctl.commands.load` imports one."""
+
+Parsed = tuple[Command[Any], Options]
+
+SHARED = frozenset(Options.__struct_fields__)
+
+
+def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
+    """Register the function as the command `name`."""
+
+    def register(run: Run[O]) -> Run[O]:
+        COMMANDS[name] = Command(options, run)
+        return run
+
+    return register
+
+
+def announce_start(places: Places, pid: int) -> None:
+    """Say that a daemon runs now, and how to stop it."""
+    gnoctl = "gnoctl" if places.index == "default" else f"gnoctl --index {places.index}"
+    note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{gnoctl} daemon stop` stops it")

@@ -1,0 +1,168 @@
+"""`gnoctl init` and `gnoctl collection …`: the folders that are indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from gnoctl import text
+from gnoctl.command import JsonOptions, command
+from gnoctl.commands.index import describe_sync, sync, sync_status
+from gnoctl.failures import NOTHING_INDEXED, note
+from gnoctl.filters import split_commas
+from gnoctl.json_output import print_json
+from gnoctl.options import argument, option
+from gnoctl.references import folder
+from gnoctl.table import columns
+from gnoctl.terminal import Terminal
+from gnoctl.wording import count
+from gnod.client.connection import Connection
+from gnod.protocol.base import NoParams
+from gnod.protocol.collections import (
+    CollectionAddParams,
+    CollectionAddResult,
+    CollectionListResult,
+    CollectionRemoveParams,
+    CollectionRemoveResult,
+    CollectionRenameParams,
+    CollectionRenameResult,
+)
+from gnod.protocol.index import IndexInitResult
+
+Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
+
+
+class FolderOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Annotated[
+        str | None, option("--name", metavar="NAME", help="Name of the collection [default: the folder's name]")
+    ] = None
+    pattern: Annotated[str, option("--pattern", metavar="GLOB", help="Files to index [default: **/*]")] = "**/*"
+    include: Annotated[
+        list[str], option("--include", metavar="EXT", help="Index only these extensions: md,txt. Repeatable")
+    ] = []
+    exclude: Annotated[
+        list[str],
+        option("--exclude", metavar="GLOB", help="Leave these out, instead of .git, node_modules, … Repeatable"),
+    ] = []
+    language: Annotated[
+        str | None, option("--language", metavar="CODE", help="Language of all documents [default: detected]")
+    ] = None
+    update: Annotated[
+        str | None, option("--update", metavar="COMMAND", help="Command that `gnoctl update` runs in the folder")
+    ] = None
+    no_gitignore: Annotated[bool, option("--no-gitignore", help="Index files that .gitignore leaves out, too")] = False
+    no_index: Annotated[bool, option("--no-index", help="Do not wait until the folder is indexed")] = False
+
+
+class InitOptions(FolderOptions, frozen=True, kw_only=True):
+    path: Annotated[str | None, argument("PATH", help="The folder to index")] = None
+
+
+@command("init", InitOptions)
+def init(options: InitOptions) -> int:
+    """Create the config file and index a first folder.
+
+    Examples:
+      gnoctl init ~/notes
+      gnoctl init ~/work/docs --name work --exclude drafts
+    """
+    with options.connect() as daemon:
+        places = daemon.call("index.init", NoParams(), IndexInitResult)
+        if not options.json:
+            print(f"{'created' if places.config_created else 'kept'} {text.line(places.config_file)}")
+        if options.path is not None:
+            return _add_and_index(daemon, options, options.path)
+    options.show(places, "next: `gnoctl collection add FOLDER`")
+    return 0
+
+
+class AddOptions(FolderOptions, frozen=True, kw_only=True):
+    path: Annotated[str, argument("PATH", help="The folder")]
+
+
+@command("collection add", AddOptions)
+def add(options: AddOptions) -> int:
+    """Add a folder and index it.
+
+    From then on, changes in the folder are indexed automatically. gnod only reads the folder and never writes to it.
+
+    Examples:
+      gnoctl collection add ~/notes
+      gnoctl collection add ~/src/handbook --name handbook --include md,rst --update 'git pull --quiet'
+    """
+    with options.connect() as daemon:
+        return _add_and_index(daemon, options, options.path)
+
+
+def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> int:
+    """Add the folder, index it unless --no-index is given, and return the exit status."""
+    params = CollectionAddParams(
+        path=folder(path),
+        name=options.name,
+        pattern=options.pattern,
+        include=split_commas(options.include),
+        exclude=split_commas(options.exclude) or None,
+        language=options.language,
+        update_command=options.update,
+        gitignore=not options.no_gitignore,
+    )
+    result = daemon.call("collection.add", params, CollectionAddResult)
+    collection = result.collection
+    if not options.json:
+        print(text.line(f"added {collection.name}: {collection.path}"))
+    status = 0
+    if not options.no_index:
+        synced = sync(daemon, options, [collection.name])
+        if not options.json:
+            status = sync_status(synced)
+            for line in describe_sync(synced, options):
+                print(line)
+    if options.json:
+        print_json(result)
+    return status
+
+
+@command("collection list", JsonOptions)
+def list_collections(options: JsonOptions) -> None:
+    """List the collections."""
+    result = options.call("collection.list", NoParams(), CollectionListResult)
+    options.show(result, _table(result, options.terminal))
+
+
+def _table(result: CollectionListResult, terminal: Terminal) -> Iterator[str]:
+    rows = [[each.name, f"{each.documents:,}", each.pattern, each.path] for each in result.collections]
+    if rows:
+        yield from columns(["collection", "documents", "pattern", "path"], rows, terminal)
+    else:
+        note(NOTHING_INDEXED)
+
+
+class RemoveOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Name
+
+
+@command("collection remove", RemoveOptions)
+def remove(options: RemoveOptions) -> None:
+    """Remove a collection from the index.
+
+    The files stay as they are.
+    """
+    result = options.call("collection.remove", CollectionRemoveParams(name=options.name), CollectionRemoveResult)
+    removed = count(result.removed_documents, "document")
+    options.show(result, f"removed {result.name}: {removed} left the index")
+
+
+class RenameOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Name
+    new_name: Annotated[str, argument("NEW_NAME", help="The new name")]
+
+
+@command("collection rename", RenameOptions)
+def rename(options: RenameOptions) -> None:
+    """Rename a collection.
+
+    Nothing is indexed again; the contexts of the collection move with it.
+    """
+    params = CollectionRenameParams(name=options.name, new_name=options.new_name)
+    result = options.call("collection.rename", params, CollectionRenameResult)
+    options.show(result, f"renamed {result.name} to {result.new_name}")

@@ -1,1 +1,0 @@
-"""`gnoctl collection …`: the folders that are indexed."""

@@ -1,1 +1,0 @@
-"""`gnoctl context …`: what a scope is about."""

@@ -1,0 +1,144 @@
+"""`gnoctl daemon start|stop|restart|status` and `gnoctl socket`: the process and its socket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from gnoctl import text
+from gnoctl.command import JsonOptions, Options, command
+from gnoctl.service import check_running, start_installed
+from gnoctl.table import columns
+from gnoctl.wording import count, duration, size
+from gnod import __version__
+from gnod.client.connection import connect
+from gnod.client.starting import lock_is_held
+from gnod.client.starting import start as start_daemon
+from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
+from gnod.paths import Places, check_socket_path
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
+
+STOP_TIMEOUT_S = 15.0
+POLL_S = 0.03
+
+
+@command("daemon start", JsonOptions)
+def start(options: JsonOptions) -> None:
+    """Start the daemon and wait until it answers.
+
+    All other commands start it automatically. To run it in the foreground, use `gnod`.
+    """
+    places = options.places
+    # Checked before connecting: systemd starts the daemon when a client connects.
+    verb = "is already running" if lock_is_held(places) else "started"
+    try:
+        connection = connect(places)
+    except DaemonNotRunning:
+        connection = start_installed(places) or start_daemon(places)
+    with connection as daemon:
+        status = daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+    options.show(status, f"gnod {verb} (pid {status.pid}) for index '{status.index}'")
+
+
+@command("daemon stop", JsonOptions)
+def stop(options: JsonOptions) -> None:
+    """Stop the daemon and wait until it has ended.
+
+    Nothing is lost: interrupted indexing continues at the next start.
+    """
+    stopped = stop_daemon(options.places)
+    line = f"stopped gnod (pid {stopped.pid}) for index '{options.places.index}'"
+    options.show({"stopped": True, "pid": stopped.pid}, line)
+    if stopped.manager == "systemd":
+        options.note("systemd starts it again when a client connects; `gnoctl service uninstall` ends that")
+
+
+@command("daemon restart", JsonOptions)
+def restart(options: JsonOptions) -> None:
+    """Stop the daemon if it is running, and start it: for example after an upgrade."""
+    with suppress(DaemonNotRunning):
+        stop_daemon(options.places)
+    start(options)
+
+
+@command("daemon status", JsonOptions)
+def status(options: JsonOptions) -> None:
+    """Show whether the daemon is running, and its memory and workers.
+
+    Never starts the daemon. The exit status is 3 if it is not running.
+    """
+    check_running(options.places)
+    with connect(options.places) as daemon:
+        result = daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+    options.show(result, _describe(result, options))
+
+
+def _describe(result: DaemonStatusResult, options: JsonOptions) -> Iterator[str]:
+    yield f"gnod {text.line(result.version)} is running for index '{text.line(result.index)}'"
+    facts = {
+        "pid": str(result.pid) + (f", a service of {result.manager}" if result.manager else ""),
+        "up": duration(result.uptime_s),
+        "memory": size(result.resident_bytes),
+        "served": f"{count(result.requests, 'request')}, {count(result.connections, 'open connection')}",
+        "socket": result.socket,
+        "log": result.log_file,
+        "SQLite": result.sqlite_version,
+    }
+    for name, value in facts.items():
+        yield f"  {name:<7} {text.line(value)}"
+    if result.workers:
+        yield ""
+        rows = [[str(each.pid), each.state, size(each.resident_bytes), str(each.jobs)] for each in result.workers]
+        yield from columns(["worker", "state", "memory", "jobs"], rows, options.terminal)
+    if result.version != __version__:
+        options.note(f"gnod is version {result.version}, gnoctl is {__version__}: run `gnoctl daemon restart`")
+
+
+def stop_daemon(places: Places) -> DaemonStatusResult:
+    """Return the last status of the process that has ended. Raises DaemonNotRunning, or TimedOut if it stays."""
+    check_running(places)
+    with connect(places) as daemon:
+        status = daemon.call("daemon.status", NoParams(), DaemonStatusResult, timeout_s=STOP_TIMEOUT_S)
+        try:
+            daemon.call("daemon.shutdown", NoParams(), DaemonShutdownResult, timeout_s=STOP_TIMEOUT_S)
+        except TimedOut:
+            raise
+        except Unavailable:
+            pass  # another client has stopped it
+    # A service manager goes on listening, and connecting would start the daemon again.
+    _wait_until_ended(places, status.pid, closes_socket=status.manager is None)
+    return status
+
+
+def _wait_until_ended(places: Places, pid: int, *, closes_socket: bool) -> None:
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while lock_is_held(places) or (closes_socket and _listens(places)):
+        if time.monotonic() > deadline:
+            raise TimedOut(
+                f"gnod (pid {pid}) has not ended within {STOP_TIMEOUT_S:g} s: end it with `kill {pid}`", {"pid": pid}
+            )
+        time.sleep(POLL_S)
+
+
+def _listens(places: Places) -> bool:
+    try:
+        connect(places).close()
+    except DaemonNotRunning:
+        return False
+    return True
+
+
+@command("socket", Options)
+def socket(options: Options) -> None:
+    """Print the path of the socket, for editors and agents.
+
+    The daemon speaks JSON-RPC 2.0 there: one message per line, or messages with Content-Length headers.
+
+    Example:
+      echo '{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}' | nc -U "$(gnoctl socket)"
+    """
+    path = options.places.socket
+    check_socket_path(path)
+    print(path)

@@ -1,1 +1,0 @@
-"""`gnoctl daemon …`: the process itself."""

@@ -1,0 +1,159 @@
+"""`gnoctl get`, `multi-get`, `ls`: the documents in the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnoctl import text
+from gnoctl.command import JsonOptions, command
+from gnoctl.failures import note
+from gnoctl.formats import FormatOptions, print_documents
+from gnoctl.options import argument, option
+from gnoctl.references import absolute, split
+from gnoctl.terminal import BOLD, DIM, Terminal
+from gnod.errors import EXIT_VALIDATION
+from gnod.protocol.documents import (
+    DocumentGetParams,
+    DocumentListParams,
+    DocumentListResult,
+    DocumentMultiGetParams,
+    DocumentMultiGetResult,
+    DocumentText,
+    LineNumber,
+)
+from gnod.protocol.search import Limit
+from gnod.types import canonical_line, source_line
+
+LineNumbers = Annotated[bool, option("--line-numbers", help="Print line numbers")]
+
+
+class GetOptions(JsonOptions, frozen=True, kw_only=True):
+    ref: Annotated[
+        str, argument("REF", help="#docid, gno://collection/path, collection/path or a path on disk, also with :LINE")
+    ]
+    first: Annotated[LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
+    lines: Annotated[LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
+    line_numbers: LineNumbers = False
+
+
+@command("get", GetOptions)
+def get(options: GetOptions) -> None:
+    """Print a document, or some of its lines.
+
+    Prints the Markdown that was indexed, so a PDF or Word file reads like a note.
+
+    Examples:
+      gnoctl get '#a1b2c3d4'
+      gnoctl get notes/deploy.md:40 -l 20
+      gnoctl get gno://papers/attention.pdf --from 100 -l 50 --line-numbers
+      gnoctl get ./README.md
+    """
+    params = DocumentGetParams(ref=absolute(options.ref), start_line=options.first, max_lines=options.lines)
+    document = options.call("document.get", params, DocumentText)
+    options.show(document, _document(document, options))
+
+
+def _document(document: DocumentText, options: GetOptions) -> Iterator[str]:
+    yield from _text(document, options.terminal, line_numbers=options.line_numbers)
+    if document.stale:
+        options.note(f"{document.uri}: the file has changed since it was indexed")
+
+
+def _text(document: DocumentText, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
+    """Yield the text: made safe for a terminal, unchanged for a file or a pipe."""
+    shown = document.text if terminal.width is None else text.block(document.text)
+    shown = shown.removesuffix("\n")
+    if line_numbers:
+        first = canonical_line(document.line_map, document.start_line)
+        for number, line in enumerate(shown.split("\n"), first):
+            yield f"{terminal.paint(f'{source_line(document.line_map, number):>5}', DIM)}  {line}"
+    elif document.text:
+        yield shown
+
+
+class MultiGetOptions(FormatOptions, frozen=True, kw_only=True):
+    refs: Annotated[list[str], argument("REF", help="References as for get, globs, or lists separated by commas")]
+    max_bytes: Annotated[
+        Annotated[int, Meta(ge=1)],
+        option("--max-bytes", metavar="BYTES", help="Skip documents with a longer text [default: 10240]"),
+    ] = 10240
+    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many documents [default: 100]")] = 100
+    line_numbers: LineNumbers = False
+
+
+@command("multi-get", MultiGetOptions)
+def multi_get(options: MultiGetOptions) -> int:
+    """Print several documents.
+
+    A glob matches collection/path. Put it in quotes, or the shell expands it.
+
+    Examples:
+      gnoctl multi-get 'notes/2026/**/*.md' --max-bytes 4000
+      gnoctl multi-get '#a1b2c3d4,#e5f6a7b8' --json
+    """
+    output = options.format
+    refs = split(options.refs) or options.refs
+    params = DocumentMultiGetParams(refs=refs, max_bytes=options.max_bytes, limit=options.limit)
+    result = options.call("document.multi_get", params, DocumentMultiGetResult)
+    print_documents(output, result, result.documents, _documents(result.documents, options))
+    if output != "json":
+        for skipped in result.skipped:
+            options.note(f"{skipped.ref}: {skipped.reason}")
+    return 0 if result.documents or not result.skipped else EXIT_VALIDATION
+
+
+def _documents(documents: list[DocumentText], options: MultiGetOptions) -> Iterator[str]:
+    """Yield each below a header, like head(1)."""
+    terminal = options.terminal
+    for at, document in enumerate(documents):
+        if at:
+            yield ""
+        yield terminal.paint(text.line(f"==> {document.uri} ({document.docid}) <=="), BOLD)
+        yield from _text(document, terminal, line_numbers=options.line_numbers)
+
+
+class LsOptions(FormatOptions, frozen=True, kw_only=True):
+    scope: Annotated[
+        str | None,
+        argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
+    ] = None
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000)],
+        option("-n", "--limit", help="List at most this many documents [default: 1000]"),
+    ] = 1000
+    offset: Annotated[Annotated[int, Meta(ge=0)], option("--offset", help="Skip this many documents")] = 0
+
+
+@command("ls", LsOptions)
+def ls(options: LsOptions) -> None:
+    """List the documents in the index, by path.
+
+    Examples:
+      gnoctl ls
+      gnoctl ls notes/2026 --files
+    """
+    output = options.format
+    params = DocumentListParams(scope=options.scope, limit=options.limit, offset=options.offset)
+    result = options.call("document.list", params, DocumentListResult)
+    print_documents(output, result, result.documents, _table(result, options.terminal))
+    if output == "json":
+        return
+    last = options.offset + len(result.documents)
+    if not result.total:
+        note("No documents" + (f" in {options.scope}" if options.scope else ""))
+    elif last < result.total:
+        options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
+
+
+def _table(result: DocumentListResult, terminal: Terminal) -> Iterator[str]:
+    from gnoctl.table import columns
+    from gnoctl.wording import size
+
+    rows = [
+        [each.docid, each.modified[:10], size(each.size), f"{each.collection}/{each.path}"] for each in result.documents
+    ]
+    if rows:
+        yield from columns(["docid", "modified", "size", "document"], rows, terminal)

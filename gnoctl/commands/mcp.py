@@ -1,0 +1,37 @@
+"""`gnoctl mcp`: the bridge that AI agents start; `gnoctl mcp install` configures them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gnoctl.command import Options, command
+from gnod.paths import check_socket_path
+
+
+@command("mcp", Options)
+def mcp(options: Options) -> None:
+    """Serve AI agents: the Model Context Protocol on standard input and output.
+
+    Agents start this command themselves; `gnoctl mcp install` configures them. It starts the daemon, ends when the
+    agent disconnects, and writes only the protocol to standard output.
+
+    Example:
+      gnoctl mcp install --dry-run
+    """
+    from gnoctl.mcp.stdio import take_output
+
+    _find_runtime_folder()
+    places = options.places
+    check_socket_path(places.socket)
+    wire = take_output()  # before other imports: they might print
+    from gnoctl.mcp.bridge import serve
+
+    serve(places, start=not (options.no_start or os.environ.get("GNO_NO_AUTOSTART")), wire=wire)
+
+
+def _find_runtime_folder() -> None:
+    """Set XDG_RUNTIME_DIR, which leads to the socket: agents pass on little of the environment."""
+    usual = Path(f"/run/user/{os.getuid()}")
+    if "XDG_RUNTIME_DIR" not in os.environ and usual.is_dir():
+        os.environ["XDG_RUNTIME_DIR"] = str(usual)

@@ -1,0 +1,288 @@
+"""`gnoctl remember`, `recall` and most of `gnoctl memory …`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnoctl import text
+from gnoctl.command import JsonOptions, Options, command
+from gnoctl.failures import note
+from gnoctl.memories import memories, render_list, render_results, render_whole
+from gnoctl.options import argument, option
+from gnoctl.standard_input import confirmed, given_text
+from gnoctl.terminal import Terminal
+from gnod.client.connection import Connection
+from gnod.errors import UsageError
+from gnod.memory_types import MEMORY_TYPES
+from gnod.protocol.memory import (
+    MAX_DEEP_RESULTS,
+    MAX_RESULTS,
+    MemoryDeepSearchParams,
+    MemoryForgetResult,
+    MemoryIdsParams,
+    MemoryListParams,
+    MemoryListResult,
+    MemoryManyResult,
+    MemoryPublishParams,
+    MemoryRecord,
+    MemoryRecordsResult,
+    MemorySearchParams,
+    MemorySearchResult,
+    MemoryStoreParams,
+    MemoryStoreResult,
+    MemoryUpdateParams,
+)
+
+RECALL_LIMIT = 10
+_DONE = "_done"
+_TYPES = [known.name for known in MEMORY_TYPES]
+
+Ids = Annotated[list[str], argument("ID", help="A memory, as `gnoctl recall` and `gnoctl remember` print it")]
+Namespaces = Annotated[list[str], option("--namespace", metavar="NAME", help="Only this namespace. Repeatable")]
+
+
+class RememberOptions(JsonOptions, frozen=True, kw_only=True):
+    words: Annotated[list[str], argument("TEXT", help="The text; - reads standard input")] = []
+    type: Annotated[
+        str,
+        option(
+            "-t",
+            "--type",
+            metavar="TYPE",
+            help=f"{', '.join(_TYPES)}, or a word of your own [default: fact]",
+            complete="|".join(_TYPES),
+        ),
+    ] = "fact"
+    topic: Annotated[list[str], option("--topic", metavar="NAME", help="A name to find it by. Repeatable")] = []
+    namespace: Annotated[
+        str, option("--namespace", metavar="NAME", help="Store it in this namespace [default: personal]")
+    ] = "personal"
+
+
+@command("remember", RememberOptions)
+def remember(options: RememberOptions) -> None:
+    """Store a memory, and print its id.
+
+    Store one thing at a time: it is easier to find. The text is stored encrypted. Without TEXT, it is read from
+    standard input.
+
+    Examples:
+      gnoctl remember 'The staging database is restored from production every Monday' --topic staging --topic postgres
+      gnoctl remember 'Prefers tabs to spaces in Makefiles only' -t preference
+      git log -1 --format=%B | gnoctl remember -t result
+    """
+    words = given_text(options.words, missing="nothing to remember: give a text, `gnoctl remember TEXT`, or pipe it in")
+    params = MemoryStoreParams(text=words, type=options.type, topics=options.topic, namespace=options.namespace)
+    result = options.call("memory.store", params, MemoryStoreResult)
+    options.show(result, result.id)
+    if result.existed and not options.json:
+        options.note(f"{result.id} has this text already: its topics were added and its type was set")
+
+
+class RecallOptions(JsonOptions, frozen=True, kw_only=True):
+    query: Annotated[list[str], argument("QUERY", help="A question, or keywords")]
+    deep: Annotated[
+        bool, option("--deep", help="Search four times as many candidates; slower, needs at least two keywords")
+    ] = False
+    namespace: Namespaces = []
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_DEEP_RESULTS)] | None,
+        option(
+            "-n",
+            "--limit",
+            help=f"Return at most this many, up to {MAX_RESULTS} (--deep: {MAX_DEEP_RESULTS}) "
+            f"[default: {RECALL_LIMIT}; all with --json]",
+        ),
+    ] = None
+
+
+@command("recall", RecallOptions)
+def recall(options: RecallOptions) -> None:
+    """Find memories by meaning and by topic.
+
+    Each result begins with its score: 0.30 and above is excellent, 0.20 to 0.30 good, below 0.20 weak. Long texts are
+    shortened; `gnoctl memory show ID` prints all of a memory.
+
+    Examples:
+      gnoctl recall how is the staging database filled
+      gnoctl recall 'postgres restore' --deep --namespace team
+    """
+    query = " ".join(options.query)
+    most = MAX_DEEP_RESULTS if options.deep else MAX_RESULTS
+    if options.limit and options.limit > most:
+        raise UsageError(f"--limit is at most {MAX_RESULTS}, and {MAX_DEEP_RESULTS} with --deep")
+    kind = MemoryDeepSearchParams if options.deep else MemorySearchParams
+    limit = options.limit or (most if options.json else RECALL_LIMIT)
+    params = kind(query=query, namespaces=options.namespace, limit=limit)
+    result = options.call("memory.deep_search" if options.deep else "memory.search", params, MemorySearchResult)
+    options.show(result, _recalled(result, query, options))
+
+
+def _recalled(result: MemorySearchResult, query: str, options: RecallOptions) -> Iterator[str]:
+    if result.results:
+        yield from render_results(result, options.terminal)
+    else:
+        note(f"No memories match {query}")
+        for each in result.notes:
+            options.note(each)
+
+
+class ShowOptions(JsonOptions, frozen=True, kw_only=True):
+    ids: Ids
+
+
+@command("memory show", ShowOptions)
+def show(options: ShowOptions) -> None:
+    """Print complete memories."""
+    result = options.call("memory.retrieve", MemoryIdsParams(ids=options.ids), MemoryRecordsResult)
+    options.show(result, _whole(result, options.terminal))
+
+
+def _whole(result: MemoryRecordsResult, terminal: Terminal) -> Iterator[str]:
+    for number, each in enumerate(result.memories):
+        yield from [""] if number else []
+        yield from render_whole(each, terminal)
+
+
+class ListOptions(JsonOptions, frozen=True, kw_only=True):
+    type: Annotated[list[str], option("-t", "--type", metavar="TYPE", help="Only this type. Repeatable")] = []
+    topic: Annotated[list[str], option("--topic", metavar="NAME", help="Only with all these topics. Repeatable")] = []
+    namespace: Namespaces = []
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)], option("-n", "--limit", help="List at most this many [default: 100]")
+    ] = 100
+    cursor: Annotated[
+        str | None, option("--cursor", metavar="CURSOR", help="Continue there; the previous list prints it")
+    ] = None
+
+
+@command("memory list", ListOptions)
+def list_memories(options: ListOptions) -> None:
+    """List memories, the latest first.
+
+    Examples:
+      gnoctl memory list --type decision
+      gnoctl memory list --topic postgres --namespace team
+    """
+    params = MemoryListParams(
+        namespaces=options.namespace,
+        types=options.type,
+        topics=options.topic,
+        limit=options.limit,
+        cursor=options.cursor,
+    )
+    result = options.call("memory.list", params, MemoryListResult)
+    options.show(result, _listed(result, options))
+
+
+def _listed(result: MemoryListResult, options: ListOptions) -> Iterator[str]:
+    if not result.total:
+        note("No memories match: run `gnoctl remember TEXT` to store one")
+        return
+    yield from render_list(result, options.terminal)
+    if result.cursor:
+        options.note(text.line(f"The next page: --cursor {result.cursor}"))
+
+
+class UpdateOptions(JsonOptions, frozen=True, kw_only=True):
+    id: Annotated[str, argument("ID", help="The memory")]
+    words: Annotated[list[str], argument("TEXT", help="The new text; - reads standard input")] = []
+    type: Annotated[str | None, option("-t", "--type", metavar="TYPE", help="The new type")] = None
+    topic: Annotated[
+        list[str], option("--topic", metavar="NAME", help="The new topics, instead of all old ones; '' for none")
+    ] = []
+
+
+@command("memory update", UpdateOptions)
+def update(options: UpdateOptions) -> None:
+    """Change the text, the type or the topics of a memory.
+
+    What is not given stays the same.
+
+    Examples:
+      gnoctl memory update m4x0q2v7ke 'The staging database is restored every Tuesday'
+      gnoctl memory update m4x0q2v7ke --type decision_done
+      gnoctl memory update m4x0q2v7ke - < note.txt
+    """
+    if not (options.words or options.type or options.topic):
+        raise UsageError("nothing to change: give a text, --type or --topic")
+    params = MemoryUpdateParams(
+        id=options.id,
+        text=given_text(options.words, missing="standard input is empty") if options.words else None,
+        type=options.type,
+        topics=options.topic or None,
+    )
+    result = options.call("memory.update", params, MemoryRecord)
+    options.show(result, render_whole(result, options.terminal))
+
+
+class DoneOptions(Options, frozen=True, kw_only=True):
+    ids: Ids
+
+
+@command("memory done", DoneOptions)
+def done(options: DoneOptions) -> None:
+    """Mark memories as finished or superseded.
+
+    Adds `_done` to their type. They can still be found, below current memories.
+    """
+    with options.connect() as daemon:
+        result = daemon.call("memory.retrieve", MemoryIdsParams(ids=options.ids), MemoryRecordsResult)
+        for each in result.memories:
+            new_type = each.type if each.type.endswith(_DONE) else each.type + _DONE
+            if new_type != each.type:
+                daemon.call("memory.update", MemoryUpdateParams(id=each.id, type=new_type), MemoryRecord)
+            print(text.line(f"{each.id}  {new_type}"))
+
+
+class ForgetOptions(JsonOptions, frozen=True, kw_only=True):
+    ids: Ids
+    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+
+
+@command("memory forget", ForgetOptions)
+def forget(options: ForgetOptions) -> int:
+    """Delete memories permanently.
+
+    To keep what is finished or superseded, use `gnoctl memory done`.
+    """
+    params = MemoryIdsParams(ids=options.ids)
+    with options.connect() as daemon:
+        if not options.yes and not _confirmed(daemon, params):
+            note("Nothing was deleted")
+            return 1
+        result = daemon.call("memory.forget", params, MemoryForgetResult)
+    options.show(result, f"deleted {memories(result.forgotten)}")
+    return 0
+
+
+def _confirmed(daemon: Connection, params: MemoryIdsParams) -> bool:
+    if sys.stdin.isatty():
+        records = daemon.call("memory.retrieve", params, MemoryRecordsResult).memories
+        for line in render_list(MemoryListResult(memories=records, total=len(records)), Terminal(width=80)):
+            print(text.line(line), file=sys.stderr)
+    return confirmed("Delete permanently?")
+
+
+class PublishOptions(JsonOptions, frozen=True, kw_only=True):
+    ids: Ids
+    to: Annotated[str | None, option("--to", metavar="NAME", help="The namespace; required")] = None
+
+
+@command("memory publish", PublishOptions)
+def publish(options: PublishOptions) -> None:
+    """Copy memories into a shared namespace.
+
+    The namespace is created if it does not exist. The originals stay where they are.
+    """
+    if not options.to:
+        raise UsageError("no namespace given: add --to NAME")
+    params = MemoryPublishParams(ids=options.ids, namespace=options.to)
+    result = options.call("memory.publish", params, MemoryManyResult)
+    existed = sum(each.existed for each in result.memories)
+    existing = f"; {existed:,} existed there already" if existed else ""
+    options.show(result, text.line(f"published {memories(len(result.memories))} to {options.to}{existing}"))

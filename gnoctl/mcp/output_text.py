@@ -1,0 +1,131 @@
+"""The outputs as text, for agents that do not read structured content. Pure.
+
+Text from documents cannot look like the bridge's own: titles stay on one line, snippets are indented.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from gnoctl import text
+from gnoctl.mcp.outputs import (
+    AskOutput,
+    DocumentOutput,
+    ForgetOutput,
+    MemoriesOutput,
+    Memory,
+    MemoryHit,
+    MemorySearchOutput,
+    Output,
+    SearchHit,
+    SearchOutput,
+    StatusOutput,
+    StoredMemory,
+)
+from gnoctl.memories import memories
+from gnoctl.wording import count
+
+
+@singledispatch
+def render(output: Output) -> str:
+    """Return the output as text."""
+    raise NotImplementedError(type(output).__name__)
+
+
+@render.register
+def _(output: SearchOutput) -> str:
+    head = f"{count(len(output.hits), 'document')} of {output.total:,}" if output.hits else "no results"
+    return _paragraphs(head, *(_hit(rank, each) for rank, each in enumerate(output.hits, 1)), note=output.note)
+
+
+@render.register
+def _(output: DocumentOutput) -> str:
+    head = f"{text.line(output.title)}\n{output.uri}, lines {output.start_line}-{output.end_line}"
+    head += f" of {output.total_lines}; modified {output.modified}"
+    if output.tags:
+        head += f"; tags {', '.join(map(text.line, output.tags))}"
+    if output.next_line:
+        head += f"; continues at start_line={output.next_line}"
+    if output.about:
+        head += f"\nabout: {text.line(output.about)}"
+    # The note comes before the text: after it, it could be part of the document.
+    return _paragraphs(head, *([f"note: {output.note}"] if output.note else []), "---\n" + text.block(output.text))
+
+
+@render.register
+def _(output: StatusOutput) -> str:
+    head = f"{count(output.documents, 'document')} in {count(len(output.collections), 'collection')}"
+    head += "; the index is current" if output.current else "; the index is not current"
+    lines = []
+    for each in output.collections:
+        parts = [count(each.documents, "document")]
+        parts += [f"{each.pending:,} pending"] if each.pending else []
+        parts += [f"{each.failed:,} failed"] if each.failed else []
+        parts += [each.missing] if each.missing else []
+        about = f"\n  {text.line(each.about)}" if each.about else ""
+        lines.append(f"- {each.name}: {', '.join(parts)} ({text.line(each.path)}){about}")
+    failures = [f"- {text.line(each.file)}: {text.line(each.reason)}" for each in output.failures]
+    listed = "failures:\n" + "\n".join(failures) if failures else ""
+    paragraphs = (head, text.line(output.about or ""), "\n".join(lines), listed)
+    return _paragraphs(*filter(None, paragraphs), note=output.note)
+
+
+@render.register
+def _(output: AskOutput) -> str:
+    sources = "\n".join(
+        f"[{each.number}] {text.line(each.title)} — {each.uri} lines {each.line}-{each.end_line}"
+        for each in output.sources
+    )
+    return _paragraphs(*filter(None, (text.block(output.answer), sources)), note=output.note)
+
+
+@render.register
+def _(output: StoredMemory) -> str:
+    return f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
+
+
+@render.register
+def _(output: MemorySearchOutput) -> str:
+    head = text.line(output.counts) if output.results else "no memories match"
+    topics = ", ".join(f"{text.line(name)} {number}" for name, number in output.topics.items())
+    parts = [head, *map(_memory_hit, output.results), *([f"topics: {topics}"] if topics else [])]
+    return _paragraphs(*parts, note=output.note)
+
+
+@render.register
+def _(output: MemoriesOutput) -> str:
+    return _paragraphs(*map(_memory, output.memories), note=output.note)
+
+
+@render.register
+def _(output: ForgetOutput) -> str:
+    return f"deleted {memories(output.forgotten)}"
+
+
+def _memory_hit(hit: MemoryHit) -> str:
+    head = f"{hit.id}  {_about(hit.type, hit.time, hit.topics, hit.namespace)}, score {hit.rerank}"
+    return head + ("\n" if hit.complete else " (shortened)\n") + _quoted(hit.text)
+
+
+def _memory(memory: Memory) -> str:
+    return (
+        f"{memory.id}  {_about(memory.type, memory.updated, memory.topics, memory.namespace)}\n{_quoted(memory.text)}"
+    )
+
+
+def _about(kind: str, time: str, topics: list[str], namespace: str | None) -> str:
+    parts = [kind, time[:10], *(["topics " + ", ".join(topics)] if topics else [])]
+    return text.line(", ".join(parts + ([f"namespace {namespace}"] if namespace else [])))
+
+
+def _hit(rank: int, hit: SearchHit) -> str:
+    head = f"{rank}. {text.line(hit.title)}\n   {hit.uri} lines {hit.line}-{hit.end_line}, score {hit.score}"
+    return f"{head}\n{_quoted(hit.snippet)}"
+
+
+def _quoted(quoted: str) -> str:
+    return "\n".join(f"   | {line}" for line in text.block(quoted).splitlines() if line.strip())
+
+
+def _paragraphs(*parts: str, note: str | None = None) -> str:
+    return "\n\n".join([*parts, *([f"note: {note}"] if note else [])])

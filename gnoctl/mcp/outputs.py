@@ -1,0 +1,284 @@
+"""The output of each tool: the daemon's result without what an agent does not need. Knows no MCP.
+
+Compact first: a search says where to look, and only `get` returns text, page by page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, TypeVar
+
+from msgspec import Meta, Struct
+
+from gnoctl import freshness, text
+from gnod.protocol.collections import ContextListResult
+from gnod.protocol.documents import DocumentText
+from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
+from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult
+from gnod.protocol.search import AskResult, SearchResult
+from gnod.types import canonical_line
+
+MAX_SNIPPET_CHARS = 400
+MAX_TEXT_CHARS = 40_000
+MAX_FAILURES = 50
+
+Note = Annotated[str | None, Meta(description="What this answer may have missed, and why.")]
+About = Annotated[str | None, Meta(description="What the folder is about.")]
+
+
+class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The base of all outputs. Fields with their default value are left out."""
+
+
+O = TypeVar("O", bound=Output)  # noqa: E741
+
+
+class SearchHit(Output, frozen=True, kw_only=True):
+    title: str
+    uri: Annotated[str, Meta(description="Read it with `get`.")]
+    line: Annotated[int, Meta(description="First line of the match.")]
+    end_line: int
+    score: Annotated[float, Meta(description="0 to 1; comparable only within this answer.")]
+    snippet: str
+    modified: str
+    tags: list[str] = []
+    about: About = None
+
+
+class SearchOutput(Output, frozen=True, kw_only=True):
+    total: Annotated[int, Meta(description="Number of documents that matched, or were compared.")]
+    hits: list[SearchHit]
+    note: Note = None
+
+
+class DocumentOutput(Output, frozen=True, kw_only=True):
+    title: str
+    uri: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    text: Annotated[str, Meta(description="Markdown, from start_line to end_line.")]
+    modified: str
+    next_line: Annotated[int | None, Meta(description="Continue here; absent at the end.")] = None
+    tags: list[str] = []
+    about: About = None
+    note: Note = None
+
+
+class CollectionState(Output, frozen=True, kw_only=True):
+    name: str
+    path: str
+    documents: int
+    about: str | None = None
+    pending: Annotated[int, Meta(description="Files that are not indexed yet.")] = 0
+    failed: Annotated[int, Meta(description="Files that could not be read.")] = 0
+    missing: Annotated[str | None, Meta(description="Why the folder is unavailable.")] = None
+
+
+class FailedFile(Output, frozen=True, kw_only=True):
+    file: str
+    reason: str
+
+
+class StatusOutput(Output, frozen=True, kw_only=True):
+    index: str
+    documents: int
+    collections: list[CollectionState]
+    current: Annotated[bool, Meta(description="The index equals the disk.")]
+    about: Annotated[str | None, Meta(description="What all collections are about.")] = None
+    failures: list[FailedFile] = []
+    note: Note = None
+
+
+class Citation(Output, frozen=True, kw_only=True):
+    number: int
+    title: str
+    uri: str
+    line: int
+    end_line: int
+
+
+class AskOutput(Output, frozen=True, kw_only=True):
+    answered: bool
+    answer: Annotated[str, Meta(description="With citations such as [1], each checked against its source.")]
+    sources: Annotated[list[Citation], Meta(description="The cited sources; without an answer, all that were read.")]
+    note: Note = None
+
+
+class StoredMemory(Output, frozen=True, kw_only=True):
+    id: str
+    existed: Annotated[bool, Meta(description="The text was stored before; topics were added, the type was set.")] = (
+        False
+    )
+
+
+class MemoryHit(Output, frozen=True, kw_only=True):
+    id: Annotated[str, Meta(description="Read all of it with `memory_retrieve`, unless it is complete.")]
+    text: str
+    rerank: Annotated[float, Meta(description="Score: from 0.30 excellent, from 0.20 good, below 0.20 weak.")]
+    vector: Annotated[float | None, Meta(description="Similarity in meaning; absent: found by topic only.")] = None
+    type: str
+    time: str
+    topics: list[str] = []
+    complete: Annotated[bool, Meta(description="The text is complete.")] = False
+    namespace: str | None = None
+
+
+class MemorySearchOutput(Output, frozen=True, kw_only=True):
+    results: list[MemoryHit]
+    counts: str
+    topics: Annotated[dict[str, int], Meta(description="How often each topic occurs in the results.")] = {}
+    note: Note = None
+
+
+class Memory(Output, frozen=True, kw_only=True):
+    id: str
+    text: str
+    type: str
+    topics: list[str] = []
+    namespace: str
+    created: str
+    updated: str
+
+
+class MemoriesOutput(Output, frozen=True, kw_only=True):
+    memories: list[Memory]
+    note: Note = None
+
+
+class ForgetOutput(Output, frozen=True, kw_only=True):
+    forgotten: int
+
+
+def copied(kind: type[O], source: Struct, **changes: object) -> O:
+    """Return a `kind` with the fields of `source` that have the same names, and with `changes`."""
+    values = {name: getattr(source, name) for name in kind.__struct_fields__ if name in source.__struct_fields__}
+    return kind(**values | changes)
+
+
+def search_output(result: SearchResult) -> SearchOutput:
+    hits = [
+        copied(SearchHit, hit, score=round(hit.score, 3), snippet=_clip(hit.snippet), about=hit.context)
+        for hit in result.hits
+    ]
+    notes = (freshness.describe(result.freshness, nothing_found=not hits), result.lexical_only_reason)
+    return SearchOutput(total=result.total, hits=hits, note=_join(notes))
+
+
+def document_output(result: DocumentText) -> DocumentOutput:
+    """Return as much of a document as an agent should read at once."""
+    kept, size = 0, 0
+    lines = result.text.splitlines(keepends=True)
+    for line in lines:
+        if kept and size + len(line) > MAX_TEXT_CHARS:
+            break
+        kept, size = kept + 1, size + len(line)
+    shown = "".join(lines[:kept])
+    cut = len(shown) > MAX_TEXT_CHARS  # a single line: there is no smaller page
+    end = result.end_line
+    if kept < len(lines):
+        # Line numbers are the file's; canonical text may have fewer lines.
+        last = canonical_line(result.line_map, result.start_line) + kept - 1
+        end = last + max((removed for first, removed in result.line_map if first <= last), default=0)
+    notes = (
+        "the file has changed since it was indexed: call `search` with fresh=true" if result.stale else None,
+        f"line {result.start_line} was cut because it is too long; the resource {result.uri} is complete"
+        if cut
+        else None,
+    )
+    return copied(
+        DocumentOutput,
+        result,
+        end_line=end,
+        text=shown[:MAX_TEXT_CHARS],
+        next_line=end + 1 if end < result.total_lines else None,
+        about=result.context,
+        note=_join(notes),
+    )
+
+
+def status_output(result: IndexStatusResult, contexts: ContextListResult) -> StatusOutput:
+    about = _about(contexts)
+    collections = [
+        copied(
+            CollectionState,
+            each,
+            documents=each.indexed,
+            about=about.get(each.name),
+            missing=None if each.available else each.reason or "its folder does not exist",
+        )
+        for each in result.collections
+    ]
+    failures = [FailedFile(file=f"{each.collection}/{each.path}", reason=each.message) for each in result.errors or []]
+    more = max(len(failures) - MAX_FAILURES, 0) + result.errors_left_out
+    notes = (
+        None if collections else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
+        freshness.describe(result.freshness, nothing_found=True),
+        _embedding(result.embedding),
+        f"{more} more failures are not listed" if more else None,
+        result.config_error,
+    )
+    return copied(
+        StatusOutput,
+        result,
+        collections=collections,
+        current=result.freshness.current,
+        about=about.get(""),
+        failures=failures[:MAX_FAILURES],
+        note=_join(notes),
+    )
+
+
+def ask_output(result: AskResult) -> AskOutput:
+    """Return the answer with the sources that it cites."""
+    notes = [freshness.describe(result.freshness, nothing_found=not result.sources)]
+    if result.finish in ("length", "time"):
+        notes.append("the answer was cut off: ask for less, or read the sources with `get`")
+    elif not result.answered:
+        notes.append("`search` may still find documents to read")
+    sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answered]
+    return AskOutput(answered=result.answered, answer=result.answer, sources=sources, note=_join(notes))
+
+
+def memory_search_output(result: MemorySearchResult) -> MemorySearchOutput:
+    results = [
+        copied(MemoryHit, each, namespace=each.namespace if isinstance(each.namespace, str) else None)
+        for each in result.results
+    ]
+    return copied(MemorySearchOutput, result, results=results, note=_join(map(text.line, result.notes)))
+
+
+def memories_output(result: MemoryRecordsResult) -> MemoriesOutput:
+    """Return as many memories as an agent should read at once, and at least one."""
+    kept: list[Memory] = []
+    size = 0
+    for each in result.memories:
+        size += len(each.text)
+        if kept and size > MAX_TEXT_CHARS:
+            break
+        kept.append(copied(Memory, each))
+    left = ", ".join(each.id for each in result.memories[len(kept) :])
+    return MemoriesOutput(memories=kept, note=f"too long for one answer; retrieve these next: {left}" if left else None)
+
+
+def _embedding(status: EmbeddingStatus) -> str | None:
+    if status.reason and status.state != "idle":
+        return f"embedding is {status.state}: {status.reason}"
+    return None
+
+
+def _about(contexts: ContextListResult) -> dict[str, str]:
+    """Return what each collection is about; "" is everything."""
+    about: dict[str, str] = {}
+    for each in contexts.contexts:
+        name = "" if each.scope == "/" else each.scope.removesuffix(":")
+        about[name] = f"{about[name]} {each.text}" if name in about else each.text
+    return about
+
+
+def _clip(snippet: str) -> str:
+    return snippet if len(snippet) <= MAX_SNIPPET_CHARS else snippet[: MAX_SNIPPET_CHARS - 1] + "…"
+
+
+def _join(notes: Iterable[str | None]) -> str | None:
+    return "; ".join(filter(None, notes)) or None

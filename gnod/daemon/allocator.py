@@ -1,0 +1,30 @@
+"""Make glibc's allocator return memory to the system; no other C library needs it.
+
+By default each freed block raises the size of the blocks that it keeps, up to 32 MB, among small ones that stay in
+use. Measured: 90 answers of 3 MB left 350 MB behind, with these settings 110 MB.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+
+# Larger blocks get pages of their own, which are returned at once.
+_MMAP_BYTES = 512 * 1024
+# By default each thread can have an arena with free memory. Our threads wait for SQLite and numpy, not for it.
+_ARENAS = 4
+
+
+def give_memory_back() -> None:
+    """Configure the allocator for all threads. To be called before threads are started."""
+    if sys.platform != "linux":
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except AttributeError:  # musl
+        return
+    mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
+    mallopt(_M_ARENA_MAX, _ARENAS)

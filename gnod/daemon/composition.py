@@ -1,0 +1,229 @@
+"""The composition root: makes every service, in order, hands each what it needs, and closes them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from gnod.daemon.control import Control
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt
+from gnod.handlers import (
+    ask,
+    backup,
+    collection,
+    context,
+    daemon,
+    doctor,
+    document,
+    embedding,
+    index,
+    memory,
+    models,
+    search,
+    subscribe,
+)
+from gnod.ingest.pool import WorkerPool
+from gnod.models.inference import Inference
+from gnod.paths import Places
+from gnod.pipeline.nearest import Nearest
+from gnod.rpc.dispatcher import Handler
+from gnod.rpc.stats import Stats
+from gnod.rpc.subscriptions import Subscriptions
+from gnod.services.backlog import Backlog
+from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.services.memory import MemoryService
+from gnod.services.model_factory import ModelFactory
+from gnod.services.models import ModelService
+from gnod.services.search import HybridSearch
+from gnod.services.storage import StorageMonitor
+from gnod.services.throttling import low_disk
+from gnod.store import migrations
+from gnod.store.backup import restore
+from gnod.store.database import Connection, Database
+from gnod.store.documents import changes, documents
+from gnod.store.health import damage
+from gnod.sync.freshness import FreshnessService
+from gnod.sync.scheduler import SyncScheduler
+
+_MAX_WORKERS = 4
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What `lifecycle.serve` holds while the daemon runs."""
+
+    handlers: Mapping[str, Handler]
+    configuration: Configuration
+    database: Database
+    pool: WorkerPool
+    inference: Inference
+    models: ModelService
+    memory: MemoryService
+    backlog: Backlog
+    scheduler: SyncScheduler
+    freshness: FreshnessService
+    subscriptions: Subscriptions
+
+    @property
+    def shutdown_grace_s(self) -> float:
+        return self.configuration.current.daemon.shutdown_grace_s
+
+    async def reload(self) -> None:
+        await self.configuration.reload()
+
+    async def heartbeat(self) -> None:
+        await asyncio.wrap_future(self.database.heartbeat())
+
+    async def close(self) -> None:
+        await self.models.close()
+        await self.scheduler.close()
+        await self.backlog.close()
+        await self.memory.close()
+        await self.inference.close()
+        await self.pool.close()
+        await asyncio.to_thread(self.database.close)
+
+
+async def start(
+    places: Places,
+    stats: Stats,
+    control: Control,
+    *,
+    log_level: str | None = None,
+    on_demand: bool = False,
+) -> Services:
+    """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
+    quarantined, and a new one created.
+
+    `log_level` overrides the config's. Raises ConfigInvalid, ForeignDatabase, NewerDatabase, DatabaseCorrupt,
+    StorageFailed, and DaemonNotRunning when it starts `on_demand` and the config forbids that.
+    """
+    await asyncio.to_thread(restore.finish, places)
+    opened = partial(_start, places, stats, control, log_level=log_level, on_demand=on_demand)
+    try:
+        return await opened()
+    except DatabaseCorrupt:
+        _log.exception("index.damaged")
+        await asyncio.to_thread(damage.renew, places.database)
+        return await opened()
+
+
+async def _start(places: Places, stats: Stats, control: Control, *, log_level: str | None, on_demand: bool) -> Services:
+    database = await asyncio.to_thread(Database, places.database)
+    async with contextlib.AsyncExitStack() as undo:
+        undo.push_async_callback(asyncio.to_thread, database.close)
+        with contextlib.suppress(OSError):  # it must exist to be watched; whatever needs to write it reports the error
+            places.config_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        configuration = Configuration(places.config_file, database)
+        settings = configuration.current.daemon
+        if on_demand and not settings.autostart:
+            raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
+        logging.getLogger("gnod").setLevel((log_level or settings.log_level).upper())
+        await database.write(changes.leap)
+        await configuration.mirror()
+        await database.write(_rebuild_after_tokenizer_change)
+        services = await _compose(places, stats, control, configuration, database)
+        undo.pop_all()
+    return services
+
+
+async def _compose(
+    places: Places, stats: Stats, control: Control, configuration: Configuration, database: Database
+) -> Services:
+    """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
+    is the order in which they take in a new config."""
+    model_service = ModelService(configuration, places.models_dir)
+    inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
+    configuration.changed.connect(lambda _: inference.keep_idle_for(configuration.current.models.idle_unload_s))
+    factory = ModelFactory(configuration, model_service.files, inference)
+    embedding_service = EmbeddingService(configuration, database, model_service, factory)
+    await embedding_service.load()
+    pool = _pool(places, configuration)
+    storage = StorageMonitor(database, control.reopen)
+    nearest = Nearest()
+    database.submit_read(partial(_load_vectors, nearest, sorted(set(embedding_service.served().values()))))
+    backlog = Backlog(configuration, embedding_service, database, inference, model_service.installed)
+    scheduler = SyncScheduler(
+        configuration,
+        database,
+        pool,
+        hold_reason=lambda: low_disk(places.data_dir),
+        on_index_changed=backlog.chunks_changed,
+        on_check=storage.check,
+    )
+    freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
+    memory_service = MemoryService(places.memory_database, configuration, model_service, factory)
+    hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest)
+    subscriptions = Subscriptions()
+    scheduler.state_changed.connect(subscriptions.wake)
+    backlog.changed.connect(lambda _: subscriptions.wake())
+    families = (
+        ask.handlers(configuration, database, freshness, hybrid, embedding_service),
+        backup.handlers(places, database, control.reopen),
+        collection.handlers(configuration, database),
+        context.handlers(configuration),
+        daemon.handlers(places, stats, pool, control.stop),
+        doctor.handlers(
+            doctor.DoctorServices(
+                places, configuration, database, storage, pool, model_service, factory, inference, memory_service
+            )
+        ),
+        document.handlers(configuration, database),
+        embedding.handlers(backlog),
+        index.handlers(
+            index.IndexServices(
+                *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
+                *(inference, nearest),
+            )
+        ),
+        memory.handlers(memory_service),
+        models.handlers(configuration, model_service),
+        search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid),
+        subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
+    )
+    return Services(
+        handlers={name: handler for family in families for name, handler in family.items()},
+        configuration=configuration,
+        database=database,
+        pool=pool,
+        inference=inference,
+        models=model_service,
+        memory=memory_service,
+        backlog=backlog,
+        scheduler=scheduler,
+        freshness=freshness,
+        subscriptions=subscriptions,
+    )
+
+
+def _pool(places: Places, configuration: Configuration) -> WorkerPool:
+    limits = configuration.current.ingest
+    return WorkerPool(
+        size=limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),
+        timeout_s=limits.timeout_s,
+        memory_mb=limits.memory_mb,
+        roots=lambda: [collection.path for collection in configuration.current.collections],
+        scratch_folder=places.scratch_dir,
+    )
+
+
+def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:
+    """Load them now, so that the first search does not wait."""
+    for uri in uris:
+        nearest.load(connection, uri)
+
+
+def _rebuild_after_tokenizer_change(connection: Connection) -> None:
+    """Queries would silently miss terms that another version of the analyser made."""
+    if not migrations.tokenizer_is_current(connection):
+        documents.invalidate(connection)
+        migrations.record_tokenizer(connection)
+        _log.info("index.rebuild", extra={"fields": {"reason": "the tokenizer changed"}})

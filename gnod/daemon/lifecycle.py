@@ -1,0 +1,214 @@
+"""The life of the process: start in order, serve until asked to stop, stop in reverse. Knows no methods.
+
+SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal ends them
+at once. SIGHUP reloads. A service manager is notified of each step.
+
+To reopen the index (`Control.reopen`), all services are closed and started again, with the same lock and socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Protocol, TypeVar
+
+import gnod
+from gnod.daemon.control import Control
+from gnod.daemon.listening import listening_socket
+from gnod.daemon.lock import index_lock
+from gnod.daemon.notify import Notifier, feed_watchdog
+from gnod.errors import GnoError
+from gnod.paths import Places
+from gnod.rpc.dispatcher import Dispatcher, Handler
+from gnod.rpc.stats import Stats
+from gnod.rpc.transport import Transport
+
+CANCEL_TIMEOUT_S = 2.0
+
+_T = TypeVar("_T")
+
+_log = logging.getLogger(__name__)
+
+
+class Services(Protocol):
+    """Everything behind the methods. Closed once, after the last answer."""
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]: ...
+
+    @property
+    def shutdown_grace_s(self) -> float: ...
+
+    async def reload(self) -> None: ...
+
+    async def heartbeat(self) -> None:
+        """Return when the writer thread has made progress; never while it hangs."""
+
+    async def close(self) -> None: ...
+
+
+# Starts the services. Cancelled when a signal comes first; it must then leave nothing running.
+StartServices = Callable[[Places, Stats, Control], Awaitable[Services]]
+
+
+async def serve(
+    places: Places,
+    start: StartServices,
+    on_ready: Callable[[], None] | None = None,
+    notifier: Notifier | None = None,
+) -> bool:
+    """Serve the index until asked to stop; return False when a second signal forced the end.
+
+    `on_ready` is called when clients can connect; `notifier` tells a service manager. Raises IndexLocked,
+    StorageFailed, SocketPathTooLong, and what `start` raises; whatever had been started by then has been stopped.
+    Needs the main thread, for the signals.
+    """
+    notifier = notifier or Notifier()
+    stats = Stats(manager=notifier.manager)
+    control = Control()
+    signals = _Signals(control)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(index_lock(places))
+        stack.callback(_log.info, "daemon.stopped")
+        listener = stack.enter_context(listening_socket(places))
+        served = _Served(places, listener, stats, notifier, signals)
+
+        def started() -> None:
+            feeding = asyncio.create_task(feed_watchdog(notifier, served.heartbeat))
+            stack.callback(feeding.cancel)
+            _log_start(places)
+            if on_ready is not None:
+                on_ready()
+
+        ready = started
+        while not control.stopping.is_set():
+            services = await _unless(control.stopping, start(places, stats, control))
+            if services is None:
+                break
+            await served.once(services, ready)
+            if signals.force.is_set():
+                return False
+            await _unless(signals.force, control.run_befores())
+            del services
+            gc.collect()  # the services hold much memory in reference cycles
+            ready = _log_reopened
+        notifier.stopping()  # also when the index was being reopened
+    return not signals.force.is_set()
+
+
+class _Served:
+    """Serves the index until it is closed or reopened."""
+
+    def __init__(
+        self, places: Places, listener: socket.socket, stats: Stats, notifier: Notifier, signals: _Signals
+    ) -> None:
+        self._status = f"serving index '{places.index}'"
+        self._listener = listener
+        self._stats = stats
+        self._notifier = notifier
+        self._signals = signals
+        self._services: Services | None = None
+
+    async def once(self, services: Services, on_ready: Callable[[], None]) -> None:
+        """Serve until a stop or reopening is requested, and close the services."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(_close, services, self._signals)
+            stack.callback(setattr, self, "_services", None)
+            self._services = services
+            reloading = asyncio.create_task(self._reload_on_hangup(services))
+            stack.callback(reloading.cancel)
+            transport = Transport(Dispatcher(services.handlers), self._stats)
+            stack.push_async_callback(self._drain, transport, services.shutdown_grace_s)
+            await transport.listen(self._listener.dup())  # closing a copy keeps new connections in the queue
+            self._notifier.ready(self._status)
+            on_ready()
+            await self._signals.control.requested()
+            if self._signals.control.stopping.is_set():
+                self._notifier.stopping()
+            else:
+                self._notifier.reloading("reopening the index")
+
+    async def heartbeat(self) -> None:
+        """The heartbeat of the services; without services, that of the event loop."""
+        if self._services is not None:
+            await self._services.heartbeat()
+
+    async def _drain(self, transport: Transport, grace_s: float) -> None:
+        is_stopping = self._signals.control.stopping.is_set()
+        _log.info("daemon.stopping" if is_stopping else "index.reopening", extra={"fields": {"grace_s": grace_s}})
+        why = "the daemon is shutting down" if is_stopping else "the index is being reopened: try again in a moment"
+        await transport.close(grace_s, self._signals.force, why)
+
+    async def _reload_on_hangup(self, services: Services) -> None:
+        while True:
+            await self._signals.hangup.wait()
+            self._signals.hangup.clear()  # first, so that a signal during the reload is not lost
+            self._notifier.reloading("reading the config")
+            try:
+                await services.reload()
+            except GnoError as error:
+                fields = {"kind": error.kind, "message": error.message}
+                _log.warning("reload.refused", extra={"fields": fields})
+            except Exception:
+                _log.exception("reload.failed")
+            self._notifier.ready(self._status)  # a reload that failed stops nothing
+
+
+class _Signals:
+    """The signals of the process. After `daemon.shutdown`, too, only the second signal forces the end."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+        self.force = asyncio.Event()
+        self.hangup = asyncio.Event()
+        self._is_stopping = False
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop)
+        loop.add_signal_handler(signal.SIGINT, self._stop)
+        loop.add_signal_handler(signal.SIGHUP, self.hangup.set)
+
+    def _stop(self) -> None:
+        if self._is_stopping:
+            self.force.set()
+        self._is_stopping = True
+        self.control.stop()
+
+
+async def _unless(event: asyncio.Event, work: Awaitable[_T]) -> _T | None:
+    """Return what `work` returns, or None when `event` came first and `work` was cancelled."""
+    task = asyncio.ensure_future(work)
+    interruption = asyncio.create_task(event.wait())
+    try:
+        await asyncio.wait({task, interruption}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=CANCEL_TIMEOUT_S)
+        # It may have completed meanwhile: then the caller must close the result.
+        return None if not task.done() or task.cancelled() else task.result()
+    finally:
+        task.cancel()
+        interruption.cancel()
+
+
+async def _close(services: Services, signals: _Signals) -> None:
+    await _unless(signals.force, services.close())
+
+
+def _log_reopened() -> None:
+    _log.info("index.reopened")
+
+
+def _log_start(places: Places) -> None:
+    fields = {
+        "version": gnod.__version__,
+        "pid": os.getpid(),
+        "index": places.index,
+        "socket": str(places.socket),
+    }
+    _log.info("daemon.started", extra={"fields": fields})

@@ -1,0 +1,100 @@
+"""Report the state of the daemon to systemd: sd_notify(3), without its library. Knows no requests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+
+SYSTEMD = "systemd"
+LAUNCHD = "launchd"
+
+# systemd advises to feed its watchdog twice in the time that it allows.
+_FEEDS = 2
+_SEND_TIMEOUT_S = 1.0
+_LAUNCHD_LABEL = "local.gnod."
+
+_log = logging.getLogger(__name__)
+
+
+class Notifier:
+    """`address`: of the socket; None: send nothing. `watchdog_s`: how often a heartbeat is due; None: never. `manager`:
+    the service manager that runs this process, if any."""
+
+    def __init__(self, address: str | None = None, watchdog_s: float | None = None, manager: str | None = None) -> None:
+        self.watchdog_s = watchdog_s
+        self.manager = manager
+        self._is_stopping = False
+        self._address = f"\0{address[1:]}" if address and address.startswith("@") else address
+
+    def ready(self, status: str) -> None:
+        self._send("READY=1", f"STATUS={status}")
+
+    def reloading(self, what: str) -> None:
+        """Report an activity such as reading the config; `ready` reports its end."""
+        self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}", f"STATUS={what}")
+
+    def stopping(self) -> None:
+        """Report, once, that the daemon is shutting down."""
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self._send("STOPPING=1", "WATCHDOG=1", "STATUS=finishing requests")
+
+    def alive(self) -> None:
+        self._send("WATCHDOG=1")
+
+    def failed(self, message: str) -> None:
+        """Report why the daemon ends; `systemctl status` shows it."""
+        self._send(f"STATUS={message}")
+
+    def _send(self, *lines: str) -> None:
+        """Send one datagram; ignore a manager that does not listen."""
+        if self._address is None:
+            return
+        message = "\n".join(" ".join(line.splitlines()) for line in lines)
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            channel.settimeout(_SEND_TIMEOUT_S)
+            channel.connect(self._address)
+            channel.send(message.encode())
+
+
+def from_environment(environment: MutableMapping[str, str] | None = None) -> Notifier:
+    """Return the notifier, and remove its variables from the environment, so that workers do not notify."""
+    variables = os.environ if environment is None else environment
+    manager = _manager(variables)  # before they are gone
+    address = variables.pop("NOTIFY_SOCKET", None)
+    microseconds = variables.pop("WATCHDOG_USEC", "")
+    is_for_us = variables.pop("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    is_fed = address is not None and is_for_us and microseconds.isdecimal() and int(microseconds) > 0
+    return Notifier(address, int(microseconds) / 1e6 if is_fed else None, manager)
+
+
+async def feed_watchdog(notifier: Notifier, heartbeat: Callable[[], Awaitable[None]]) -> None:
+    """Notify the watchdog each time after `heartbeat` has returned."""
+    if notifier.watchdog_s is None:
+        return
+    while True:
+        try:
+            async with asyncio.timeout(notifier.watchdog_s):
+                await heartbeat()
+        except TimeoutError:
+            _log.error("watchdog.starved", extra={"fields": {"after_s": notifier.watchdog_s}})
+            continue
+        notifier.alive()
+        await asyncio.sleep(notifier.watchdog_s / _FEEDS)
+
+
+def _manager(variables: MutableMapping[str, str]) -> str | None:
+    """Children inherit these variables: only those with our process id count."""
+    ours = str(os.getpid())
+    if ours in (variables.get("SYSTEMD_EXEC_PID"), variables.get("LISTEN_PID")):
+        return SYSTEMD
+    if sys.platform == "darwin" and os.getppid() == 1:
+        return LAUNCHD if variables.get("XPC_SERVICE_NAME", "").startswith(_LAUNCHD_LABEL) else None
+    return None

@@ -1,0 +1,98 @@
+"""The models of a measurement, for synchronous code: an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import TypeVar
+
+import psutil
+
+from gnod.ingest.embedding import EmbeddingRun
+from gnod.models.embedder import Embedder
+from gnod.models.files import ModelFiles
+from gnod.models.generator import Generator, Message
+from gnod.models.inference import Inference
+from gnod.models.reranker import Reranker
+from gnod.store.database import Database
+
+T = TypeVar("T")
+
+
+class EvaluationModels:
+    """A context manager. `uri` is the embedding model; `expand` and `rerank` are optional. Methods raise the errors of
+    the models."""
+
+    embedder: Embedder
+    generator: Generator | None = None
+    reranker: Reranker | None = None
+
+    def __init__(self, uri: str, files: ModelFiles, *, expand: str | None = None, rerank: str | None = None) -> None:
+        self.uri = uri
+        self.expand = expand
+        self.rerank = rerank
+        self._files = files
+
+    def __enter__(self) -> EvaluationModels:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread.start()
+        self._inference = self.run(self._start())
+        try:
+            self._make_models(self._inference)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _make_models(self, inference: Inference) -> None:
+        files, threads = self._files, psutil.cpu_count(logical=False) or os.cpu_count() or 1
+        self.embedder = Embedder(self.uri, files=files, inference=inference, gpu=True, threads=threads)
+        if self.expand:
+            self.generator = Generator(self.expand, files=files, inference=inference, gpu=True, threads=threads)
+        if self.rerank:
+            self.reranker = Reranker(self.rerank, files=files, inference=inference, gpu=True, threads=threads)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.run(self._inference.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Run a coroutine in the loop and wait for it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def check(self) -> None:
+        """Load every model and run it once. A hybrid query skips a model that fails, so it would measure something
+        else."""
+        for model in (self.embedder, self.generator, self.reranker):
+            if model:
+                model.spec()  # report a missing model before another one takes time to load
+        self.run(self.embedder.texts(["otter"]))
+        if self.generator:
+            self.run(self.generator.generate([Message("user", "otter")], max_tokens=1))
+        if self.reranker:
+            self.run(self.reranker.score("otter", ["otters"]))
+
+    def embed_all(self, database: Database, collection: str, progress: Callable[[int, int], None]) -> None:
+        """Embed every chunk of a collection. `progress` gets the number of chunks that are done, and of all."""
+        run = EmbeddingRun(database, self.embedder, [collection])
+        total = self.run(run.count())
+        done = 0
+        while (step := self.run(run.step())) is not None:
+            done += step.embedded + step.failed
+            progress(done, total)
+
+    async def _start(self) -> Inference:
+        return Inference(idle_unload_s=3600)

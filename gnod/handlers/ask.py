@@ -1,0 +1,220 @@
+"""`ask.answer`: search, choose sources, generate an answer, check its citations.
+
+Progress notifications carry the sources before the answer begins, and then the text as the model writes it, unchecked.
+The result is checked. The model stops when the client cancels or disconnects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from gnod.analysis.languages import detect_query
+from gnod.analysis.terms import Analyzer
+from gnod.errors import ModelNotConfigured, QuerySyntaxError
+from gnod.handlers.request_filters import filters_of, milliseconds_since
+from gnod.handlers.wire_types import freshness_of, stages_of
+from gnod.models.generator import Generated, Generator
+from gnod.pipeline.answering import citations, prompt
+from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText
+from gnod.pipeline.answering.sources import (
+    NONSENSE,
+    Floats,
+    Question,
+    SourcePassage,
+    estimated_tokens,
+    select,
+)
+from gnod.pipeline.hybrid import SearchOptions
+from gnod.pipeline.query import parse_query
+from gnod.protocol.base import AnswerSource, ProgressValue
+from gnod.protocol.search import AskParams, AskResult
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.services.search import HybridSearch
+from gnod.store.database import Database
+from gnod.store.documents.filters import Filters
+from gnod.sync.freshness import FreshnessService
+
+# Without a GPU, a model writes a few words per second. At the limit, the text so far is the answer.
+LIMIT_S = 120.0
+# The sources get this much room even if `max_tokens` leaves less.
+_MIN_SOURCE_TOKENS = 400
+
+Stages = list[dict[str, object]]
+
+
+def handlers(
+    configuration: Configuration,
+    database: Database,
+    freshness: FreshnessService,
+    hybrid: HybridSearch,
+    embedding: EmbeddingService,
+) -> Mapping[str, Handler]:
+    nonsense: dict[str, Floats] = {}
+    services = _Services(database, freshness, hybrid, embedding)
+
+    async def answer(params: AskParams, call: Call) -> AskResult:
+        configuration.check_known(params.collections)
+        filters = filters_of(params)
+        if not params.question.strip():
+            raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
+        generator = _generator(hybrid, params.collections)
+        if params.fresh:
+            call.progress(ProgressValue(stage="syncing", done=0))
+            await freshness.refresh(params.collections, embedded=True)
+        return await _Answer(services, params, filters, generator, nonsense, call).run()
+
+    return {"ask.answer": answer}
+
+
+class _Services(NamedTuple):
+    database: Database
+    freshness: FreshnessService
+    hybrid: HybridSearch
+    embedding: EmbeddingService
+
+
+class _Answer:
+    """The answer to one question."""
+
+    def __init__(
+        self,
+        services: _Services,
+        params: AskParams,
+        filters: Filters,
+        generator: Generator,
+        nonsense: dict[str, Floats],
+        call: Call,
+    ) -> None:
+        self._services = services
+        self._params = params
+        self._filters = filters
+        self._generator = generator
+        self._nonsense = nonsense
+        self._call = call
+        self._started = time.perf_counter()
+        self._stages: Stages = []
+
+    async def run(self) -> AskResult:
+        self._call.progress(ProgressValue(stage="searching", done=0))
+        language = await asyncio.to_thread(detect_query, self._params.question)
+        sources = await self._sources()
+        if not sources:
+            return await self._result(sources, None, None)
+        shown = [_to_wire(source) for source in sources]
+        self._call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
+        self._call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
+        generated = await self._generate(sources, language)
+        return await self._result(sources, generated, self._check(sources, generated.text, language))
+
+    async def _sources(self) -> list[SourcePassage]:
+        options = SearchOptions(
+            limit=self._params.limit,
+            min_score=self._params.min_score,
+            expand=self._params.expand,
+            rerank=self._params.rerank,
+        )
+        question = self._params.question
+        # Phrases are required, as in every query. An unmatched quotation mark is text.
+        query = parse_query(question.replace('"', " ") if question.count('"') % 2 else question)
+        async with self._services.database.snapshot() as read:
+            result = await self._services.hybrid.search(read, query, self._filters, options)
+            self._stages += stages_of(result.stages)
+            begun = time.perf_counter()
+            vectors = result.vectors.row(0) if result.vectors else {}
+            for uri in vectors.keys() - self._nonsense.keys():
+                self._nonsense[uri] = await self._services.embedding.embedder(uri).texts(NONSENSE)
+            served = result.vectors.served if result.vectors else {}
+            room = self._generator.context_tokens - self._params.max_tokens - prompt.TOKENS - estimated_tokens(question)
+            work = partial(
+                select,
+                question=Question(question, vectors, served, self._nonsense),
+                scores={ranked.id: ranked.score for ranked in result.ranked},
+                tokens=max(room, _MIN_SOURCE_TOKENS),
+            )
+            sources = await read(work)
+        self._stages.append(
+            {"stage": "passages", "ran": True, "ms": milliseconds_since(begun), "sources": len(sources)}
+        )
+        return sources
+
+    async def _generate(self, sources: Sequence[SourcePassage], language: str | None) -> Generated:
+        begun = time.perf_counter()
+        length = 0
+
+        def on_text(text: str) -> None:
+            nonlocal length
+            length += len(text)
+            self._call.say(ProgressValue(stage="answering", done=length, unit="characters", text=text))
+
+        generated = await self._generator.generate(
+            prompt.build(self._params.question, sources, language),
+            max_tokens=self._params.max_tokens,
+            limit_s=LIMIT_S,
+            on_text=on_text,
+        )
+        stage: dict[str, object] = {"stage": "answer", "ran": True, "ms": milliseconds_since(begun)}
+        stage |= {"model": self._generator.uri, "prompt_tokens": generated.prompt_tokens, "tokens": generated.tokens}
+        self._stages.append(stage | {"finish": generated.finish, "language": language, "said": generated.text})
+        return generated
+
+    def _check(self, sources: Sequence[SourcePassage], answer: str, language: str | None) -> CheckedAnswer:
+        begun = time.perf_counter()
+        texts = [CitedText(s.number, f"{s.title}\n{s.text}", s.language) for s in sources]
+        checked = citations.check(prompt.without_fences(answer), self._params.question, texts, Analyzer(language))
+        self._stages.append(
+            {
+                "stage": "citations",
+                "ran": True,
+                "ms": milliseconds_since(begun),
+                "kept": checked.kept,
+                "dropped": checked.dropped,
+                "added": checked.added,
+            }
+        )
+        return checked
+
+    async def _result(
+        self, sources: Sequence[SourcePassage], generated: Generated | None, checked: CheckedAnswer | None
+    ) -> AskResult:
+        cited = checked.citations if checked else []
+        collections = self._params.collections
+        report = await self._services.database.read(
+            lambda c: self._services.freshness.report(c, collections, embedded=True)
+        )
+        return AskResult(
+            question=self._params.question,
+            answer=checked.text if checked else NOT_ENOUGH,
+            answered=bool(checked and checked.answered),
+            reason=checked.reason if checked else "no_sources",
+            sources=[_to_wire(source, cited=source.number in cited) for source in sources],
+            citations=cited,
+            model=self._generator.uri,
+            finish=generated.finish if generated else None,
+            prompt_tokens=generated.prompt_tokens if generated else 0,
+            tokens=generated.tokens if generated else 0,
+            took_ms=milliseconds_since(self._started),
+            freshness=freshness_of(report),
+            explain={"stages": self._stages} if self._params.explain else None,
+        )
+
+
+def _generator(hybrid: HybridSearch, collections: Sequence[str]) -> Generator:
+    """Return the model that answers. Raises ModelNotConfigured, ModelNotPulled."""
+    generator = hybrid.generator(collections)
+    if generator is None:
+        raise ModelNotConfigured(
+            "no model for answers is configured, because index.yml has `answer: none`: remove that line,"
+            " or choose a preset with `gnoctl models use`",
+            {"role": "answer"},
+        )
+    return generator
+
+
+def _to_wire(source: SourcePassage, *, cited: bool = False) -> AnswerSource:
+    return AnswerSource(**source._asdict(), cited=cited)

@@ -1,0 +1,108 @@
+"""`collection.*`: edits of the config file, active at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from gnod.config import edit
+from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig
+from gnod.errors import FolderNotFound, FolderUnreadable, InvalidName
+from gnod.handlers.wire_types import collection_info
+from gnod.ingest.walk import root_problem
+from gnod.protocol.base import NoParams
+from gnod.protocol.collections import (
+    CollectionAddParams,
+    CollectionAddResult,
+    CollectionListResult,
+    CollectionRemoveParams,
+    CollectionRemoveResult,
+    CollectionRenameParams,
+    CollectionRenameResult,
+)
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, documents
+from gnod.types import check_collection_name
+
+
+def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
+    async def collection_add(params: CollectionAddParams, _: Call) -> CollectionAddResult:
+        collection = await asyncio.to_thread(_new_collection, params)
+        await configuration.edit(partial(edit.add_collection, collection=collection))
+        added = configuration.collection(collection.name)
+        return CollectionAddResult(collection=collection_info(added, 0), config_file=str(configuration.path))
+
+    async def collection_remove(params: CollectionRemoveParams, _: Call) -> CollectionRemoveResult:
+        configuration.collection(params.name)
+        counts = await database.read(_counts)
+        await configuration.edit(partial(edit.remove_collection, name=params.name))
+        return CollectionRemoveResult(name=params.name, removed_documents=counts.get(params.name, 0))
+
+    async def collection_rename(params: CollectionRenameParams, _: Call) -> CollectionRenameResult:
+        configuration.collection(params.name)
+        check_collection_name(params.new_name)
+
+        def change(path: Path) -> int:
+            changed = edit.rename_collection(path, params.name, params.new_name)
+            # Before the config is mirrored: it would remove one collection and index another.
+            rename = database.submit_write(lambda c: collections.rename(c, params.name, params.new_name))
+            rename.result()
+            return changed
+
+        contexts = await configuration.edit(change)
+        return CollectionRenameResult(name=params.name, new_name=params.new_name, renamed_contexts=contexts)
+
+    async def collection_list(_: NoParams, __: Call) -> CollectionListResult:
+        counts = await database.read(_counts)
+        infos = [collection_info(c, counts.get(c.name, 0)) for c in configuration.current.collections]
+        return CollectionListResult(collections=infos)
+
+    return {
+        "collection.add": collection_add,
+        "collection.remove": collection_remove,
+        "collection.rename": collection_rename,
+        "collection.list": collection_list,
+    }
+
+
+def _counts(connection: Connection) -> dict[str, int]:
+    return {c.name: documents.count_under(connection, c.name, "") for c in collections.all_collections(connection)}
+
+
+def _new_collection(params: CollectionAddParams) -> CollectionConfig:
+    """Raises FolderNotFound, FolderUnreadable, InvalidName."""
+    path = os.path.abspath(os.path.expanduser(params.path))  # noqa: PTH100, PTH111  (keeps symbolic links)
+    _check_folder(path)
+    return CollectionConfig(
+        name=_name(params.name, path),
+        path=path,
+        pattern=params.pattern,
+        include=tuple(f".{extension.lstrip('.').lower()}" for extension in params.include),
+        exclude=DEFAULT_EXCLUDES if params.exclude is None else tuple(params.exclude),
+        gitignore=params.gitignore,
+        language=params.language,
+        update_command=params.update_command,
+    )
+
+
+def _check_folder(path: str) -> None:
+    if not os.path.lexists(path):
+        raise FolderNotFound(f"the folder {path} does not exist", {"path": path})
+    if problem := root_problem(path):
+        raise FolderUnreadable(problem, {"path": path})
+
+
+def _name(given: str | None, path: str) -> str:
+    if given is not None:
+        check_collection_name(given)
+        return given
+    proposal = re.sub(r"[^a-z0-9_-]+", "-", Path(path).name.lower()).strip("-_")[:64]
+    if not proposal:
+        raise InvalidName(f"no collection name can be derived from {path}: use --name", {"path": path})
+    return proposal

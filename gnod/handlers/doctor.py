@@ -1,0 +1,273 @@
+"""`doctor.run`: check everything that gnod depends on, and suggest fixes."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from gnod.errors import GnoError
+from gnod.handlers import doctor_models
+from gnod.ingest.jobs import Failure, TextJob
+from gnod.ingest.pool import WorkerPool
+from gnod.ingest.walk import root_problem
+from gnod.models.fetch import pip
+from gnod.models.inference import Inference
+from gnod.paths import SOCKET_PATH_LIMIT, Places
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import Check, DoctorResult
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.services.memory import MemoryService
+from gnod.services.model_factory import ModelFactory
+from gnod.services.models import ModelService
+from gnod.services.storage import StorageMonitor
+from gnod.store.database import Database
+from gnod.store.health import damage
+
+MIN_FREE_BYTES = 500 * 1024 * 1024
+
+_UNLOCK = "gnoctl memory unlock"
+
+# Package, purpose, and whether gnod works without it.
+_PACKAGES = [
+    ("markitdown", "PDF, Word, PowerPoint, EPUB and HTML files", True),
+    ("openpyxl", "Excel files", True),
+    ("PyStemmer", "stemming", False),
+    ("lingua-language-detector", "language detection", True),
+    ("llama-cpp-python", "semantic search, reranking and answers", True),
+    ("tokenizers", "semantic search with models like BERT", True),
+    ("numkong", "semantic search over many vectors", False),
+    ("huggingface-hub", "downloads from the Hugging Face hub", True),
+    ("cryptography", "memories", False),
+    ("keyring", "the key of the memories", False),
+    ("gguf", "checks and conversion of downloaded models", True),
+]
+
+
+class DoctorServices(NamedTuple):
+    """The checked services."""
+
+    places: Places
+    configuration: Configuration
+    database: Database
+    storage: StorageMonitor
+    pool: WorkerPool
+    models: ModelService
+    factory: ModelFactory
+    inference: Inference
+    memory: MemoryService
+
+
+def handlers(services: DoctorServices) -> Mapping[str, Handler]:
+    async def doctor_run(_: NoParams, __: Call) -> DoctorResult:
+        checks = [
+            *_places(services.places),
+            _config(services.configuration),
+            await _database(services.database, services.storage),
+            *_storage(services.storage),
+            _disk(services.places.data_dir),
+            *_folders(services.configuration),
+            await _workers(services.pool),
+            _sandbox(services.pool),
+            *await doctor_models.checks(services.models, services.factory),
+            _inference(services.inference),
+            await _memories(services.memory),
+            _vector_tables(services.database),
+            *(_package(*package) for package in _PACKAGES),
+            _pip(),
+            _inotify(),
+        ]
+        return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
+
+    return {"doctor.run": doctor_run}
+
+
+def _places(places: Places) -> list[Check]:
+    length = len(os.fsencode(places.socket))
+    mode = stat.S_IMODE(places.socket.stat().st_mode) if places.socket.exists() else 0
+    is_private = mode & 0o077 == 0
+    return [
+        Check(name="config file", status="ok", message=str(places.config_file)),
+        Check(name="data folder", status="ok", message=str(places.data_dir)),
+        Check(name="cache folder", status="ok", message=str(places.cache_dir)),
+        Check(name="log file", status="ok", message=str(places.log_file)),
+        Check(
+            name="socket",
+            status="ok" if is_private else "error",
+            message=f"{places.socket} ({length} of {SOCKET_PATH_LIMIT} bytes, mode {mode:04o})",
+            remedy=None if is_private else "gnoctl daemon restart",
+        ),
+    ]
+
+
+def _config(configuration: Configuration) -> Check:
+    if configuration.error:
+        return Check(
+            name="config",
+            status="error",
+            message=configuration.error.message,
+            remedy=f"edit {configuration.path}",
+        )
+    if configuration.warnings:
+        return Check(name="config", status="warning", message="; ".join(configuration.warnings))
+    count = len(configuration.current.collections)
+    remedy = None if count else "gnoctl collection add FOLDER"
+    return Check(
+        name="config", status="ok", message=f"valid, {count} collection{'' if count == 1 else 's'}", remedy=remedy
+    )
+
+
+async def _database(database: Database, storage: StorageMonitor) -> Check:
+    try:
+        found = await database.read(damage.find)
+    except GnoError as error:
+        return Check(name="database", status="error", message=error.message)
+    message = f"{database.path}, SQLite {apsw.sqlite_lib_version()}"
+    if found is None:
+        return Check(name="database", status="ok", message=message)
+    storage.damaged()
+    return Check(
+        name="database",
+        status="error",
+        message=f"{message}: damaged ({' '.join(found.split())[:200]})",
+        remedy="gnod quarantines it now and rebuilds it from your folders: see `gnoctl status`",
+    )
+
+
+def _storage(storage: StorageMonitor) -> list[Check]:
+    problems = [Check(name="storage", status="error", message=problem) for problem in storage.problems()]
+    return [*problems, *(Check(name="storage", status="warning", message=note) for note in storage.notes())]
+
+
+def _disk(folder: Path) -> Check:
+    free = shutil.disk_usage(folder).free
+    is_enough = free > MIN_FREE_BYTES
+    return Check(
+        name="disk",
+        status="ok" if is_enough else "warning",
+        message=f"{free / 1e9:.1f} GB free for {folder}",
+        remedy=None if is_enough else "free some space, or set GNO_DATA_DIR to another disk",
+    )
+
+
+def _folders(configuration: Configuration) -> list[Check]:
+    checks = []
+    for collection in configuration.current.collections:
+        problem = root_problem(collection.path)
+        checks.append(
+            Check(
+                name=f"collection {collection.name}",
+                status="warning" if problem else "ok",
+                message=problem or collection.path,
+                remedy=f"mount or create it, or run: gnoctl collection remove {collection.name}" if problem else None,
+            )
+        )
+    return checks
+
+
+async def _workers(pool: WorkerPool) -> Check:
+    """Send a real job through a worker."""
+    try:
+        outcome = await asyncio.wait_for(pool.run(TextJob(text="# ok\n", relative_path="doctor.md")), 30)
+        problem = outcome.message if isinstance(outcome, Failure) else None
+    except (GnoError, TimeoutError) as error:
+        problem = str(error) or "no answer within 30 s"
+    if problem is None:
+        return Check(name="converter workers", status="ok", message=f"up to {pool.size}, answering")
+    return Check(name="converter workers", status="error", message=problem, remedy="gnoctl daemon logs")
+
+
+def _sandbox(pool: WorkerPool) -> Check:
+    """Report the protections of a worker; `_workers` has started one."""
+    if held := pool.protections:
+        return Check(name="converter sandbox", status="ok", message="; ".join(held))
+    message = "this system has no sandbox for converters: only limits of memory and time, and Python's own checks"
+    if sys.platform != "linux":
+        return Check(name="converter sandbox", status="ok", message=message)
+    return Check(
+        name="converter sandbox", status="warning", message=message, remedy="a Linux with Landlock (5.13) or seccomp"
+    )
+
+
+def _inference(inference: Inference) -> Check:
+    found = inference.status()
+    if found.crashes:
+        times = "once" if found.crashes == 1 else f"{found.crashes} times"
+        message = f"crashed {times} since the daemon started, last: {found.last_crash}; it was restarted each time"
+        return Check(name="inference worker", status="warning", message=message, remedy="gnoctl daemon logs")
+    memory = f", {found.resident_bytes / 1e6:,.0f} MB" if found.pid else ""
+    sandbox = f", {'; '.join(found.protections)}" if found.protections else ""
+    return Check(name="inference worker", status="ok", message=f"{found.state}{memory}{sandbox}")
+
+
+async def _memories(memory: MemoryService) -> Check:
+    """Check whether the key of the memories is available."""
+    name = "memories"
+    try:
+        state = await memory.state()
+    except GnoError as error:
+        return Check(name=name, status="error", message=error.message)
+    problem = await memory.keyring_problem()
+    if state.key == "passphrase":
+        message = "unlocked by their passphrase" if state.is_unlocked else "locked by a passphrase"
+        return Check(name=name, status="ok", message=message, remedy=None if state.is_unlocked else _UNLOCK)
+    if state.key == "keyring" and problem and not state.is_unlocked:
+        message = f"their key is in the system's keyring, and {problem}"
+        return Check(name=name, status="warning", message=message, remedy="start or unlock the keyring")
+    if state.key == "keyring":
+        return Check(name=name, status="ok", message="their key is in the system's keyring")
+    if problem:
+        message = f"none yet, and {problem}: they need a passphrase"
+        return Check(name=name, status="ok", message=message, remedy=_UNLOCK)
+    return Check(name=name, status="ok", message="none yet; the system's keyring will keep their key")
+
+
+def _vector_tables(database: Database) -> Check:
+    if missing := database.knn_missing:
+        return Check(
+            name="sqlite-vec",
+            status="warning",
+            message=f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
+            remedy="pip install sqlite-vec, then: gnoctl daemon restart",
+        )
+    return Check(name="sqlite-vec", status="ok", message=f"{importlib.metadata.version('sqlite-vec')}, loaded")
+
+
+def _package(name: str, purpose: str, is_optional: bool) -> Check:
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Check(
+            name=name,
+            status="warning" if is_optional else "error",
+            message=f"not installed: needed for {purpose}",
+            remedy=f"pip install {name}",
+        )
+    return Check(name=name, status="ok", message=f"{version}, for {purpose}")
+
+
+def _pip() -> Check:
+    """Check for pip; that of ensurepip is used when the environment has none."""
+    try:
+        version = ".".join(str(part) for part in pip.find().version)
+    except GnoError as error:
+        return Check(name="pip", status="warning", message=error.message)
+    return Check(name="pip", status="ok", message=f"{version}, for models of the Python package index")
+
+
+def _inotify() -> Check:
+    path = Path("/proc/sys/fs/inotify/max_user_watches")
+    try:
+        watches = int(path.read_text())
+    except (OSError, ValueError):
+        return Check(name="file events", status="ok", message="the system's own limits apply")
+    return Check(name="file events", status="ok", message=f"inotify allows {watches:,} watched folders")

@@ -1,0 +1,110 @@
+"""The part of `doctor.run` that runs each model once for its purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from gnod.errors import GnoError, ModelCorrupt, ModelRejected
+from gnod.models import uris
+from gnod.models.embedder import Embedder
+from gnod.models.generator import Generator, Message
+from gnod.models.presets import Use
+from gnod.models.reranker import Reranker
+from gnod.models.uris import LocalFile
+from gnod.protocol.daemon import Check
+from gnod.services.model_factory import ModelFactory
+from gnod.services.models import ModelService
+
+LIMIT_S = 60
+_TOKENS = 16
+_QUESTION = "how do I know that this works"
+_TEXTS = ("It works when the last step of the check says so.", "Potatoes are planted in April.")
+
+# What is missing without the model.
+_WITHOUT = {
+    "embed": "only keyword search, no semantic search",
+    "rerank": "no reranking",
+    "expand": "no query expansion",
+    "answer": "`gnoctl ask` cannot answer",
+}
+
+T = TypeVar("T")
+Ask = Callable[[ModelFactory, str], Awaitable[str]]
+
+
+async def checks(models: ModelService, factory: ModelFactory) -> list[Check]:
+    """Return a check for each model that the config asks for."""
+    found: dict[str, list[Use]] = {}
+    for use in models.uses():
+        found.setdefault(use.uri, []).append(use)
+    return [await _check(models, factory, uri, uses) for uri, uses in found.items()]
+
+
+async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Sequence[Use]) -> Check:
+    name = f"model {uris.short_name(uris.parse(uri))}"
+    if await asyncio.to_thread(models.find, uri) is None:
+        return _missing(name, uri, uses)
+    # Expansion and answers run the same check.
+    asks = dict.fromkeys(_ASKS[use.role] for use in uses)
+    results = []
+    for ask in asks:
+        try:
+            results.append(await asyncio.wait_for(ask(factory, uri), LIMIT_S))
+        except (GnoError, TimeoutError) as error:
+            is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
+            return Check(
+                name=name,
+                status="error",
+                message=f"cannot {uses[0].role}: {str(error) or f'no answer within {LIMIT_S} s'}",
+                remedy=f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs",
+            )
+    return Check(name=name, status="ok", message="; ".join(results))
+
+
+def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
+    """Report what does not work without the model."""
+    without = []
+    for role in dict.fromkeys(use.role for use in uses):
+        owners = [use.collection for use in uses if use.role == role]
+        where = "" if None in owners else f" in {', '.join(filter(None, owners))}"
+        without.append(_WITHOUT[role] + where)
+    is_local = isinstance(uris.parse(uri), LocalFile)
+    remedy = "put the file there, or name another in index.yml" if is_local else f"gnoctl models pull {uses[0].role}"
+    message = f"{uri} is not on this machine: {'; '.join(without)}"
+    return Check(name=name, status="warning", message=message, remedy=remedy)
+
+
+async def _embeds(factory: ModelFactory, uri: str) -> str:
+    embedder = factory.make(Embedder, uri)
+    vector, took = await _twice(lambda: embedder.query(_QUESTION))
+    return f"embeds a query in {took} ({len(vector)} dimensions)"
+
+
+async def _reranks(factory: ModelFactory, uri: str) -> str:
+    reranker = factory.make(Reranker, uri)
+    _, took = await _twice(lambda: reranker.score(_QUESTION, _TEXTS))
+    return f"reranks {len(_TEXTS)} sentences in {took}"
+
+
+async def _writes(factory: ModelFactory, uri: str) -> str:
+    generator = factory.make(Generator, uri)
+    said = await generator.generate([Message("user", "Count to ten.")], max_tokens=_TOKENS)
+    return f"writes {said.tokens / max(said.took_s, 1e-3):.0f} tokens a second"
+
+
+async def _twice(work: Callable[[], Awaitable[T]]) -> tuple[T, str]:
+    """Run it twice, because the first call may load the model. Returns the result, and how long it takes as text."""
+    took_ms = []
+    for _ in range(2):
+        started = time.perf_counter()
+        result = await work()
+        took_ms.append((time.perf_counter() - started) * 1000)
+    first, second = took_ms
+    loaded = f" and {first - second:,.0f} ms more to load it" if first > 10 * second else ""
+    return result, f"{second:.0f} ms{loaded}"
+
+
+_ASKS: Mapping[str, Ask] = {"embed": _embeds, "rerank": _reranks, "expand": _writes, "answer": _writes}

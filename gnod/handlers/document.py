@@ -1,0 +1,157 @@
+"""`document.*`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from gnod.config.model import Config, contexts_for
+from gnod.errors import GnoError
+from gnod.handlers.wire_types import entry, metadata
+from gnod.pipeline import references
+from gnod.protocol.documents import (
+    DocumentGetParams,
+    DocumentListParams,
+    DocumentListResult,
+    DocumentMultiGetParams,
+    DocumentMultiGetResult,
+    DocumentText,
+    SkippedReference,
+)
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.store.database import READERS, Connection, Database
+from gnod.store.documents import documents
+from gnod.store.documents.documents import Document
+from gnod.types import canonical_line, format_uri, source_line
+
+_MAX_PROPOSED = 10  # unknown references that get a proposal
+
+_LONG_READS = READERS // 2
+
+T = TypeVar("T")
+
+
+def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
+    long_reads = asyncio.Semaphore(_LONG_READS)
+
+    async def read_long(work: Callable[[Connection], T]) -> T:
+        """Run a read of whole texts. Some readers always stay free for searches."""
+        async with long_reads:
+            return await database.read(work)
+
+    async def document_get(params: DocumentGetParams, _: Call) -> DocumentText:
+        config = configuration.current
+
+        def work(connection: Connection) -> DocumentText:
+            document, line = references.resolve(connection, params.ref)
+            start = params.start_line or line or 1
+            return _text(connection, document, config, start, params.max_lines)
+
+        return await read_long(work)
+
+    async def document_multi_get(params: DocumentMultiGetParams, _: Call) -> DocumentMultiGetResult:
+        config = configuration.current
+        return await read_long(lambda connection: _multi_get(connection, params, config))
+
+    async def document_list(params: DocumentListParams, _: Call) -> DocumentListResult:
+        collection, prefix = references.scope(params.scope)
+        if collection is not None:
+            configuration.collection(collection)
+
+        def work(connection: Connection) -> DocumentListResult:
+            found = documents.under(connection, collection, prefix, params.limit, params.offset)
+            total = documents.count_under(connection, collection, prefix)
+            return DocumentListResult(documents=[entry(document) for document in found], total=total)
+
+        return await database.read(work)
+
+    return {
+        "document.get": document_get,
+        "document.multi_get": document_multi_get,
+        "document.list": document_list,
+    }
+
+
+def _text(
+    connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
+) -> DocumentText:
+    """Return the requested lines; a start behind the end returns none."""
+    markdown = documents.markdown(connection, document.mirror_hash)
+    line_map = document.line_map
+    first = canonical_line(line_map, start_line)
+    total = markdown.count("\n")
+    end = total if max_lines is None else min(first - 1 + max_lines, total)
+    # A whole text is not split: for a long one that would block all threads.
+    text = markdown if (first, end) == (1, total) else _lines(markdown, first - 1, end)
+    return DocumentText(
+        **msgspec.structs.asdict(entry(document)),
+        text=text,
+        start_line=source_line(line_map, first),
+        end_line=source_line(line_map, max(end, first - 1)),
+        total_lines=source_line(line_map, total),
+        line_map=line_map,
+        stale=_is_stale(document),
+        tags=documents.tags_of(connection, document.id),
+        metadata=metadata(document),
+        converter=document.converter,
+        context=contexts_for(config, document.collection, document.path),
+    )
+
+
+def _lines(text: str, start: int, end: int) -> str:
+    """Return lines `start` to `end` (exclusive, from 0) of a text whose lines all end."""
+    return "".join(f"{line}\n" for line in text.split("\n", max(end, 0))[start:end])
+
+
+def _multi_get(connection: Connection, params: DocumentMultiGetParams, config: Config) -> DocumentMultiGetResult:
+    found: dict[int, Document] = {}
+    skipped: list[SkippedReference] = []
+    for ref in params.refs:
+        try:
+            for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
+                found.setdefault(document.id, document)
+        except GnoError as error:
+            skipped.append(SkippedReference(ref=ref, reason=error.message))
+    chosen = list(found.values())[: params.limit]
+    skipped += [
+        SkippedReference(ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents")
+        for d in list(found.values())[params.limit :]
+    ]
+    texts: list[DocumentText] = []
+    room = MAX_MESSAGE_BYTES
+    for document in chosen:
+        size = documents.text_bytes(connection, document.mirror_hash)
+        if reason := _reason_to_skip(size, params.max_bytes, room):
+            skipped.append(SkippedReference(ref=format_uri(document.collection, document.path), reason=reason))
+        else:
+            room -= size
+            texts.append(_text(connection, document, config, 1, None))
+    return DocumentMultiGetResult(documents=texts, skipped=skipped)
+
+
+def _reason_to_skip(size: int, max_bytes: int, room: int) -> str | None:
+    if size > max_bytes:
+        return f"larger than {max_bytes:,} bytes ({size:,}): raise the limit, or get it by itself"
+    return "the answer is full: get it by itself" if size > room else None
+
+
+def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Document]:
+    """Return the documents of a reference or a glob. A glob without matches is tried as a reference: a name may contain
+    brackets."""
+    if references.is_glob(ref) and (addresses := references.matching(connection, ref)):
+        return [d for address in addresses if (d := documents.by_path(connection, *address))]
+    return [references.resolve(connection, ref, propose=propose).document]
+
+
+def _is_stale(document: Document) -> bool:
+    try:
+        stat = os.stat(document.source)  # noqa: PTH116
+    except OSError:
+        return True
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) != (document.size, document.mtime_ns, document.inode)

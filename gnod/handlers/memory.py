@@ -1,0 +1,210 @@
+"""`memory.*`: memories of agents and people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from msgspec import UNSET
+
+from gnod.errors import InvalidParams
+from gnod.handlers.wire_types import iso
+from gnod.memory import listing
+from gnod.memory.previews import Preview, preview
+from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
+from gnod.memory.recall import Hit, Recalled
+from gnod.memory.records import PERSONAL, Memory
+from gnod.memory.transactions import Draft, Stored
+from gnod.protocol import memory as m
+from gnod.protocol.base import NoParams
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.memory import MemoryService
+
+
+def handlers(service: MemoryService) -> Mapping[str, Handler]:
+    async def store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
+        memories = await service.memories()
+        (stored,) = await memories.store([Draft(params.text, params.type, params.topics, params.namespace)])
+        return _stored(stored)
+
+    async def search(params: m.MemorySearchParams, _: Call) -> m.MemorySearchResult:
+        return await _searched(params, SEARCH)
+
+    async def deep_search(params: m.MemoryDeepSearchParams, _: Call) -> m.MemorySearchResult:
+        return await _searched(params, DEEP_SEARCH)
+
+    async def _searched(params: m.MemorySearchParams, depth: Depth) -> m.MemorySearchResult:
+        recalled = await service.recall(params.query, depth, params.namespaces, params.budget_s)
+        return _found(recalled, recalled.hits[: params.limit], depth)
+
+    async def retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
+        memories = await service.memories()
+        return m.MemoryRecordsResult(memories=[_record(each) for each in await memories.retrieve(params.ids)])
+
+    async def update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
+        if params.text is None and params.type is None and params.topics is None:
+            raise InvalidParams("nothing to change: give a text, a type or topics")
+        memories = await service.memories()
+        return _record(await memories.update(params.id, text=params.text, type_=params.type, topics=params.topics))
+
+    async def forget(params: m.MemoryIdsParams, _: Call) -> m.MemoryForgetResult:
+        memories = await service.memories()
+        await memories.forget(params.ids)
+        return m.MemoryForgetResult(forgotten=len(set(params.ids)))
+
+    async def list_(params: m.MemoryListParams, _: Call) -> m.MemoryListResult:
+        memories = await service.memories()
+        page = await listing.page(
+            memories,
+            namespaces=params.namespaces,
+            types=params.types,
+            topics=params.topics,
+            limit=params.limit,
+            cursor=params.cursor,
+        )
+        records = [_record(each, None if params.whole else preview(each.text, 0.0, 0, 0)) for each in page.memories]
+        return m.MemoryListResult(memories=records, total=page.total, cursor=page.cursor, notes=page.notes)
+
+    async def publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
+        memories = await service.memories()
+        return _many(await memories.publish(params.ids, params.namespace))
+
+    async def import_(params: m.MemoryImportParams, _: Call) -> m.MemoryManyResult:
+        drafts = [_draft(at, record) for at, record in enumerate(params.records)]
+        memories = await service.memories()
+        return _many(await memories.store(drafts))
+
+    async def lock(_: NoParams, __: Call) -> m.MemoryStatusResult:
+        await service.lock()
+        return await _status()
+
+    async def unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
+        await service.unlock(params.passphrase)
+        return await _status()
+
+    async def move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
+        await service.move_key(params.passphrase, params.new_passphrase)
+        return await _status()
+
+    async def status(_: NoParams, __: Call) -> m.MemoryStatusResult:
+        return await _status()
+
+    async def _status() -> m.MemoryStatusResult:
+        problem = await service.keyring_problem()
+        state = await service.state()
+        return m.MemoryStatusResult(
+            unlocked=state.is_unlocked,
+            opens_by_itself=not service.is_locked_by_hand
+            and (state.key == "keyring" or (state.key is None and problem is None)),
+            key=state.key,
+            keyring_problem=problem,
+            memories=state.memories if state.is_unlocked else None,
+            unembedded=state.unembedded if state.is_unlocked else None,
+            namespaces=state.namespaces,
+        )
+
+    return {
+        "memory.store": store,
+        "memory.search": search,
+        "memory.deep_search": deep_search,
+        "memory.retrieve": retrieve,
+        "memory.update": update,
+        "memory.forget": forget,
+        "memory.list": list_,
+        "memory.publish": publish,
+        "memory.import": import_,
+        "memory.lock": lock,
+        "memory.unlock": unlock,
+        "memory.move_key": move_key,
+        "memory.status": status,
+    }
+
+
+def _found(recalled: Recalled, hits: Sequence[Hit], depth: Depth) -> m.MemorySearchResult:
+    topics = Counter(topic for hit in hits for topic in hit.memory.topics)
+    return m.MemorySearchResult(
+        results=[_hit(hit, rank, depth) for rank, hit in enumerate(hits)],
+        counts=_counts(recalled, len(hits)),
+        topics=dict(topics.most_common()),
+        notes=recalled.notes,
+    )
+
+
+def _counts(recalled: Recalled, returned: int) -> str:
+    """Return the numbers as a sentence.
+
+    >>> _counts(Recalled(hits=[], found=81, ranked=64, reranked=64, notes=[]), 32)
+    'Reranked 64 of 81, returned 32'
+    """
+    if recalled.reranked:
+        return f"Reranked {recalled.reranked:,} of {recalled.found:,}, returned {returned:,}"
+    return f"Ranked {recalled.ranked:,} of {recalled.found:,} without a reranker, returned {returned:,}"
+
+
+def _hit(hit: Hit, rank: int, depth: Depth) -> m.MemoryFound:
+    memory = hit.memory
+    shown = preview(memory.text, hit.score, rank, depth.whole)
+    return m.MemoryFound(
+        id=memory.name,
+        text=shown.text,
+        vector=None if hit.cosine is None else round(hit.cosine, 3),
+        rerank=round(hit.score, 3),
+        type=memory.type,
+        time=iso(memory.updated_ms / 1000),
+        topics=memory.topics,
+        complete=shown.complete,
+        namespace=UNSET if memory.namespace == PERSONAL else memory.namespace,
+    )
+
+
+def _record(memory: Memory, shown: Preview | None = None) -> m.MemoryRecord:
+    return m.MemoryRecord(
+        id=memory.name,
+        text=shown.text if shown else memory.text,
+        type=memory.type,
+        topics=memory.topics,
+        namespace=memory.namespace,
+        created=_iso_ms(memory.created_ms),
+        updated=_iso_ms(memory.updated_ms),
+        complete=shown.complete if shown else True,
+    )
+
+
+def _stored(stored: Stored) -> m.MemoryStoreResult:
+    return m.MemoryStoreResult(id=stored.memory.name, existed=stored.existed)
+
+
+def _many(stored: Sequence[Stored]) -> m.MemoryManyResult:
+    return m.MemoryManyResult(memories=[_stored(each) for each in stored])
+
+
+def _draft(at: int, record: m.NewMemory) -> Draft:
+    created_ms = _milliseconds(at, "created", record.created)
+    updated_ms = _milliseconds(at, "updated", record.updated) or created_ms
+    return Draft(record.text, record.type, record.topics, record.namespace, created_ms or updated_ms, updated_ms)
+
+
+def _iso_ms(milliseconds: int) -> str:
+    """Return a time as ISO 8601 in UTC, to the millisecond, so that an import restores it exactly.
+
+    >>> _iso_ms(1_763_728_496_042)
+    '2025-11-21T12:34:56.042Z'
+    """
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03}Z"
+
+
+def _milliseconds(at: int, name: str, time: str | None) -> int:
+    """Return a time in milliseconds since 1970; 0 for none. Raises InvalidParams."""
+    if time is None:
+        return 0
+    try:
+        moment = datetime.fromisoformat(time)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        milliseconds = round(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        milliseconds = 0
+    if milliseconds <= 0:
+        raise InvalidParams(f"parameter 'records[{at}].{name}': {time[:40]!r} is not an ISO 8601 time since 1970")
+    return milliseconds

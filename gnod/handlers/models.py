@@ -1,0 +1,184 @@
+"""`models.*`: what there is, which preset is used, fetching and removing."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from gnod.config import edit
+from gnod.errors import InvalidModelUri, InvalidParams, ModelNotFound
+from gnod.handlers.wire_types import iso
+from gnod.models import uris
+from gnod.models.fetching import FetchProgress
+from gnod.models.files import Installed
+from gnod.models.presets import Use
+from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.protocol.base import NoParams, ProgressValue
+from gnod.protocol.models import (
+    NETWORK_VARIABLES,
+    ClearedModel,
+    ModelInfo,
+    ModelPreset,
+    ModelsClearParams,
+    ModelsClearResult,
+    ModelsListResult,
+    ModelsPathParams,
+    ModelsPathResult,
+    ModelsPullParams,
+    ModelsPullResult,
+    ModelsUseParams,
+    ModelsUseResult,
+    ModelUse,
+    PulledModel,
+)
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.services.models import ModelService
+
+
+def handlers(configuration: Configuration, models: ModelService) -> Mapping[str, Handler]:
+    async def models_list(_: NoParams, __: Call) -> ModelsListResult:
+        await configuration.reload()
+        infos = await asyncio.to_thread(_infos, models)
+        active = configuration.current.models.preset
+        return ModelsListResult(
+            preset=active,
+            presets=[
+                ModelPreset(name=name, active=name == active, models=dict(preset)) for name, preset in PRESETS.items()
+            ],
+            models=infos,
+            models_dir=str(models.files.folder),
+            total_bytes=await asyncio.to_thread(models.files.total_bytes),
+        )
+
+    async def models_use(params: ModelsUseParams, _: Call) -> ModelsUseResult:
+        if params.preset not in PRESETS:
+            raise InvalidParams(
+                f"there is no preset {params.preset!r}{_did_you_mean(params.preset, list(PRESETS))}; "
+                f"there are: {', '.join(PRESETS)}",
+                {"parameter": "preset"},
+            )
+        previous = configuration.current.models.preset
+        await configuration.edit(partial(edit.use_preset, preset=params.preset))
+        uses = dict.fromkeys(use.uri for use in models.uses())
+        missing = await asyncio.to_thread(lambda: [uri for uri in uses if models.find(uri) is None])
+        return ModelsUseResult(
+            preset=configuration.current.models.preset,
+            previous=previous,
+            config_file=str(configuration.path),
+            missing=missing,
+        )
+
+    async def models_pull(params: ModelsPullParams, call: Call) -> ModelsPullResult:
+        _check_network(params.network)
+        await configuration.reload()
+        chosen = _chosen(models, params.models) if params.models else [use.uri for use in models.uses()]
+        pulled = []
+        for uri in dict.fromkeys(chosen):
+            started = time.monotonic()
+            done = await models.pull(uri, partial(_report, call, uri), params.network, force=params.force)
+            pulled.append(
+                PulledModel(
+                    uri=done.installed.uri,
+                    path=str(done.installed.path),
+                    bytes=done.installed.bytes,
+                    fetched=done.fetched,
+                    took_ms=round((time.monotonic() - started) * 1000, 1),
+                )
+            )
+        return ModelsPullResult(models=pulled)
+
+    async def models_clear(params: ModelsClearParams, _: Call) -> ModelsClearResult:
+        if params.everything:
+            return ModelsClearResult(models=[], freed_bytes=await models.clear_all())
+        if not params.models:
+            raise InvalidParams("name the models to remove, or everything", {"parameter": "models"})
+        uris_ = dict.fromkeys(_chosen(models, params.models))
+        kept = [uri for uri in uris_ if uri.startswith("file:")]
+        cleared = [ClearedModel(uri=uri, freed_bytes=await models.clear(uri)) for uri in uris_ if uri not in kept]
+        return ModelsClearResult(models=cleared, freed_bytes=sum(model.freed_bytes for model in cleared), kept=kept)
+
+    async def models_path(params: ModelsPathParams, _: Call) -> ModelsPathResult:
+        if params.model is None:
+            return ModelsPathResult(path=str(models.files.folder))
+        uri = _chosen(models, [params.model])[0]
+        installed = await asyncio.to_thread(models.require, uri)
+        return ModelsPathResult(path=str(installed.path), uri=uri)
+
+    return {
+        "models.list": models_list,
+        "models.use": models_use,
+        "models.pull": models_pull,
+        "models.clear": models_clear,
+        "models.path": models_path,
+    }
+
+
+def _report(call: Call, uri: str, progress: FetchProgress) -> None:
+    name = uris.short_name(uris.parse(uri))
+    call.progress(
+        ProgressValue(stage=progress.stage, done=progress.done, total=progress.total, label=name, unit="bytes")
+    )
+
+
+def _check_network(network: Mapping[str, str]) -> None:
+    """Raise InvalidParams for a variable that is not allowed: some could start other programs."""
+    for name in network:
+        if name not in NETWORK_VARIABLES:
+            raise InvalidParams(
+                f"parameter 'network': {name[:60]!r} is not a variable for downloads; "
+                f"those are {', '.join(NETWORK_VARIABLES)}",
+                {"parameter": "network"},
+            )
+
+
+def _chosen(models: ModelService, names: Sequence[str]) -> list[str]:
+    """Return the addresses for roles and addresses. Raises InvalidModelUri and ModelNotFound."""
+    return [uri for name in names for uri in ([str(uris.parse(name))] if ":" in name else _for_role(models, name))]
+
+
+def _for_role(models: ModelService, role: str) -> list[str]:
+    """Return the model of the preset for `role`, and those of the collections that have their own."""
+    if role not in MODEL_ROLES:
+        raise InvalidModelUri(
+            f"{role!r} is neither a role ({', '.join(MODEL_ROLES)}) nor a model's address such as "
+            f"hf:org/repo/file.gguf{_did_you_mean(role, MODEL_ROLES)}",
+            {"uri": role},
+        )
+    chosen = [use.uri for use in models.uses() if use.role == role]
+    if not chosen:
+        text = f"the current preset has no model for {role}: `gnoctl models list` shows other presets"
+        raise ModelNotFound(text, {"role": role})
+    return chosen
+
+
+def _did_you_mean(word: str, options: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word.lower(), options, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _infos(models: ModelService) -> list[ModelInfo]:
+    """Return the configured models in the configuration's order, then installed models without use."""
+    uses: dict[str, list[Use]] = {}
+    for use in models.uses():
+        uses.setdefault(use.uri, []).append(use)
+    configured = [_info(models, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
+    return configured + [_info(models, each.uri, [], each) for each in models.files.all() if each.uri not in uses]
+
+
+def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Installed | None) -> ModelInfo:
+    return ModelInfo(
+        uri=uri,
+        name=uris.short_name(uris.parse(uri)),
+        uses=[ModelUse(role=use.role, collection=use.collection) for use in uses],
+        installed=installed is not None,
+        path=str(installed.path) if installed else None,
+        bytes=installed.bytes if installed else 0,
+        sha256=installed.sha256 or None if installed else None,
+        fetched_at=iso(installed.fetched_at) if installed else None,
+        partial_bytes=0 if uri.startswith("file:") else models.files.partial_bytes(uri),
+        fetching=models.is_pulling(uri),
+    )

@@ -1,0 +1,278 @@
+"""`search.*`: by keyword, by vector, both together (hybrid), and documents similar to a given one.
+
+Query vectors are computed first, on the event loop's side; everything that reads the index runs on a reader thread.
+Nothing here waits for a model to be downloaded: without one the answer is an error that names the command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gnod.config.model import Config
+from gnod.errors import QuerySyntaxError
+from gnod.handlers.hits import Marked, hits_of, marked
+from gnod.handlers.request_filters import filters_of, milliseconds_since
+from gnod.handlers.wire_types import freshness_of, stages_of
+from gnod.pipeline import lexical, references, vector
+from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import Clause, ParsedQuery, parse_clauses, parse_query, parse_text
+from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.vector import QueryVectors
+from gnod.protocol.base import Freshness, ProgressValue
+from gnod.protocol.search import (
+    FilterParams,
+    SearchLexicalParams,
+    SearchQueryParams,
+    SearchResult,
+    SearchSimilarParams,
+    SearchVectorParams,
+)
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.services.search import HybridSearch
+from gnod.store.database import Connection, Database
+from gnod.store.documents.filters import Filters
+from gnod.sync.freshness import FreshnessService
+from gnod.types import format_uri
+
+_LASTS_S = 0.3
+
+Stages = list[dict[str, object]]
+
+
+class _Services(NamedTuple):
+    configuration: Configuration
+    database: Database
+    freshness: FreshnessService
+    embedding: EmbeddingService
+    nearest: Nearest
+
+
+class _Request(NamedTuple):
+    """One request while it is answered. `embedded`: vectors count for its freshness."""
+
+    services: _Services
+    config: Config
+    filters: Filters
+    started: float
+    embedded: bool
+
+    def freshness(self, connection: Connection, params: FilterParams) -> Freshness:
+        return freshness_of(self.services.freshness.report(connection, params.collections, embedded=self.embedded))
+
+
+def handlers(
+    configuration: Configuration,
+    database: Database,
+    freshness: FreshnessService,
+    embedding: EmbeddingService,
+    nearest: Nearest,
+    hybrid_search: HybridSearch,
+) -> Mapping[str, Handler]:
+    services = _Services(configuration, database, freshness, embedding, nearest)
+
+    async def request(params: FilterParams, *, fresh: bool, among: list[str], embedded: bool = True) -> _Request:
+        """Check the filters, and sync the collections `among` first where that is wanted."""
+        configuration.check_known(params.collections)
+        filters = filters_of(params)
+        if fresh:
+            await freshness.refresh(among, embedded=embedded)
+        return _Request(services, configuration.current, filters, time.perf_counter(), embedded)
+
+    async def search_lexical(params: SearchLexicalParams, _: Call) -> SearchResult:
+        asked = await request(params, fresh=params.fresh, among=params.collections, embedded=False)
+        clauses = parse_clauses(params.query)
+        return await database.read(lambda connection: _search_lexical(asked, connection, params, clauses))
+
+    async def search_vector(params: SearchVectorParams, _: Call) -> SearchResult:
+        if not params.query.strip():
+            raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
+        asked = await request(params, fresh=params.fresh, among=params.collections)
+        vectors = await embedding.texts([params.query], [], params.collections)
+        embed_ms = milliseconds_since(asked.started)
+        return await database.read(lambda connection: _search_vector(asked, connection, params, vectors, embed_ms))
+
+    async def search_similar(params: SearchSimilarParams, _: Call) -> SearchResult:
+        asked = await request(params, fresh=params.fresh, among=[])  # the document may be anywhere
+        return await database.read(lambda connection: _search_similar(asked, connection, params))
+
+    async def search_query(params: SearchQueryParams, call: Call) -> SearchResult:
+        query = parse_query(params.query)
+        asked = await request(params, fresh=params.fresh, among=params.collections)
+        async with database.snapshot() as read:
+            found = await hybrid_search.search(read, query, asked.filters, _options(params), _stage_reporter(call))
+            return await read(lambda connection: _hybrid_result(asked, connection, params, query, found))
+
+    return {
+        "search.lexical": search_lexical,
+        "search.vector": search_vector,
+        "search.similar": search_similar,
+        "search.query": search_query,
+    }
+
+
+def _search_lexical(
+    asked: _Request, connection: Connection, params: SearchLexicalParams, clauses: Sequence[Clause]
+) -> SearchResult:
+    result = lexical.search(
+        connection,
+        clauses,
+        asked.filters,
+        limit=params.limit,
+        min_score=params.min_score,
+        prefix_last_term=(params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace(),
+    )
+    ranked_ms = milliseconds_since(asked.started)
+    words = Marked(result.expression.query_terms(), result.analyzers)
+    shown = hits_of(connection, asked.config, result.ranked, words, params)
+    explain = _explain_lexical(result, ranked_ms, milliseconds_since(asked.started)) if params.explain else None
+    return SearchResult(
+        query=params.query,
+        mode="lexical",
+        hits=shown,
+        total=result.total,
+        took_ms=milliseconds_since(asked.started),
+        freshness=asked.freshness(connection, params),
+        explain=explain,
+    )
+
+
+def _explain_lexical(found: lexical.LexicalResult, ranked_ms: float, all_ms: float) -> dict[str, object]:
+    wanted = found.expression
+    return {
+        "words": [word.expression for word in wanted.words],
+        "required": [word.expression for word in wanted.required],
+        "excluded": [word.expression for word in wanted.excluded],
+        "languages": [analyzer.language for analyzer in found.analyzers],
+        "stages": [
+            {"stage": "bm25", "ran": True, "ms": ranked_ms, "matches": found.total},
+            {"stage": "passages", "ran": True, "ms": round(all_ms - ranked_ms, 3)},
+        ],
+    }
+
+
+def _search_vector(
+    asked: _Request, connection: Connection, params: SearchVectorParams, vectors: QueryVectors, embed_ms: float
+) -> SearchResult:
+    begun = time.perf_counter()
+    ranked = vector.search(
+        connection,
+        asked.services.nearest,
+        vectors,
+        asked.filters,
+        limit=params.limit,
+        min_score=params.min_score,
+    )
+    stages: Stages = [
+        {"stage": "embed", "ran": True, "ms": embed_ms, "models": sorted(vectors.rows)},
+        {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
+    ]
+    words = marked(connection, parse_text(params.query))
+    return _vector_result(asked, connection, params, "vector", params.query, ranked, words, stages)
+
+
+def _search_similar(asked: _Request, connection: Connection, params: SearchSimilarParams) -> SearchResult:
+    document = references.resolve(connection, params.ref).document
+    models = asked.services.embedding.served()
+    begun = time.perf_counter()
+    ranked = vector.similar(
+        connection,
+        asked.services.nearest,
+        document,
+        models,
+        asked.filters,
+        limit=params.limit,
+        min_score=params.min_score,
+    )
+    stages: Stages = [
+        {"stage": "knn", "ran": True, "ms": milliseconds_since(begun), "model": models[document.collection]}
+    ]
+    address = format_uri(document.collection, document.path)
+    return _vector_result(asked, connection, params, "similar", address, ranked, Marked(), stages)
+
+
+def _vector_result(
+    asked: _Request,
+    connection: Connection,
+    params: FilterParams,
+    mode: str,
+    query: str,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    stages: Stages,
+) -> SearchResult:
+    begun = time.perf_counter()
+    shown = hits_of(connection, asked.config, ranked, words, params)
+    stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
+    return SearchResult(
+        query=query,
+        mode=mode,
+        hits=shown,
+        total=len(shown),
+        took_ms=milliseconds_since(asked.started),
+        freshness=asked.freshness(connection, params),
+        explain={"stages": stages} if params.explain else None,
+    )
+
+
+def _options(params: SearchQueryParams) -> SearchOptions:
+    return SearchOptions(
+        limit=params.limit,
+        min_score=params.min_score,
+        candidates=params.candidates,
+        expand=params.expand,
+        rerank=params.rerank,
+        floor=params.floor,
+        method=params.fusion,
+        budget_s=params.budget_s,
+    )
+
+
+def _stage_reporter(call: Call) -> OnStage:
+    def report(stage: str) -> None:
+        # Once more if it lasts: a client does not draw what is done at once.
+        value = ProgressValue(stage=stage, done=0)
+        call.progress(value)
+        asyncio.get_running_loop().call_later(_LASTS_S, call.progress, value)
+
+    return report
+
+
+def _hybrid_result(
+    asked: _Request, connection: Connection, params: SearchQueryParams, query: ParsedQuery, found: HybridResult
+) -> SearchResult:
+    begun = time.perf_counter()
+    ranked = [_shown(each) for each in found.ranked]
+    shown = hits_of(connection, asked.config, ranked, marked(connection, query.terms), params)
+    stages = [*stages_of(found.stages), {"stage": "passages", "ran": True, "ms": milliseconds_since(begun)}]
+    reason = _lexical_only_reason(asked.services.embedding, found)
+    return SearchResult(
+        query=params.query,
+        mode="query",
+        hits=shown,
+        total=found.total,
+        took_ms=milliseconds_since(asked.started),
+        freshness=asked.freshness(connection, params),
+        lexical_only_reason=reason,
+        by_words_only=reason,
+        explain={"stages": stages} if params.explain else None,
+    )
+
+
+def _lexical_only_reason(embedding: EmbeddingService, found: HybridResult) -> str | None:
+    """Return why there was no vector search; None where none was wanted, or the config wants no model."""
+    if not any(embedding.wanted().values()):
+        return None
+    return next((stage.why for stage in found.stages if stage.name == "embed" and not stage.ran), None)
+
+
+def _shown(ranked: RankedDocument) -> RankedDocument:
+    """Where keywords score higher than the vector, the passage is searched in the whole document."""
+    components = ranked.components
+    is_near = components.get("vector", 0.0) >= components.get("lexical", 0.0)
+    return ranked if is_near else ranked._replace(span=None)

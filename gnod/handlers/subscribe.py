@@ -1,0 +1,184 @@
+"""`index.subscribe` and `index.unsubscribe`: the current state, then its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gnod.config.model import CollectionConfig
+from gnod.errors import SubscriptionNotFound
+from gnod.handlers.embedding import embedding_status
+from gnod.handlers.wire_types import freshness_of
+from gnod.protocol.base import Freshness
+from gnod.protocol.index import EmbeddingStatus
+from gnod.protocol.subscription import (
+    ChangedDocument,
+    ChangedFailure,
+    ChangedPath,
+    IndexChanged,
+    IndexSubscribeParams,
+    IndexSubscribeResult,
+    IndexUnsubscribeParams,
+    IndexUnsubscribeResult,
+    SubscribedCollection,
+    SubscribedState,
+)
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.notification_sender import NotificationSender
+from gnod.rpc.subscriptions import Subscriptions
+from gnod.services.backlog import Backlog
+from gnod.services.configuration import Configuration
+from gnod.store.database import Connection, Database
+from gnod.store.documents import changes, documents, failures
+from gnod.store.documents.changes import Change, Page, Position
+from gnod.sync.freshness import FreshnessService
+from gnod.sync.scheduler import SyncScheduler
+from gnod.types import format_uri
+
+PAGE_PATHS = 500
+
+
+def handlers(
+    configuration: Configuration,
+    database: Database,
+    scheduler: SyncScheduler,
+    freshness: FreshnessService,
+    backlog: Backlog,
+    subscriptions: Subscriptions,
+) -> Mapping[str, Handler]:
+    services = _Services(configuration, database, scheduler, freshness, backlog)
+
+    async def index_subscribe(params: IndexSubscribeParams, call: Call) -> IndexSubscribeResult:
+        notifications = _notifications(call)
+        await configuration.reload()
+        configuration.check_known(params.collections)
+        subscription = Subscription(services, params, subscriptions.next_number())
+        result = await subscription.begin()
+        # No await from here on: a request that is cancelled leaves nothing behind.
+        notifications.check_task_limit()
+        notifications.start_task(
+            result.subscription, subscriptions.follow(subscription.next_changes, notifications, call.answered)
+        )
+        return result
+
+    async def index_unsubscribe(params: IndexUnsubscribeParams, call: Call) -> IndexUnsubscribeResult:
+        if not _notifications(call).stop_task(params.subscription):
+            raise SubscriptionNotFound(f"this connection has no subscription {params.subscription}")
+        return IndexUnsubscribeResult(subscription=params.subscription)
+
+    return {"index.subscribe": index_subscribe, "index.unsubscribe": index_unsubscribe}
+
+
+class _Services(NamedTuple):
+    configuration: Configuration
+    database: Database
+    scheduler: SyncScheduler
+    freshness: FreshnessService
+    backlog: Backlog
+
+
+class Subscription:
+    """What one subscriber knows: all changes up to a position, and the state that was sent last."""
+
+    def __init__(self, services: _Services, params: IndexSubscribeParams, number: int) -> None:
+        self._services = services
+        self._since = params.since
+        self._collections = params.collections
+        self._number = number
+        self._position = Position(0)
+        self._state: tuple[Freshness, EmbeddingStatus] | None = None
+
+    async def begin(self) -> IndexSubscribeResult:
+        """Return the current state, and start at the requested position."""
+
+        def work(connection: Connection) -> tuple[Position, bool, SubscribedState]:
+            if self._since is None:
+                return changes.present(connection), False, self._present(connection)
+            position = changes.catch_up(connection, Position(self._since))
+            return position, position != Position(self._since), self._present(connection)
+
+        self._position, is_reset, state = await self._services.database.read(work)
+        self._state = (state.freshness, state.embedding)
+        return IndexSubscribeResult(subscription=self._number, clock=self._position.clock, reset=is_reset, state=state)
+
+    async def next_changes(self, with_state: bool) -> IndexChanged | None:
+        """Return the changes since the last ones; a change of state alone only `with_state`."""
+
+        def work(connection: Connection) -> tuple[Page, Freshness]:
+            page = changes.read(connection, self._position, self._collections, PAGE_PATHS)
+            return page, freshness_of(self._services.freshness.report(connection, self._collections))
+
+        page, freshness = await self._services.database.read(work)
+        state = (freshness, embedding_status(self._services.backlog))
+        # Also without changes: those of other collections need not be read again.
+        self._position = page.position
+        if not (page.changes or page.is_reset or (with_state and state != self._state)):
+            return None
+        self._state = state
+        return _changed(self._number, page, *state)
+
+    def _present(self, connection: Connection) -> SubscribedState:
+        configured = self._services.configuration.current.collections
+        chosen = [c for c in configured if not self._collections or c.name in self._collections]
+        return SubscribedState(
+            collections=[self._collection(connection, collection) for collection in chosen],
+            freshness=freshness_of(self._services.freshness.report(connection, self._collections)),
+            embedding=embedding_status(self._services.backlog),
+        )
+
+    def _collection(self, connection: Connection, collection: CollectionConfig) -> SubscribedCollection:
+        name = collection.name
+        watch = self._services.scheduler.watch_state(name)
+        return SubscribedCollection(
+            name=name,
+            path=collection.path,
+            documents=documents.count_under(connection, name, ""),
+            failed=failures.count(connection, [name]),
+            available=name not in self._services.scheduler.pending().unavailable,
+            watch=watch.mode,
+            watch_reason=watch.reason,
+        )
+
+
+def _notifications(call: Call) -> NotificationSender:
+    assert call.notifications is not None, "every connection gives its calls one"
+    return call.notifications
+
+
+def _changed(number: int, page: Page, freshness: Freshness, embedding: EmbeddingStatus) -> IndexChanged:
+    indexed: list[ChangedDocument] = []
+    removed: list[ChangedPath] = []
+    failed: list[ChangedFailure] = []
+    for change in page.changes:
+        uri = format_uri(change.collection, change.path)
+        match change:
+            case Change(kind=str(kind)):
+                failed.append(
+                    ChangedFailure(
+                        uri=uri,
+                        collection=change.collection,
+                        path=change.path,
+                        kind=kind,
+                        message=change.message or "",
+                        docid=change.docid,
+                    )
+                )
+            case Change(docid=str(docid)):
+                indexed.append(
+                    ChangedDocument(
+                        uri=uri, collection=change.collection, path=change.path, docid=docid, title=change.title or ""
+                    )
+                )
+            case _:
+                removed.append(ChangedPath(uri=uri, collection=change.collection, path=change.path))
+    return IndexChanged(
+        subscription=number,
+        clock=page.position.clock,
+        reset=page.is_reset,
+        more=page.more,
+        indexed=indexed,
+        removed=removed,
+        failed=failed,
+        freshness=freshness,
+        embedding=embedding,
+    )

@@ -1,0 +1,128 @@
+"""What a converter declares, and the content that it reads. Knows no particular format.
+
+A converter is a module that makes a `Converter`; `registry` lists them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import PurePosixPath
+
+import msgspec
+
+from gnod.ingest.convert.decode import decode
+from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+
+HEAD_BYTES = 8192
+UNPACKED_BYTES = 500_000_000
+UNPACKED_MEMBERS = 2000
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+class Allowance:
+    """What may still be unpacked for one file, however archives are nested in it."""
+
+    def __init__(self) -> None:
+        self.unpacked_bytes = UNPACKED_BYTES
+        self.members = UNPACKED_MEMBERS
+
+
+class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The bytes of a file, or of a file in an archive. `convert` converts further content, such as an archive's
+    members. `depth` counts the archives around it, which share the `allowance`."""
+
+    data: bytes
+    name: str
+    max_characters: int
+    convert: Callable[[FileContent], Converted]
+    depth: int = 0
+    allowance: Allowance = msgspec.field(default_factory=Allowance)
+
+    @property
+    def extension(self) -> str:
+        """The last suffix in lower case without its dot; empty where there is none."""
+        return PurePosixPath(self.name).suffix.lower().removeprefix(".")
+
+    @property
+    def label(self) -> str:
+        """How messages call a file of this name."""
+        return f".{self.extension} file" if self.extension else "file without an extension"
+
+    @property
+    def head(self) -> bytes:
+        return self.data[:HEAD_BYTES]
+
+    @cached_property
+    def is_zip(self) -> bool:
+        return self.data.startswith(_ZIP)
+
+    @cached_property
+    def zip_members(self) -> frozenset[str] | None:
+        """The names of a zip's members; None where its table of contents cannot be read."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
+                return frozenset(name.lstrip("/").replace("\\", "/") for name in archive.namelist())
+        except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError):
+            return None
+
+    def text(self, charset: re.Pattern[bytes] | None = None) -> str:
+        """Decode the content; `charset` finds the name of the charset that the file declares in its first bytes.
+
+        Raises ConversionFailed: binary (as NotText), too_long.
+        """
+        declared = charset.search(self.head) if charset else None
+        text = decode(self.data, declared[1].decode("ascii", "replace") if declared else None)
+        if len(text) > self.max_characters:
+            raise too_long(self.max_characters)
+        return text
+
+
+Test = Callable[[FileContent], bool]
+
+
+class Converter(msgspec.Struct, frozen=True, kw_only=True):
+    """One format: how to recognise a file, and how to read it.
+
+    `label` names such a file in messages. `extensions`, in lower case without dots, `shared_extensions`, which other
+    formats use too, so that the content decides, and `file_names` are separated by spaces. `signature` recognises a
+    binary format, whatever the file is called; `resembles` a text format, where the name does not decide. A
+    `is_container` format is the base of many others: files with their extensions are not read as it.
+
+    `read` returns the text or raises ConversionFailed; None: the format is known but cannot be read. Its other
+    exceptions are reported as damage. It imports large libraries when it is called, not with its module.
+    """
+
+    label: str
+    mime: str = ""
+    extensions: str = ""
+    shared_extensions: str = ""
+    file_names: str = ""
+    is_text: bool = False
+    is_container: bool = False
+    signature: Test | None = None
+    resembles: Test | None = None
+    read: Callable[[FileContent], Converted] | None = None
+
+
+def starts_with(*prefixes: bytes) -> Test:
+    return lambda content: content.data.startswith(prefixes)
+
+
+def zip_with(*members: str) -> Test:
+    """Recognise a zip that has one of these members."""
+    return lambda content: content.is_zip and not (content.zip_members or frozenset()).isdisjoint(members)
+
+
+def ole_with(*streams: str) -> Test:
+    """Recognise an OLE file (Office until 2003) that has one of these streams."""
+    names = [stream.encode("utf-16-le") for stream in streams]  # as its directory holds them
+    return lambda content: content.data.startswith(_OLE) and any(name in content.data for name in names)
+
+
+def password_protected() -> ConversionFailed:
+    return ConversionFailed("encrypted", "The file is protected by a password.")

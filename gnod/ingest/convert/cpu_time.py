@@ -1,0 +1,41 @@
+"""Limit the CPU time of one way to read a file, so that another can be tried within the file's own limit.
+
+A few kilobytes can keep a library busy for hours. The limit holds in Python code and in regular expressions; C code
+that does not return is ended with its process, by the pool.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_REPEAT_S = 0.5
+
+
+class CpuTimeExceeded(BaseException):
+    """Not an Exception: libraries catch those and continue."""
+
+
+@contextmanager
+def limit_cpu_time(seconds: float) -> Iterator[None]:
+    """Raise CpuTimeExceeded in the block when it has used this much CPU time. Cannot be nested; without effect outside
+    the main thread, where no signal arrives."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, _raise_exceeded)
+    # Repeated, because it may be caught after all.
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _REPEAT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _raise_exceeded(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise CpuTimeExceeded

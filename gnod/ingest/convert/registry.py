@@ -1,0 +1,72 @@
+"""All converters, and how a file finds its own. A new converter is one more line in the list below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gnod.ingest.convert import archive, feed, mail, notebook, office, pdf, sheets, table, text, unsupported, webpage
+from gnod.ingest.convert.converter import Converter, FileContent
+
+
+class Registry:
+    """Converters in the order in which their signatures are checked."""
+
+    def __init__(self, converters: Iterable[Converter]) -> None:
+        self._converters: list[Converter] = []
+        self._by_extension: dict[str, Converter] = {}
+        self._by_file_name: dict[str, Converter] = {}
+        self._shared: set[str] = set()
+        for converter in converters:
+            self.add(converter)
+
+    def add(self, converter: Converter) -> None:
+        """Raises ValueError for an extension or a file name that another converter has."""
+        extensions = f"{converter.extensions} {converter.shared_extensions}".split()
+        for known, keys in ((self._by_extension, extensions), (self._by_file_name, converter.file_names.split())):
+            if taken := known.keys() & keys:
+                raise ValueError(f"two converters for {', '.join(sorted(taken))}")
+            known.update(dict.fromkeys(keys, converter))
+        self._shared.update(converter.shared_extensions.split())
+        self._converters.append(converter)
+
+    def by_signature(self, content: FileContent) -> Converter | None:
+        return next((c for c in self._converters if c.signature and c.signature(content)), None)
+
+    def by_resemblance(self, content: FileContent) -> Converter | None:
+        return next((c for c in self._converters if c.resembles and c.resembles(content)), None)
+
+    def by_extension(self, extension: str) -> Converter | None:
+        return self._by_extension.get(extension)
+
+    def by_file_name(self, name: str) -> Converter | None:
+        return self._by_file_name.get(name.rpartition("/")[2].lower())
+
+    def is_shared(self, extension: str) -> bool:
+        """Tell whether files of several formats have this extension."""
+        return extension in self._shared
+
+
+REGISTRY = Registry(
+    [
+        office.DOCX,
+        office.PPTX,
+        sheets.XLSX,
+        office.EPUB,
+        archive.ZIP,
+        # Files of these formats may hold others of them: the outermost comes first.
+        office.ENCRYPTED,
+        office.MSG,
+        unsupported.DOC,
+        unsupported.PPT,
+        sheets.XLS,
+        *unsupported.FORMATS,
+        pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside of the others
+        webpage.HTML,
+        feed.XML,
+        mail.MAIL,
+        table.CSV,
+        table.TSV,
+        notebook.NOTEBOOK,
+        *text.FORMATS,
+    ]
+)

@@ -1,0 +1,74 @@
+"""Formats that are known and not read, so that messages can name them."""
+
+from __future__ import annotations
+
+from gnod.ingest.convert.converter import Converter, FileContent, Test, ole_with, starts_with
+
+
+def _has_format(*kinds: bytes) -> Test:
+    """Recognise a RIFF file by its kind."""
+    return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
+
+
+def _is_image(content: FileContent) -> bool:
+    return _IMAGE(content) or _WEBP(content)
+
+
+def _is_audio(content: FileContent) -> bool:
+    return _AUDIO(content) or _WAVE(content)
+
+
+_IMAGE = starts_with(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*", b"8BPS")
+_WEBP = _has_format(b"WEBP")
+_AUDIO = starts_with(b"ID3\x02", b"ID3\x03", b"ID3\x04", b"OggS", b"fLaC")
+_WAVE = _has_format(b"WAVE", b"AVI ")
+
+DOC = Converter(label="a Word document", shared_extensions="doc dot", signature=ole_with("WordDocument"))
+PPT = Converter(label="a presentation", shared_extensions="ppt pps", signature=ole_with("PowerPoint Document"))
+
+FORMATS = (
+    Converter(label="an Office document of the old kind", signature=ole_with("")),
+    Converter(label="a rich text document", extensions="rtf", signature=starts_with(b"{\\rtf"), is_text=True),
+    Converter(
+        label="an image",
+        extensions="png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd ai eps svg svgz raw cr2 nef dng"
+        " xcf",
+        signature=_is_image,
+    ),
+    Converter(
+        label="a sound recording",
+        extensions="mp3 m4a aac ogg oga opus flac wav wma aiff aif mid midi",
+        signature=_is_audio,
+    ),
+    Converter(
+        label="a video",
+        extensions="mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp",
+        signature=lambda content: content.data[4:8] == b"ftyp",
+    ),
+    Converter(
+        label="a packed archive",
+        extensions="gz tgz bz2 tbz xz txz zst lz4 lzma 7z rar tar cpio ar jar war ear apk ipa whl egg deb rpm dmg iso"
+        " img pkg cab",
+        signature=starts_with(
+            b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\x00", b"(\xb5/\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"
+        ),
+    ),
+    Converter(
+        label="a program",
+        extensions="exe dll so dylib o a lib class pyc pyo pyd wasm bin com elc beam",
+        signature=starts_with(b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\x00asm"),
+    ),
+    Converter(
+        label="a database", extensions="accdb mdb db sqlite sqlite3 dbf", signature=starts_with(b"SQLite format 3\x00")
+    ),
+    Converter(
+        label="a document",
+        extensions="odt ods odp odg odf ott pages numbers key one onetoc2 pub vsd vsdx mpp wps wpd hwp xlsb xps oxps"
+        " chm djvu mobi azw azw3 fb2 ps lit pst ost p7m p7s gpg pgp tsd",
+    ),
+    Converter(
+        label="data",
+        extensions="dat msi ttf otf woff woff2 eot pfb npy npz pkl pickle parquet feather arrow h5 hdf5 onnx pt pth"
+        " safetensors gguf tflite dwg dxf stl blend fbx glb 3ds swf fla sketch fig",
+    ),
+)

@@ -1,0 +1,47 @@
+"""The database of the memories. An index can be rebuilt from the files; memories cannot, so a damaged file stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from gnod.errors import DatabaseCorrupt, ForeignDatabase
+from gnod.store import memory_schema
+from gnod.store.database import Connection, Database
+
+_READERS = 2
+
+T = TypeVar("T")
+
+
+class MemoryDatabase(Database):
+    """As Database. Every method raises DatabaseCorrupt, which names the backup, for a damaged or foreign file."""
+
+    def __init__(self, path: Path) -> None:
+        with _explained(path):
+            super().__init__(path, schema=memory_schema.SCHEMA, readers=_READERS, use_knn=False)
+
+    async def read(self, work: Callable[[Connection], T], /) -> T:
+        with _explained(self.path):
+            return await super().read(work)
+
+    async def write(self, work: Callable[[Connection], T], /) -> T:
+        with _explained(self.path):
+            return await super().write(work)
+
+    async def maintain(self, work: Callable[[Connection], T], /) -> T:
+        with _explained(self.path):
+            return await super().maintain(work)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (DatabaseCorrupt, ForeignDatabase) as error:
+        raise DatabaseCorrupt(
+            f"the memories in {path} are damaged, or the file belongs to another program; the file is unchanged. "
+            "`gnoctl restore --memories` restores a backup"
+        ) from error

@@ -1,0 +1,70 @@
+"""The types of memories: what each is for, and how it changes the ranking. Pure.
+
+The client takes names from here, `gnod.memory.ranking` the factors, and a test compares docs/memory.md with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from gnod.errors import InvalidName
+
+
+class MemoryType(NamedTuple):
+    """`fusion_boost` multiplies the score that makes a memory a candidate. `rerank_boost` multiplies the final score,
+    up to 1; `penalty` multiplies it after that."""
+
+    name: str
+    description: str
+    fusion_boost: float = 1.0
+    rerank_boost: float = 1.0
+    penalty: float = 1.0
+
+
+# A type that is not here is valid too, and changes nothing.
+MEMORY_TYPES = (
+    MemoryType("fact", "something that is true"),
+    MemoryType("preference", "how somebody wants things to be done", fusion_boost=1.3, rerank_boost=1.25),
+    MemoryType("summary", "the main points of something longer", fusion_boost=1.4, rerank_boost=1.3),
+    MemoryType("result", "the outcome of some work", penalty=0.6),
+    MemoryType("decision", "what was decided, and why"),
+    MemoryType("task", "something to do"),
+)
+
+# The suffix of the type of a memory that is finished or superseded.
+DONE = "_done"
+DONE_PENALTY = 0.7
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*\Z")
+_MAX_CHARACTERS = 40
+
+
+def checked_type(name: str) -> str:
+    """Return the type as it is stored. Raises InvalidName.
+
+    >>> checked_type("Decision_Done")
+    'decision_done'
+    """
+    lowered = name.strip().lower()
+    if len(lowered) > _MAX_CHARACTERS or not _NAME.match(lowered):
+        *names, last = (known.name for known in MEMORY_TYPES)
+        raise InvalidName(
+            f"{name[:_MAX_CHARACTERS]!r} is not a type of a memory: use letters, digits and '_', such as "
+            f"{', '.join(names)} or {last}; add {DONE!r} when it is finished"
+        )
+    return lowered
+
+
+def type_named(name: str) -> MemoryType:
+    """Return the entry of a type, with or without `_done`.
+
+    >>> type_named("preference_done").fusion_boost, type_named("anything").penalty
+    (1.3, 1.0)
+    """
+    base = name.removesuffix(DONE)
+    return next((known for known in MEMORY_TYPES if known.name == base), MemoryType(base, ""))
+
+
+def is_done(name: str) -> bool:
+    return name.endswith(DONE)

@@ -1,0 +1,90 @@
+"""What all methods share: the base classes, progress, cancelling, freshness. Every `gnoctl` command imports it."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+ProgressToken = int | str
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The base of all parameters. With a `progress_token`, the daemon sends `$/progress` notifications.
+
+    Fields are given by name, except what a call is about (`SearchLexicalParams("kayak", limit=5)`): the class that
+    declares that field is not `kw_only`.
+    """
+
+    progress_token: ProgressToken | None = None
+
+
+class NoParams(Params, frozen=True, kw_only=True):
+    pass
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of all results. Clients ignore fields that they do not know."""
+
+
+class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
+    id: int | str | float | None
+
+
+class Freshness(Result, frozen=True, kw_only=True):
+    """Whether the index equals the disk, as far as the daemon knows.
+
+    `pending`: files that have changed, or may have changed, and are not indexed yet; a collection that waits for a
+    complete comparison counts as one. `failed`: files that could not be read or converted. `unwatched`: collections
+    whose changes the daemon does not notice, or only after some seconds (polling). `unavailable`: collections whose
+    folder does not exist now. `unembedded`: chunks without a vector; they make `current` false only for searches that
+    need vectors.
+    """
+
+    current: bool
+    pending: int = 0
+    failed: int = 0
+    unwatched: list[str] = []
+    unavailable: list[str] = []
+    unembedded: int = 0
+
+
+class AnswerSource(Result, frozen=True, kw_only=True):
+    """A passage that the answering model reads. `number` is the one in citations; `cited`: the answer cites it.
+
+    `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
+    """
+
+    number: int
+    docid: str
+    uri: str
+    collection: str
+    path: str
+    title: str
+    line: int
+    end_line: int
+    text: str
+    score: float
+    language: str | None = None
+    cited: bool = False
+
+
+class ProgressValue(Result, frozen=True, kw_only=True):
+    """Progress of a request: `done` of `total` in `stage`; `total` is null while it is unknown.
+
+    `label`: the item that is processed now. `unit`: "bytes", "characters", or null for a count of items.
+    `ask.answer` also sends `sources` (once, before the text) and `text` (the next part of what the model writes, not
+    checked yet).
+    """
+
+    stage: str
+    done: int
+    total: int | None = None
+    label: str | None = None
+    unit: str | None = None
+    text: str | UnsetType = UNSET
+    sources: list[AnswerSource] | UnsetType = UNSET
+
+
+class ProgressParams(Result, frozen=True, kw_only=True):
+    token: ProgressToken
+    value: ProgressValue

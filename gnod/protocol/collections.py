@@ -1,0 +1,94 @@
+"""Wire types of `collection.…` and `context.…`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnod.protocol.base import Params, Result
+
+
+class CollectionAddParams(Params, frozen=True, kw_only=True):
+    """`name`: by default the folder's name, made valid."""
+
+    path: str
+    name: str | None = None
+    pattern: str = "**/*"
+    include: list[str] = []
+    exclude: list[str] | None = None
+    language: str | None = None
+    update_command: str | None = None
+    gitignore: bool = True
+
+
+class CollectionRemoveParams(Params, frozen=True, kw_only=True):
+    name: str
+
+
+class CollectionRenameParams(Params, frozen=True, kw_only=True):
+    name: str
+    new_name: str
+
+
+class CollectionInfo(Result, frozen=True, kw_only=True):
+    name: str
+    path: str
+    pattern: str
+    include: list[str]
+    exclude: list[str]
+    gitignore: bool
+    language: str | None = None
+    update_command: str | None = None
+    documents: int
+
+
+class CollectionAddResult(Result, frozen=True, kw_only=True):
+    collection: CollectionInfo
+    config_file: str
+
+
+class CollectionRemoveResult(Result, frozen=True, kw_only=True):
+    name: str
+    removed_documents: int
+
+
+class CollectionRenameResult(Result, frozen=True, kw_only=True):
+    name: str
+    new_name: str
+    renamed_contexts: int
+
+
+class CollectionListResult(Result, frozen=True, kw_only=True):
+    collections: list[CollectionInfo]
+
+
+class ContextAddParams(Params, frozen=True, kw_only=True):
+    """`scope`: `/` for everything, `collection:`, or `gno://collection/prefix`."""
+
+    scope: str
+    text: Annotated[str, Meta(min_length=1, max_length=10_000)]
+
+
+class ContextRemoveParams(Params, frozen=True, kw_only=True):
+    """Without `text`, all contexts of the scope are removed."""
+
+    scope: str
+    text: str | None = None
+
+
+class ContextInfo(Result, frozen=True, kw_only=True):
+    scope: str
+    text: str
+
+
+class ContextAddResult(Result, frozen=True, kw_only=True):
+    context: ContextInfo
+
+
+class ContextListResult(Result, frozen=True, kw_only=True):
+    contexts: list[ContextInfo]
+
+
+class ContextRemoveResult(Result, frozen=True, kw_only=True):
+    removed: list[ContextInfo]

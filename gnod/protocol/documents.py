@@ -1,0 +1,90 @@
+"""Wire types of `document.…`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnod.protocol.base import Params, Result
+from gnod.protocol.search import Limit, Reference
+
+LineNumber = Annotated[int, Meta(ge=1)]
+
+
+class DocumentGetParams(Params, frozen=True):
+    """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk; all but a
+    docid may end in `:LINE`. Lines are those of the file where it is text, otherwise those of its Markdown."""
+
+    ref: Reference
+    start_line: LineNumber | None = None
+    max_lines: Annotated[int, Meta(ge=1)] | None = None
+
+
+class DocumentMultiGetParams(Params, frozen=True):
+    """`refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`). `skipped` names a
+    document whose text has more than `max_bytes` bytes of UTF-8."""
+
+    refs: Annotated[list[Reference], Meta(min_length=1, max_length=1000)]
+    max_bytes: Annotated[int, Meta(ge=1)] = 10240
+    limit: Limit = 100
+
+
+class DocumentListParams(Params, frozen=True):
+    """`scope`: a collection, `collection/prefix`, or a `gno://` address; null: all collections."""
+
+    scope: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class DocumentEntry(Result, frozen=True, kw_only=True):
+    docid: str
+    uri: str
+    collection: str
+    path: str
+    source: str
+    title: str
+    mime: str
+    language: str | None = None
+    size: int
+    modified: str
+
+
+class DocumentText(DocumentEntry, frozen=True, kw_only=True):
+    """The canonical Markdown, or the requested lines of it. `stale`: the file has changed since it was indexed.
+
+    `truncated` is always false: it was set when `document.multi_get` shortened long texts, which it skips now.
+
+    Line numbers are those of the file where it is text. Canonical text never has two blank lines in a row: `line_map`
+    lists where lines were removed, as (line of the canonical text, lines removed so far); it is usually empty.
+    """
+
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    line_map: list[tuple[int, int]] = []
+    truncated: bool = False
+    stale: bool = False
+    tags: list[str] = []
+    metadata: dict[str, object] = {}
+    converter: str
+    context: str | None = None
+
+
+class SkippedReference(Result, frozen=True, kw_only=True):
+    """`ref`: the reference that led nowhere, or the address of a document that was left out. `reason` is a sentence."""
+
+    ref: str
+    reason: str
+
+
+class DocumentMultiGetResult(Result, frozen=True, kw_only=True):
+    documents: list[DocumentText]
+    skipped: list[SkippedReference]
+
+
+class DocumentListResult(Result, frozen=True, kw_only=True):
+    documents: list[DocumentEntry]
+    total: int

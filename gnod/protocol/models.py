@@ -1,0 +1,128 @@
+"""Wire types of `models.…`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnod.protocol.base import Params, Result
+
+# What a client may pass to a download from its own environment. Some values are secrets.
+NETWORK_VARIABLES = (
+    *("GNO_OFFLINE", "HF_HUB_OFFLINE", "HF_ENDPOINT", "HF_TOKEN"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONFIG_FILE", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
+    *("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"),
+)
+
+ModelName = Annotated[str, Meta(min_length=1, max_length=1024)]
+
+
+class ModelsUseParams(Params, frozen=True, kw_only=True):
+    """`preset`: a name from `models.list`."""
+
+    preset: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class ModelsPullParams(Params, frozen=True, kw_only=True):
+    """`models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); if empty, all that the config
+    names. `force`: download installed models again. `network`: variables of the client's environment for the download
+    (proxies, mirrors, tokens), from a fixed list of names."""
+
+    models: Annotated[list[ModelName], Meta(max_length=100)] = []
+    force: bool = False
+    network: dict[str, Annotated[str, Meta(max_length=4096)]] = {}
+
+
+class ModelsClearParams(Params, frozen=True, kw_only=True):
+    """`models`: roles or addresses. `everything`: all models, also unused and incomplete ones."""
+
+    models: Annotated[list[ModelName], Meta(max_length=100)] = []
+    everything: bool = False
+
+
+class ModelsPathParams(Params, frozen=True, kw_only=True):
+    """`model`: a role or an address; null: the folder of all models."""
+
+    model: ModelName | None = None
+
+
+class ModelPreset(Result, frozen=True, kw_only=True):
+    """`models`: the address for each role; null: the preset has no model for it."""
+
+    name: str
+    active: bool
+    models: dict[str, str | None]
+
+
+class ModelUse(Result, frozen=True, kw_only=True):
+    """`collection`: the collection whose settings name the model; null: the preset does."""
+
+    role: str
+    collection: str | None = None
+
+
+class ModelInfo(Result, frozen=True, kw_only=True):
+    """A model that the config names, or an unused one on the disk. `name` is short, for people. `partial_bytes`: size
+    of an incomplete download. `fetching`: a download is running."""
+
+    uri: str
+    name: str
+    uses: list[ModelUse]
+    installed: bool
+    path: str | None = None
+    bytes: int = 0
+    sha256: str | None = None
+    fetched_at: str | None = None
+    partial_bytes: int = 0
+    fetching: bool = False
+
+
+class ModelsListResult(Result, frozen=True, kw_only=True):
+    preset: str
+    presets: list[ModelPreset]
+    models: list[ModelInfo]
+    models_dir: str
+    total_bytes: int
+
+
+class ModelsUseResult(Result, frozen=True, kw_only=True):
+    """`missing`: addresses of the preset's models that are not installed."""
+
+    preset: str
+    previous: str
+    config_file: str
+    missing: list[str]
+
+
+class PulledModel(Result, frozen=True, kw_only=True):
+    """`fetched`: false if the model was installed already."""
+
+    uri: str
+    path: str
+    bytes: int
+    fetched: bool
+    took_ms: float
+
+
+class ModelsPullResult(Result, frozen=True, kw_only=True):
+    models: list[PulledModel]
+
+
+class ClearedModel(Result, frozen=True, kw_only=True):
+    uri: str
+    freed_bytes: int
+
+
+class ModelsClearResult(Result, frozen=True, kw_only=True):
+    """`models` is empty if everything was removed. `kept`: files of `file:` addresses; gnod never removes those."""
+
+    models: list[ClearedModel]
+    freed_bytes: int
+    kept: list[str] = []
+
+
+class ModelsPathResult(Result, frozen=True, kw_only=True):
+    path: str
+    uri: str | None = None

@@ -1,0 +1,162 @@
+"""Wire types of `search.…` and `ask.answer`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from gnod.protocol.base import AnswerSource, Freshness, Params, Result
+
+Limit = Annotated[int, Meta(ge=1, le=1000)]
+UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
+Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
+
+
+class FilterParams(Params, frozen=True, kw_only=True):
+    """Every search takes these filters and options. An empty filter matches everything.
+
+    Dates are ISO 8601 (`2026-11-21`, with or without a time) or an age such as `7d`, `12h`, `3w`, `1y`.
+    `fresh` first makes the index equal the disk, for the collections that are searched. `types` matches `type` in the
+    frontmatter; `author` is a part of `author` there, case-insensitive.
+    """
+
+    limit: Limit = 10
+    min_score: UnitScore = 0.0
+    collections: list[str] = []
+    tags_all: list[str] = []
+    tags_any: list[str] = []
+    languages: list[str] = []
+    types: list[str] = []
+    path_prefix: str | None = None
+    author: str | None = None
+    since: str | None = None
+    until: str | None = None
+    full: bool = False
+    fresh: bool = False
+    explain: bool = False
+
+
+class SearchParams(FilterParams, frozen=True):
+    query: Annotated[str, Meta(max_length=4096)]
+
+
+class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
+    """`prefix_last_term`: the user still types the last word, so words that begin with it match too, from three
+    letters. `unfinished` is its former name."""
+
+    prefix_last_term: bool = False
+    unfinished: bool = False
+
+
+class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
+    """The query is plain text: quotation marks and minus signs are not operators. `fresh` also waits for the vectors of
+    the collections that are searched."""
+
+
+class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
+    """The query uses the syntax of `search.lexical`, or it is structured: lines `lex: …` (keyword search), `vec: …`
+    (vector search) and `hyde: …` (vector search for a passage that would answer). `expand`: a model adds query
+    variants. `rerank`: a cross-encoder reads the best `candidates`. `floor`: a document that contains the query's own
+    words keeps a minimum score in reranking. `fusion`: `convex` (by score) or `rrf` (by rank). `budget_s`: the time
+    for all stages that run a model; a stage without time left is skipped, and `explain` says so. `fresh` also waits
+    for vectors."""
+
+    expand: bool = True
+    rerank: bool = True
+    floor: bool = True
+    fusion: Literal["convex", "rrf"] = "convex"
+    candidates: Annotated[int, Meta(ge=2, le=100)] = 20
+    budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
+
+
+class SearchSimilarParams(FilterParams, frozen=True):
+    """`ref`: the document, as in `document.get`; the document and its copies are not in the results. `fresh` also waits
+    for the vectors of the document's collection and of those that are searched."""
+
+    ref: Reference
+
+
+class QuestionParams(FilterParams, frozen=True):
+    question: Annotated[str, Meta(max_length=4096)]
+
+
+class AskParams(QuestionParams, frozen=True, kw_only=True):
+    """`limit`: the number of documents to take passages from. `max_tokens`: the longest answer. `expand` and `rerank`
+    as in `search.query`. `full` has no effect. `fresh` also waits for the vectors of the collections that are
+    searched."""
+
+    limit: Annotated[int, Meta(ge=1, le=50)] = 6
+    max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512
+    expand: bool = True
+    rerank: bool = True
+
+
+class Hit(Result, frozen=True, kw_only=True):
+    """A document in the results.
+
+    `score` is in [0, 1]; scores of different queries are not comparable. `line` to `end_line` (from 1) contain the
+    matches, and `snippet` begins at `snippet_line`: lines of the file where it is text, otherwise lines of its
+    Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches
+    lie in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source`
+    is the absolute path of the file. `text` is the whole document if `full` is set.
+    """
+
+    rank: int
+    score: float
+    docid: str
+    uri: str
+    collection: str
+    path: str
+    source: str
+    title: str
+    line: int
+    end_line: int
+    snippet: str
+    snippet_line: int = 1
+    marks: list[tuple[int, int]] = []
+    language: str | None = None
+    mime: str
+    modified: str
+    tags: list[str] = []
+    context: str | None = None
+    text: str | None = None
+    explain: dict[str, float] | None = None
+
+
+class SearchResult(Result, frozen=True, kw_only=True):
+    """`mode`: lexical, vector, query or similar. `query`: for similar, the document's address. `total`: the matching
+    documents before `limit` and `min_score`; for vector and similar the number of hits, for query the number of
+    documents compared. `lexical_only_reason`: why `search.query` used keyword search alone, if it did;
+    `by_words_only` is its former name."""
+
+    query: str
+    mode: str
+    hits: list[Hit]
+    total: int
+    took_ms: float
+    freshness: Freshness
+    lexical_only_reason: str | None = None
+    by_words_only: str | None = None
+    explain: dict[str, object] | None = None
+
+
+class AskResult(Result, frozen=True, kw_only=True):
+    """`answer` contains citations such as `[1]` or `[1][3]`; each is checked against its source. `answered` is false if
+    no citation holds: then the answer is "not enough information in your documents", and `reason` is no_sources (no
+    result is about the question; the model was not asked), model_declined or no_citation. `citations`: the numbers of
+    the cited sources. `finish`: stop, length (`max_tokens`) or time; null if the model was not asked."""
+
+    question: str
+    answer: str
+    answered: bool
+    reason: str | None = None
+    sources: list[AnswerSource]
+    citations: list[int]
+    model: str
+    finish: str | None = None
+    prompt_tokens: int = 0
+    tokens: int = 0
+    took_ms: float
+    freshness: Freshness
+    explain: dict[str, object] | None = None

@@ -1,0 +1,95 @@
+"""Wire types of `index.subscribe` and of the notification `index.changed`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnod.protocol.base import Freshness, Params, Result
+from gnod.protocol.index import EmbeddingStatus
+
+CHANGED = "index.changed"
+
+
+class IndexSubscribeParams(Params, frozen=True, kw_only=True):
+    """`since`: the last clock that the client has read, to get the changes after it; 0: all documents; null: only
+    changes from now on. `collections`: only these (all if empty)."""
+
+    since: Annotated[int, Meta(ge=0)] | None = None
+    collections: list[str] = []
+
+
+class SubscribedCollection(Result, frozen=True, kw_only=True):
+    """The daemon's record of a collection, without a walk. `documents` and `failed` count files; `watch` as in
+    `index.status`."""
+
+    name: str
+    path: str
+    documents: int
+    failed: int
+    available: bool
+    watch: str
+    watch_reason: str | None = None
+
+
+class SubscribedState(Result, frozen=True, kw_only=True):
+    collections: list[SubscribedCollection]
+    freshness: Freshness
+    embedding: EmbeddingStatus
+
+
+class IndexSubscribeResult(Result, frozen=True, kw_only=True):
+    """`state` is the present one; `index.changed` reports the changes after `clock`. `reset`: discard what is known
+    (the client asked for everything, or for changes that are no longer recorded): all documents follow."""
+
+    subscription: int
+    clock: int
+    reset: bool
+    state: SubscribedState
+
+
+class IndexUnsubscribeParams(Params, frozen=True, kw_only=True):
+    subscription: int
+
+
+class IndexUnsubscribeResult(Result, frozen=True, kw_only=True):
+    subscription: int
+
+
+class ChangedPath(Result, frozen=True, kw_only=True):
+    uri: str
+    collection: str
+    path: str
+
+
+class ChangedDocument(ChangedPath, frozen=True, kw_only=True):
+    docid: str
+    title: str
+
+
+class ChangedFailure(ChangedPath, frozen=True, kw_only=True):
+    """`docid`: the older version that is still in the index; null: none is."""
+
+    kind: str
+    message: str
+    docid: str | None = None
+
+
+class IndexChanged(Result, frozen=True, kw_only=True):
+    """The parameters of `index.changed`: each path that changed, once, in one of the lists.
+
+    `clock`: where to resume after this notification; it increases, unless `reset` is set: then discard everything
+    reported before, all documents follow. `more`: the next notification follows at once. If all lists are empty,
+    `freshness` or `embedding` changed.
+    """
+
+    subscription: int
+    clock: int
+    reset: bool = False
+    more: bool = False
+    indexed: list[ChangedDocument] = []
+    removed: list[ChangedPath] = []
+    failed: list[ChangedFailure] = []
+    freshness: Freshness
+    embedding: EmbeddingStatus

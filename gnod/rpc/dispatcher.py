@@ -1,0 +1,173 @@
+"""From a request to its answer: bytes of parameters in, bytes of a response out. Knows no connection.
+
+Only this module creates error objects, and only this module uses `Any`: each handler takes its own method's
+parameters, which the type of a table of handlers cannot express.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, UnsetType
+
+from gnod.errors import (
+    GnoError,
+    InternalError,
+    InvalidParams,
+    LimitExceeded,
+    MethodNotFound,
+    ParseError,
+    TimedOut,
+)
+from gnod.protocol import openrpc
+from gnod.protocol.base import Params, Result
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
+from gnod.protocol.jsonrpc import Request, encode_error, encode_result
+from gnod.protocol.methods import METHODS, Method
+from gnod.rpc.call import Call
+from gnod.rpc.param_errors import explain, nearest, shorten
+
+__all__ = ["Call", "Dispatcher", "Handler"]
+
+Handler = Callable[[Any, Call], Awaitable[Result]]
+
+DISCOVER = "rpc.discover"
+
+_log = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """Finds the handler of a method and translates its result or exception."""
+
+    def __init__(self, handlers: Mapping[str, Handler], methods: Mapping[str, Method] = METHODS) -> None:
+        self._handlers = handlers
+        self._methods = methods
+        self._document: Raw | None = None
+        self._decoders = {name: msgspec.json.Decoder(method.params) for name, method in methods.items()}
+
+    async def answer(self, request: Request, call: Call) -> bytes:
+        """Return the response to `request`, success or failure. Raises CancelledError and nothing else."""
+        request_id = None if isinstance(request.id, UnsetType) else request.id
+        try:
+            response = encode_result(request_id, await self.dispatch(request, call))
+            _check_size(response)
+            return response
+        except GnoError as error:
+            failure = error
+        except Exception:  # a result that cannot be written as JSON
+            failure = _internal(request.method)
+        try:
+            return encode_error(request_id, failure)
+        except Exception:  # the same of an error's details
+            return encode_error(request_id, _internal(request.method))
+
+    async def dispatch(self, request: Request, call: Call) -> object:
+        """Return the handler's result. Raises GnoError, or CancelledError when the task was cancelled."""
+        handler = self._handler(request.method)
+        params = self._params(request)
+        call.progress_token = params.progress_token
+        started = time.perf_counter()
+        try:
+            return await _run(handler, params, call, request.method)
+        finally:
+            call.finish()
+            took_ms = round((time.perf_counter() - started) * 1000, 3)
+            _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": took_ms}})
+
+    async def _discover(self, _params: Params, _call: Call) -> Raw:
+        if self._document is None:  # takes a tenth of a second
+            self._document = Raw(msgspec.json.encode(openrpc.document(self._methods)))
+        return self._document
+
+    def _handler(self, name: str) -> Callable[[Any, Call], Awaitable[object]]:
+        if name in self._methods:
+            if name == DISCOVER:
+                return self._discover
+            if name in self._handlers:
+                return self._handlers[name]
+            raise MethodNotFound(f"this daemon does not serve method '{name}'")
+        message = f"there is no method {shorten(name)}"
+        if close := nearest(name, self._methods):
+            raise MethodNotFound(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
+        raise MethodNotFound(f"{message}; {DISCOVER} lists them")
+
+    def _params(self, request: Request) -> Params:
+        raw = b"{}" if isinstance(request.params, UnsetType) else bytes(request.params)
+        if raw.startswith(b"["):
+            raw = _by_name(raw)
+        decoder = self._decoders[request.method]
+        try:
+            params = decoder.decode(raw)
+        except msgspec.ValidationError as error:  # a subclass of DecodeError
+            raise explain(error, decoder.type) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # Reading the message did not decode the parameters.
+            raise ParseError("not valid JSON: a string in params is not UTF-8, or it is nested too deeply") from None
+        _refuse_nul(params, raw)
+        return params
+
+
+def _by_name(raw: bytes) -> bytes:
+    if msgspec.json.decode(raw, type=list[Raw]):
+        raise InvalidParams("pass parameters by name, in an object")
+    return b"{}"
+
+
+def _refuse_nul(params: Params, raw: bytes) -> None:
+    """Refuse NUL characters: neither a path nor SQLite's text functions accept them."""
+    if b"\\u0000" not in raw:  # the only way to write it in JSON
+        return
+    for name, value in msgspec.structs.asdict(params).items():
+        if any("\0" in text for text in _texts(value)):
+            raise InvalidParams(f"parameter '{name}': holds a NUL character", {"parameter": name})
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from _texts(item)
+        case dict():
+            for key, item in value.items():
+                yield from _texts(key)
+                yield from _texts(item)
+
+
+async def _run(handler: Callable[[Any, Call], Awaitable[object]], params: Params, call: Call, method: str) -> object:
+    try:
+        return await handler(params, call)
+    except GnoError:
+        raise
+    except TimeoutError:
+        raise TimedOut("the request took too long") from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # Not the request was cancelled, but a future that the handler awaited.
+        raise _internal(method) from None
+    except Exception:
+        raise _internal(method) from None
+
+
+def _check_size(response: bytes) -> None:
+    if len(response) > MAX_MESSAGE_BYTES:
+        raise LimitExceeded(
+            f"the answer has {len(response)} bytes and a message may have {MAX_MESSAGE_BYTES}: ask for less",
+            {"bytes": len(response), "limit_bytes": MAX_MESSAGE_BYTES},
+        )
+
+
+def _internal(method: str) -> InternalError:
+    """Log the current exception, and return an error that only says where to find it."""
+    error_id = secrets.token_hex(4)
+    _log.error("request.failed", exc_info=True, extra={"fields": {"error_id": error_id, "method": method}})
+    return InternalError(f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id})

@@ -1,0 +1,131 @@
+"""Takes connections from the listening socket and ends them in order. Knows no framing and no methods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import socket
+import sys
+from typing import Any
+
+from gnod.errors import Busy, GnoError, Refused, ShuttingDown
+from gnod.protocol.framing import Framing, encode
+from gnod.protocol.jsonrpc import encode_error
+from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits
+from gnod.rpc.dispatcher import Dispatcher
+from gnod.rpc.peer import peer_uid
+from gnod.rpc.stats import Stats
+
+# Since 3.13 asyncio removes the file when it stops listening, which is before the services are closed.
+_KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+
+# How many connections may wait to be accepted. Beyond it, the system refuses clients.
+BACKLOG = 1024
+
+_log = logging.getLogger(__name__)
+
+
+class Transport:
+    """All connections of the daemon. Serves the processes of one user: `allowed_uid`, by default our own."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        stats: Stats,
+        limits: Limits | None = None,
+        allowed_uid: int | None = None,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._stats = stats
+        self._limits = limits or Limits()
+        self._allowed_uid = os.getuid() if allowed_uid is None else allowed_uid
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._server: asyncio.Server | None = None
+        self._stopping: ShuttingDown | None = None
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Accept connections from the bound `listener`, which is closed by `close`."""
+        self._server = await asyncio.start_unix_server(
+            self._connected, sock=listener, limit=READ_BYTES, backlog=BACKLOG, **_KEEP_SOCKET_FILE
+        )
+
+    async def close(self, grace_s: float, forced: asyncio.Event, why: str = "the daemon is shutting down") -> None:
+        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then cancel them."""
+        stopping = ShuttingDown(why)
+        self._stop_accepting(stopping)
+        if not await self._answered(grace_s, forced):
+            for connection in self._connections:
+                connection.cancel_requests(stopping)
+            await self._answered(CLOSE_TIMEOUT_S, forced=asyncio.Event())
+        tasks = list(self._connections.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=2 * CLOSE_TIMEOUT_S)
+
+    def _stop_accepting(self, stopping: ShuttingDown) -> None:
+        self._stopping = stopping
+        for connection in self._connections:
+            connection.stopping = stopping
+        if self._server is not None:
+            self._server.close()
+
+    async def _answered(self, timeout_s: float, forced: asyncio.Event) -> bool:
+        """Wait until nothing is in flight; return False when the time or `forced` ended the wait."""
+        interruption = asyncio.create_task(forced.wait())
+        try:
+            async with asyncio.timeout(timeout_s):
+                while (deliveries := self._deliveries()) and not forced.is_set():
+                    await asyncio.wait({*deliveries, interruption}, return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError:
+            pass
+        finally:
+            interruption.cancel()
+        return not self._deliveries()
+
+    def _deliveries(self) -> set[asyncio.Task[object]]:
+        return {task for connection in self._connections for task in connection.deliveries}
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if refusal := self._refusal(writer):
+            _log.warning("connection.refused", extra={"fields": {"reason": refusal.message}})
+            writer.write(encode(encode_error(None, refusal), Framing.LINES))
+            writer.close()
+            return
+        connection = Connection(reader, writer, self._dispatcher, self._stats, self._limits, self._held_bytes)
+        self._stats.connections += 1
+        task = asyncio.create_task(connection.run())
+        self._connections[connection] = task
+        task.add_done_callback(lambda _: self._forget(connection))
+
+    def _held_bytes(self) -> int:
+        return sum(connection.held_bytes() for connection in self._connections)
+
+    def _forget(self, connection: Connection) -> None:
+        del self._connections[connection]
+        self._stats.connections -= 1
+
+    def _refusal(self, writer: asyncio.StreamWriter) -> GnoError | None:
+        if self._stopping:
+            return self._stopping
+        try:
+            uid = peer_uid(writer.get_extra_info("socket"))
+        except OSError:
+            return Refused("cannot tell which user is connecting")
+        if uid != self._allowed_uid:
+            return Refused("this socket serves another user", {"uid": uid})
+        if len(self._connections) >= self._limits.connections and not self._make_room():
+            limit = self._limits.connections
+            return Busy(f"{limit} connections are open already: close some, or try again later", {"limit": limit})
+        return None
+
+    def _make_room(self) -> bool:
+        """Close the connection that has been idle longest, if that is at least `idle_s`. Returns whether it did."""
+        since = {connection: connection.idle_since() or math.inf for connection in self._connections}
+        longest = min(since, key=since.__getitem__)
+        if asyncio.get_running_loop().time() - since[longest] < self._limits.idle_s:
+            return False
+        longest.give_way()
+        return True

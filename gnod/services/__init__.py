@@ -1,0 +1,1 @@
+"""Long-lived state behind the methods: configuration, models, embedding, search, memory, storage."""

@@ -1,0 +1,162 @@
+"""The models that the configuration asks for, which of them are installed, and the running pulls. Runs no model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from gnod.errors import Conflict, ModelNotPulled, ShuttingDown
+from gnod.models import presets, uris
+from gnod.models.fetching import FetchProgress, OnProgress, fetch
+from gnod.models.files import Installed, ModelFiles
+from gnod.services.configuration import Configuration
+from gnod.signals import Signal
+
+_log = logging.getLogger(__name__)
+
+
+class Pulled(NamedTuple):
+    """`fetched`: by this pull, not before."""
+
+    installed: Installed
+    fetched: bool
+
+
+class _Pull:
+    """One fetch and its listeners. `last`: the progress that a new listener gets first."""
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Installed] | None = None
+        self.listeners: list[OnProgress] = []
+        self.last: FetchProgress | None = None
+
+    def report(self, progress: FetchProgress) -> None:
+        self.last = progress
+        for listener in self.listeners:
+            listener(progress)
+
+
+class ModelService:
+    """`installed` is emitted with the address of each model that a pull has installed."""
+
+    def __init__(self, configuration: Configuration, models_dir: Path) -> None:
+        self.files = ModelFiles(models_dir)
+        self.installed: Signal[[str]] = Signal()
+        self._configuration = configuration
+        self._pulls: dict[str, _Pull] = {}
+        self._tasks: set[asyncio.Task[Installed]] = set()
+        self._closing = False
+
+    def uri_for(self, role: str, collection: str | None = None) -> str | None:
+        """Return the address of the model for `role`, the collection's own first; None: there is none."""
+        return presets.uri_for(self._configuration.current, role, collection)
+
+    def uses(self) -> list[presets.Use]:
+        """Return every model that the configuration asks for."""
+        return presets.uses(self._configuration.current)
+
+    def find(self, uri: str) -> Installed | None:
+        """Return the model if it is installed; reads a little from the disk. Raises InvalidModelUri."""
+        return self.files.find(uri)
+
+    def require(self, uri: str) -> Installed:
+        """Return the model. Raises ModelNotPulled, which names the command to run, and InvalidModelUri."""
+        if installed := self.files.find(uri):
+            return installed
+        is_asked_for = any(use.uri == uri for use in self.uses())
+        command = "gnoctl models pull" if is_asked_for else f"gnoctl models pull {uri}"
+        raise ModelNotPulled(
+            f"the model {uri} is not on this machine yet: run `{command}`", {"uri": uri, "command": command}
+        )
+
+    def is_pulling(self, uri: str) -> bool:
+        return str(uris.parse(uri)) in self._pulls
+
+    async def pull(
+        self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False
+    ) -> Pulled:
+        """Fetch the model unless it is installed. A second call for the same model follows the first.
+
+        The fetch stops when all calls that follow it are cancelled; what it has is kept. Raises what `fetch` raises,
+        and ShuttingDown.
+        """
+        name = str(uris.parse(uri))
+        if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, uri)):
+            if not installed.sha256:  # a file of the user's: check that it is complete
+                installed = await fetch(name, self.files, on_progress, network)
+            return Pulled(installed, fetched=False)
+        if self._closing:
+            raise ShuttingDown("the daemon is shutting down")
+        pull = self._pulls.get(name) or self._start(name, network, force)
+        return Pulled(await self._follow(name, pull, on_progress), fetched=True)
+
+    async def clear(self, uri: str) -> int:
+        """Remove the model from the disk; return the bytes freed. Raises Conflict while it is being fetched."""
+        if self.is_pulling(uri):
+            raise _being_fetched(uri)
+        return await asyncio.to_thread(self.files.remove, uri)
+
+    async def clear_all(self) -> int:
+        """Remove everything in the cache; return the bytes freed. Raises Conflict during a pull."""
+        for uri in self._pulls:
+            raise _being_fetched(uri)
+        return await asyncio.to_thread(self.files.remove_all)
+
+    async def close(self) -> None:
+        """Stop the pulls; what they have is kept."""
+        self._closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, name: str, network: Mapping[str, str], force: bool) -> _Pull:
+        pull = self._pulls[name] = _Pull()
+        pull.task = asyncio.create_task(self._fetch(name, pull, network, force))
+        self._tasks.add(pull.task)
+        pull.task.add_done_callback(self._tasks.discard)
+        return pull
+
+    async def _fetch(self, name: str, pull: _Pull, network: Mapping[str, str], force: bool) -> Installed:
+        fields: dict[str, object] = {"uri": name}
+        _log.info("model.pull", extra={"fields": fields})
+        try:
+            installed = await fetch(name, self.files, pull.report, network, force=force)
+        except BaseException as error:
+            _log.info("model.not_pulled", extra={"fields": fields | {"kind": getattr(error, "kind", "cancelled")}})
+            raise
+        finally:
+            self._forget(name, pull)
+        _log.info("model.pulled", extra={"fields": fields | {"bytes": installed.bytes}})
+        self.installed.emit(name)
+        return installed
+
+    def _forget(self, name: str, pull: _Pull) -> None:
+        if self._pulls.get(name) is pull:
+            del self._pulls[name]
+
+    async def _follow(self, name: str, pull: _Pull, on_progress: OnProgress) -> Installed:
+        assert pull.task
+        pull.listeners.append(on_progress)
+        if pull.last:
+            on_progress(pull.last)
+        try:
+            return await asyncio.shield(pull.task)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise ShuttingDown("the daemon is shutting down; what was fetched is kept") from None
+            raise
+        finally:
+            pull.listeners.remove(on_progress)
+            if not pull.listeners and not pull.task.done():
+                self._forget(name, pull)  # a later call starts a fetch of its own
+                pull.task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await pull.task
+
+
+def _being_fetched(uri: str) -> Conflict:
+    return Conflict(f"{uri} is being fetched: stop that first (Ctrl-C in its terminal)", {"uri": uri})

@@ -1,0 +1,101 @@
+"""The hybrid query with what this daemon has: its models, its vectors, its database.
+
+States why a stage has no model, and the command that helps; the pipeline passes that on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from gnod.errors import GnoError
+from gnod.models.generator import Generator
+from gnod.models.reranker import Reranker
+from gnod.pipeline import hybrid
+from gnod.pipeline.budget import Backoff, ThroughputEstimate
+from gnod.pipeline.expansion.expander import Expander
+from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import ParsedQuery
+from gnod.services.embedding import EmbeddingService
+from gnod.services.model_factory import ModelFactory
+from gnod.services.models import ModelService
+from gnod.store.database import Database, Read
+from gnod.store.documents.filters import Filters
+from gnod.types import Unavailable
+
+T = TypeVar("T")
+
+
+class HybridSearch:
+    def __init__(
+        self,
+        database: Database,
+        models: ModelService,
+        factory: ModelFactory,
+        embedding: EmbeddingService,
+        nearest: Nearest,
+    ) -> None:
+        self._database = database
+        self._models = models
+        self._factory = factory
+        self._embedding = embedding
+        self._nearest = nearest
+        # By model: what is known of how fast it is.
+        self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
+        self._backoffs: defaultdict[str, Backoff] = defaultdict(Backoff)
+
+    async def search(
+        self,
+        read: Read,
+        query: ParsedQuery,
+        filters: Filters,
+        options: SearchOptions,
+        on_stage: OnStage = lambda _: None,
+    ) -> HybridResult:
+        """Return the best documents of the collections in `filters` (all when none is named), as one snapshot has them:
+        `read` is of `Database.snapshot`. Raises QuerySyntaxError."""
+        collections = filters.collections
+        reranker = self._model("rerank", Reranker, collections)
+        generator = self._model("expand", Generator, collections)
+        expander: Expander | Unavailable
+        if isinstance(generator, Unavailable):
+            expander, backoff = generator, Backoff()
+        else:
+            expander = Expander(generator, self._database.read, self._database.write)
+            backoff = self._backoffs[generator.uri]
+        dependencies = SearchDependencies(
+            read=read,
+            nearest=self._nearest,
+            embed=partial(self._embedding.texts, collections=collections),
+            expander=expander,
+            reranker=reranker,
+            throughput=self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri],
+            backoff=backoff,
+        )
+        return await hybrid.search(dependencies, query, filters, options, on_stage)
+
+    def generator(self, collections: Sequence[str]) -> Generator | None:
+        """Return the model that answers questions; None: the config has none. Raises ModelNotPulled."""
+        uri = self._models.uri_for("answer", _only(collections))
+        if uri is None:
+            return None
+        self._models.require(uri)  # before any search, so that nobody waits to learn that it is missing
+        return self._factory.make(Generator, uri)
+
+    def _model(self, role: str, kind: Callable[..., T], collections: Sequence[str]) -> T | Unavailable:
+        uri = self._models.uri_for(role, _only(collections))
+        if uri is None:
+            return Unavailable(f"no model is configured: set `models.{role}` in index.yml, or choose another preset")
+        try:
+            self._models.require(uri)
+        except GnoError as error:
+            return Unavailable(error.message)
+        return self._factory.make(kind, uri)
+
+
+def _only(collections: Sequence[str]) -> str | None:
+    """Return the one collection that is searched, whose own models take precedence."""
+    return collections[0] if len(collections) == 1 else None

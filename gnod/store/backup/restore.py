@@ -1,0 +1,169 @@
+"""Restore a backup in three steps. Whatever happens, the result is either the old data or the new.
+
+`prepare` unpacks and checks the backup in a folder beside the index. `swap`, which runs while no database is open,
+writes the plan of moves and moves the files. `finish`, which runs at every start before the index is opened, continues
+after a crash. See restore_checks.py and restore_moves.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import apsw
+import msgspec
+
+from gnod.errors import GnoError, StorageFailed
+from gnod.paths import Places
+from gnod.store import memory_schema
+from gnod.store.backup import archive, restore_checks, restore_moves, staging
+from gnod.store.backup.archive import Manifest, OnProgress
+from gnod.store.backup.restore_moves import Move
+from gnod.store.database import Connection, Database
+from gnod.store.documents import changes
+
+_RESTORED = "restored_at"
+# Space for the manifest, a migration and SQLite's log.
+_ROOM = 32 * 1024 * 1024
+
+ConfigFate = Literal["restored", "kept", "same", "none"]
+MemoriesFate = Literal["restored", "kept", "none"]
+
+_log = logging.getLogger(__name__)
+
+
+class RestoreOptions(NamedTuple):
+    """`config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name."""
+
+    config: bool
+    memories: bool
+    keep_index: bool
+
+
+class Prepared(NamedTuple):
+    """`moves` is for `swap`; `kept`: the new names of the present files. `config` and `memories`: "restored", "kept"
+    (the present ones), "same" (they are equal) or "none" (the archive has none)."""
+
+    manifest: Manifest
+    documents: int
+    config: ConfigFate
+    memories: MemoriesFate
+    moves: list[Move]
+    kept: list[str]
+
+
+def prepare(places: Places, file: Path, options: RestoreOptions, *, now: datetime, on_progress: OnProgress) -> Prepared:
+    """Unpack and check `file` in the staging folder, and upgrade it to this version. The caller clears the folder,
+    unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed."""
+    folder = staging.path_of(places)
+    manifest = _unpack(places, file, folder, on_progress)
+    index, config, memories = (folder / name for name in (archive.INDEX, archive.CONFIG, archive.MEMORIES))
+    restore_checks.check_index(index, file, on_progress)
+    config_is = _default_for_config(config, places.config_file)
+    memories_are: MemoriesFate = "none"
+    moves, kept = [], []
+    if config_is == "restored" or (config_is == "kept" and options.config):
+        restore_checks.check_config(config, file)
+        aside = _beside(places.config_file, now) if config_is == "kept" else None
+        moves.append(Move(name=archive.CONFIG, target=str(places.config_file), aside=aside))
+        config_is = "restored"
+    if memories.exists():
+        restore_checks.check_memories(memories, file, on_progress)
+        memories_are = "restored" if options.memories or not _has_memories(places.memory_database) else "kept"
+    if memories_are == "restored":
+        # Always kept under another name: a memory may be added until the move.
+        aside = _beside(places.memory_database, now)
+        moves.append(Move(name=archive.MEMORIES, target=str(places.memory_database), aside=aside))
+    aside = _beside(places.database, now) if options.keep_index else str(folder / f"{archive.INDEX}.before")
+    moves.append(Move(name=archive.INDEX, target=str(places.database), aside=aside))
+    kept = [move.aside for move in moves if move.aside and Path(move.target).exists()]
+    if not options.keep_index:
+        kept = [path for path in kept if path != aside]
+    on_progress("upgrade", 0, None)
+    if memories_are == "restored":
+        Database(memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
+    return Prepared(manifest, _upgrade(index, now), config_is, memories_are, moves, kept)
+
+
+def swap(places: Places, moves: list[Move]) -> None:
+    """Move the prepared files in place. No database may be open. After an exception the old files are in place."""
+    folder = staging.path_of(places)
+    try:
+        restore_moves.decide(folder, moves)
+        restore_moves.carry_out(folder)
+    finally:
+        staging.clear(places)
+
+
+def finish(places: Places) -> None:
+    """Continue an interrupted restore, and clear the folder. For the start, before the index is opened."""
+    try:
+        restore_moves.finish(staging.path_of(places))
+    except (OSError, GnoError, msgspec.MsgspecError):
+        _log.exception("restore.failed")  # the old index is opened
+    staging.clear(places)
+
+
+def restored_at(connection: Connection) -> str | None:
+    """Return when the index was last restored, in ISO 8601."""
+    value: str | None = connection.execute("SELECT value FROM schema_meta WHERE key = ?", (_RESTORED,)).get
+    return value
+
+
+def _unpack(places: Places, file: Path, folder: Path, on_progress: OnProgress) -> Manifest:
+    staging.clear(places)
+    with suppress(OSError):  # reading it reports the error
+        staging.check_room(places.data_dir, file.stat().st_size + _ROOM)
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        return archive.read(file, folder, on_progress)
+    except OSError as error:
+        raise StorageFailed(f"{file} cannot be unpacked to {folder}: {error.strerror}") from error
+
+
+def _default_for_config(config: Path, present: Path) -> ConfigFate:
+    """Return what happens to the config file by default."""
+    if not config.exists():
+        return "none"
+    if not present.exists():
+        return "restored"
+    return "same" if present.read_bytes() == config.read_bytes() else "kept"
+
+
+def _has_memories(database: Path) -> bool:
+    """Return whether there may be memories: a damaged database counts as having some."""
+    if not database.exists():
+        return False
+    try:
+        connection = Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            has_tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+            return bool(has_tables and connection.execute("SELECT count(*) FROM memories").get)
+        finally:
+            connection.close()
+    except apsw.Error:
+        return True
+
+
+def _upgrade(index: Path, now: datetime) -> int:
+    """Upgrade the database to this version, and return its number of documents."""
+
+    def work(connection: Connection) -> int:
+        changes.begin_anew(connection)
+        connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_RESTORED, now.isoformat()))
+        return int(connection.execute("SELECT count(*) FROM documents WHERE active").get)
+
+    database = Database(index)
+    try:
+        return database.submit_write(work).result()
+    finally:
+        database.close()
+
+
+def _beside(path: Path, now: datetime) -> str:
+    """Return an unused name."""
+    name = f"{path}.before-restore-{now:%Y%m%d-%H%M%S}"
+    return f"{name}-{now:%f}" if Path(name).exists() else name

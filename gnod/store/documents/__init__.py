@@ -1,0 +1,1 @@
+"""Documents, their texts and the full-text table."""

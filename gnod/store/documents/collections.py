@@ -1,0 +1,89 @@
+"""The collections and contexts in the database: a copy of the config file, with ids and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gnod.errors import CollectionNotFound
+from gnod.store.database import Connection
+from gnod.store.documents import documents
+
+
+class Collection(NamedTuple):
+    """`last_sync`: when a sync of it last ended, in seconds since 1970."""
+
+    id: int
+    name: str
+    path: str
+    language: str | None
+    last_sync: float | None
+
+
+class Folder(NamedTuple):
+    """A collection as configured; `language` overrides detection."""
+
+    name: str
+    path: str
+    language: str | None
+
+
+def all_collections(connection: Connection) -> list[Collection]:
+    rows = connection.execute("SELECT id, name, path, language, last_sync FROM collections ORDER BY name")
+    return [Collection(*row) for row in rows]
+
+
+def id_of(connection: Connection, name: str) -> int:
+    """Raises CollectionNotFound."""
+    row = connection.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise CollectionNotFound(f"there is no collection '{name}'", {"name": name})
+    return int(row[0])
+
+
+def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence[tuple[str, str]]) -> list[str]:
+    """Make the tables equal the config. Returns the removed names; their documents are removed too. A collection whose
+    folder changed keeps its documents until the next sync."""
+    names = {folder.name for folder in folders}
+    before = {collection.name: collection for collection in all_collections(connection)}
+    gone = [name for name in before if name not in names]
+    for name in gone:
+        remove(connection, name)
+    for folder in folders:
+        connection.execute(
+            "INSERT INTO collections (name, path, language) VALUES (?, ?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET path = excluded.path, language = excluded.language",
+            folder,
+        )
+        if folder.name in before and before[folder.name].language != folder.language:
+            documents.invalidate(connection, before[folder.name].id)
+    connection.execute("DELETE FROM contexts")
+    connection.executemany("INSERT OR IGNORE INTO contexts VALUES (?, ?)", contexts)
+    return gone
+
+
+def rename(connection: Connection, name: str, new_name: str) -> None:
+    connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new_name, name))
+
+
+def remove(connection: Connection, name: str) -> int:
+    """Delete a collection with its documents. Returns how many were active."""
+    ids = [i for (i,) in connection.execute("SELECT id FROM collections WHERE name = ?", (name,))]
+    removed = 0
+    for collection_id in ids:
+        paths = documents.stats(connection, collection_id)
+        documents.remove(connection, collection_id, list(paths))
+        removed += len(paths)
+        connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
+    return removed
+
+
+def was_mounted(connection: Connection, collection_id: int) -> bool:
+    """Return whether the collection's folder was a mount point at its last sync."""
+    return bool(connection.execute("SELECT mounted FROM collections WHERE id = ?", (collection_id,)).get)
+
+
+def note_sync(connection: Connection, collection_id: int, at: float, *, mounted: bool = False) -> None:
+    connection.execute(
+        "UPDATE collections SET last_sync = ?, mounted = ? WHERE id = ?", (at, int(mounted), collection_id)
+    )

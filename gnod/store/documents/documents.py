@@ -1,0 +1,361 @@
+"""Documents, with their content, chunks and terms.
+
+With the last active document of a mirror, its content and chunks are deleted in the same transaction, and triggers
+delete the vectors. A caller that moves documents can keep the content for a while: `left` collects the mirror hashes,
+for `drop_orphans`. A removed document keeps one row (`active = 0`), for `why`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gnod.store.database import Connection
+from gnod.store.documents.records import FileStat, Prepared
+from gnod.types import LineMap
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class KnownFile(msgspec.Struct, frozen=True, gc=False):
+    """What decides whether a file must be read again."""
+
+    stat: FileStat
+    source_hash: str
+
+    @property
+    def reusable_hash(self) -> str | None:
+        """Return the hash, unless the document must be rebuilt (see `invalidate`)."""
+        return self.source_hash if self.stat.mtime_ns >= 0 else None
+
+
+class Document(NamedTuple):
+    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970."""
+
+    id: int
+    collection: str
+    root: str
+    path: str
+    docid: str
+    source_hash: str
+    size: int
+    mtime_ns: int
+    inode: int
+    mirror_hash: str
+    title: str
+    mime: str
+    converter: str
+    language: str | None
+    dated: float
+    metadata: str
+    line_map_json: str
+    active: bool
+    indexed_at: float
+    removed_at: float | None
+
+    @property
+    def stat(self) -> FileStat:
+        return FileStat(self.size, self.mtime_ns, self.inode)
+
+    @property
+    def line_map(self) -> LineMap:
+        return msgspec.json.decode(self.line_map_json, type=LineMap) if self.line_map_json != "[]" else []
+
+    @property
+    def source(self) -> str:
+        return f"{self.root.rstrip('/')}/{self.path}"
+
+
+_COLUMNS = (
+    "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.mirror_hash, d.title,"
+    " d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.active, d.indexed_at, d.removed_at"
+)
+_FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
+
+
+def put(
+    connection: Connection, collection_id: int, path: str, new: Prepared, *, now: float, left: set[str] | None = None
+) -> bool:
+    """Store a document under its path, replacing what was there. Returns whether the path was new."""
+    stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
+    before = connection.execute(
+        "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
+        (collection_id, path),
+    ).fetchone()
+    _put_content(connection, new)
+    row = (
+        "#" + new.source_hash[:8],
+        new.source_hash,
+        stat.size,
+        stat.mtime_ns,
+        stat.inode,
+        new.mirror_hash,
+        new.title,
+        new.mime,
+        new.converter,
+        new.language,
+        _text(new.metadata.get("type")),
+        _text(new.metadata.get("author")),
+        _dated(new.metadata, stat),
+        msgspec.json.encode(new.metadata).decode(),
+        msgspec.json.encode(new.line_map).decode(),
+        now,
+    )
+    document_id = _upsert(connection, collection_id, path, row)
+    connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
+    connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
+    if before and before[2]:
+        connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
+    connection.execute(
+        "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
+        (document_id, new.terms.filepath, new.terms.title, new.terms.body),
+    )
+    # After the new content was stored, so that chunks in both keep their vectors.
+    if before and before[1] != new.mirror_hash:
+        _leave(connection, [before[1]], left)
+    return not (before and before[2])
+
+
+def touch(connection: Connection, collection_id: int, path: str, stat: FileStat) -> None:
+    """Record that the file was written again with the same bytes."""
+    of_document = (collection_id, path)
+    found = connection.execute(
+        "SELECT metadata FROM documents WHERE collection_id = ? AND path = ?", of_document
+    ).fetchone()
+    if found:
+        connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, dated = ? WHERE collection_id = ? AND path = ?",
+            (stat.size, stat.mtime_ns, stat.inode, _dated(msgspec.json.decode(found[0]), stat), *of_document),
+        )
+
+
+def invalidate(connection: Connection, collection_id: int | None = None) -> None:
+    """Make the next sync rebuild every document (of one collection)."""
+    where, values = ("", ()) if collection_id is None else (" WHERE collection_id = ?", (collection_id,))
+    connection.execute(f"UPDATE documents SET mtime_ns = -1{where}", values)
+
+
+def remove(
+    connection: Connection,
+    collection_id: int,
+    paths: Sequence[str],
+    *,
+    now: float = 0.0,
+    left: set[str] | None = None,
+) -> int:
+    """Remove documents from the index. Returns how many were in it."""
+    mirrors = []
+    for path in paths:
+        row = connection.execute(
+            "UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND path = ? AND active"
+            " RETURNING id, mirror_hash",
+            (now, collection_id, path),
+        ).fetchone()
+        if row:
+            connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
+            connection.execute("DELETE FROM tags WHERE document_id = ?", (row[0],))
+            mirrors.append(row[1])
+    _leave(connection, mirrors, left)
+    return len(mirrors)
+
+
+def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -> int:
+    """Delete the content that no active document has: of these mirrors, or all. Returns how many."""
+    if mirrors is None:
+        connection.execute(
+            "DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)"
+        )
+        return connection.changes()
+    dropped = 0
+    for mirror in mirrors:
+        connection.execute(
+            "DELETE FROM content WHERE mirror_hash = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = ?1 AND active)",
+            (mirror,),
+        )
+        dropped += connection.changes()
+    return dropped
+
+
+def stats(connection: Connection, collection_id: int, under: Collection[str] | None = None) -> dict[str, KnownFile]:
+    """Return what is indexed of a collection: path to stat and hash; with `under` only of these paths and what lies
+    below them."""
+    select = "SELECT path, size, mtime_ns, inode, source_hash FROM documents WHERE collection_id = ?1 AND active"
+    return {
+        path: KnownFile(FileStat(size, mtime, inode), digest)
+        for path, size, mtime, inode, digest in rows_under(connection, select, "path", collection_id, under)
+    }
+
+
+def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> Document | None:
+    """Return the document of that path; with `active=False` also one that was removed."""
+    found = _select(connection, "WHERE c.name = ? AND d.path = ? AND d.active >= ?", (collection, path, int(active)))
+    return next(found, None)
+
+
+def by_docid(connection: Connection, prefix: str) -> list[Document]:
+    """Return the active documents whose source hash starts with `prefix` (lower-case hex), in URI order."""
+    return list(
+        _select(
+            connection,
+            "WHERE d.source_hash >= ? AND d.source_hash < ? AND d.active ORDER BY c.name, d.path",
+            (prefix, prefix + "g"),
+        )
+    )
+
+
+def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
+    marks = ",".join("?" * len(ids))
+    return {d.id: d for d in _select(connection, f"WHERE d.id IN ({marks})", tuple(ids))}
+
+
+def docids(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+    rows = connection.execute(
+        "SELECT id, docid FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(sorted(ids)).decode(),),
+    )
+    return dict(rows)
+
+
+def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:
+    """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
+    where, values = _scope(collection, prefix)
+    return list(_select(connection, f"{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?", (*values, limit, offset)))
+
+
+def count_under(connection: Connection, collection: str | None, prefix: str) -> int:
+    where, values = _scope(collection, prefix)
+    return int(connection.execute(f"SELECT count(*) {_FROM} {where}", values).get)
+
+
+def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
+    """Yield (id, collection, path) of every active document in order."""
+    yield from connection.execute(f"SELECT d.id, c.name, d.path {_FROM} WHERE d.active ORDER BY c.name, d.path")
+
+
+def markdown(connection: Connection, mirror_hash: str) -> str:
+    row = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def text_bytes(connection: Connection, mirror_hash: str) -> int:
+    """Return the length of a mirror's text in bytes of UTF-8, without reading it."""
+    found = connection.execute("SELECT octet_length(markdown) FROM content WHERE mirror_hash = ?", (mirror_hash,))
+    return int(found.get or 0)
+
+
+def tags_of(connection: Connection, document_id: int) -> list[str]:
+    rows = connection.execute("SELECT tag FROM tags WHERE document_id = ? ORDER BY tag", (document_id,))
+    return [tag for (tag,) in rows]
+
+
+def count_chunks(connection: Connection, mirror_hash: str) -> int:
+    return int(connection.execute("SELECT count(*) FROM chunks WHERE mirror_hash = ?", (mirror_hash,)).get)
+
+
+def languages(connection: Connection) -> dict[str, int]:
+    """Return how many active documents there are of each language, most first; "" where it is not known."""
+    rows = connection.execute(
+        "SELECT coalesce(language, ''), count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
+    )
+    return {str(language): int(n) for language, n in rows}
+
+
+def distinct_languages(connection: Connection) -> list[str | None]:
+    """Return the languages of the active documents; None where one is not known."""
+    return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
+
+
+def rows_under(
+    connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `select` in collection `?1`: of all paths, or of `under` and everything below."""
+    if under is None:
+        yield from connection.execute(select, (collection_id,))
+        return
+    # "0" is the character after "/": the range holds exactly what is below the folder.
+    select += f" AND ({column} = ?2 OR ({column} >= ?2 || '/' AND {column} < ?2 || '0'))"
+    for path in under:
+        yield from connection.execute(select, (collection_id, path))
+
+
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Document]:
+    rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} {where}", values)
+    return (Document(*row) for row in rows)
+
+
+def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    if collection is None:
+        return "WHERE d.active", ()
+    prefix = prefix.rstrip("/")
+    if not prefix:
+        return "WHERE d.active AND c.name = ?", (collection,)
+    # "0" is the character after "/": the range holds exactly what is below the folder.
+    return (
+        "WHERE d.active AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))",
+        (collection, prefix, prefix + "/", prefix + "0"),
+    )
+
+
+def _put_content(connection: Connection, new: Prepared) -> None:
+    # Content of an older version is rebuilt. Old chunks are deleted last, so that chunks in both keep their vectors.
+    connection.execute(
+        "INSERT INTO content (mirror_hash, markdown, title) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET title = excluded.title WHERE title IS NULL",
+        (new.mirror_hash, new.markdown, new.own_title),
+    )
+    if connection.changes():
+        connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (new.mirror_hash,))
+        connection.executemany(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
+        )
+        connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
+
+
+def _upsert(connection: Connection, collection_id: int, path: str, row: tuple[object, ...]) -> int:
+    found = connection.execute(
+        "INSERT INTO documents (collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title,"
+        " mime, converter, language, doc_type, author, dated, metadata, line_map, indexed_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (collection_id, path) DO UPDATE SET docid = excluded.docid, source_hash = excluded.source_hash,"
+        " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,"
+        " mirror_hash = excluded.mirror_hash, title = excluded.title, mime = excluded.mime,"
+        " converter = excluded.converter, language = excluded.language, doc_type = excluded.doc_type,"
+        " author = excluded.author, dated = excluded.dated, metadata = excluded.metadata,"
+        " line_map = excluded.line_map,"
+        " indexed_at = excluded.indexed_at, active = 1, removed_at = NULL"
+        " RETURNING id",
+        (collection_id, path, *row),
+    )
+    return int(found.get)
+
+
+def _leave(connection: Connection, mirrors: Iterable[str], left: set[str] | None) -> None:
+    if left is None:
+        drop_orphans(connection, set(mirrors))
+    else:
+        left.update(mirrors)
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, list):
+        return ", ".join(str(v) for v in value) or None
+    return str(value) if value not in (None, "") else None
+
+
+def _dated(metadata: Mapping[str, object], stat: FileStat) -> float:
+    """Return the frontmatter's date when it is one, else the file's time."""
+    value = str(metadata.get("date", ""))
+    if match := _ISO_DATE.match(value):
+        for text in (value, match[0]):
+            try:
+                moment = datetime.fromisoformat(text)
+            except ValueError:
+                continue
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return stat.mtime_ns / 1e9

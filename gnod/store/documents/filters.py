@@ -1,0 +1,62 @@
+"""The filters of all searches, as a condition on the table of documents (alias `d`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Filters(NamedTuple):
+    """Empty tuples and None mean no filter. `since` and `until` in seconds since 1970, inclusive."""
+
+    collections: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    path_prefix: str | None = None
+    author: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+    @property
+    def are_empty(self) -> bool:
+        return self == Filters()
+
+    def condition(self) -> tuple[str, tuple[object, ...]]:
+        """Return an SQL condition with its values. The filters are joined with AND."""
+        conditions: list[str] = ["d.active"]
+        values: list[object] = []
+
+        def add(condition: str, *bound: object) -> None:
+            conditions.append(condition)
+            values.extend(bound)
+
+        if self.collections:
+            add(
+                f"d.collection_id IN (SELECT id FROM collections WHERE name IN {_marks(self.collections)})",
+                *self.collections,
+            )
+        for tag in self.tags_all:
+            add("EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND tag = ?)", tag)
+        if self.tags_any:
+            add(
+                f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND tag IN {_marks(self.tags_any)})",
+                *self.tags_any,
+            )
+        if self.languages:
+            add(f"d.language IN {_marks(self.languages)}", *self.languages)
+        if self.types:
+            add(f"lower(d.doc_type) IN {_marks(self.types)}", *self.types)
+        if self.path_prefix:
+            add("substr(d.path, 1, ?) = ?", len(self.path_prefix), self.path_prefix)
+        if self.author:
+            add("instr(lower(d.author), ?) > 0", self.author)
+        if self.since is not None:
+            add("d.dated >= ?", self.since)
+        if self.until is not None:
+            add("d.dated <= ?", self.until)
+        return " AND ".join(conditions), tuple(values)
+
+
+def _marks(values: tuple[str, ...]) -> str:
+    return "(" + ",".join("?" * len(values)) + ")"

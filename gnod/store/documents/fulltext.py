@@ -1,0 +1,223 @@
+"""Query the full-text index. Knows FTS5 and its scores; does not know the query language.
+
+Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. FTS5 computes the part
+that depends on the document, in C. The weight of a phrase is computed here, because FTS5's is 0 for a word in half of
+the documents or more, which in a small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .474
+against .50). It is Lucene's: log(1 + (N - n + 0.5) / (n + 0.5)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+from gnod.store.database import Connection
+from gnod.store.documents.filters import Filters
+
+# Column weights: filepath, title, body.
+# Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
+WEIGHTS = (1.5, 3.0, 1.0)
+
+# In a large index, a word with less than this share of the weight of the query's rarest word is ignored: it is the
+# slowest and hardly changes the ranking (figures: docs/adr/0004-lexical-ranking.md).
+_LARGE = 1000
+_NEGLIGIBLE = 0.15
+
+# With vector search, which has the title in every piece: docs/adr/0014-fusion.md has the figures.
+FUSED_WEIGHTS = (1.5, 2.0, 1.0)
+_FUSED_NEGLIGIBLE = 0.05
+# Documents read before common words are ignored: about 10 ms.
+_WALK = 10_000
+
+
+def _score(weights: Sequence[float]) -> str:
+    return f"-bm25(documents_fts, {', '.join(map(str, weights))}) * ?"
+
+
+_SCORE = _score(WEIGHTS)
+_FUSED_SCORE = _score(FUSED_WEIGHTS)
+
+_FTS5_MIN_IDF = 1e-6
+
+
+class Term(NamedTuple):
+    """A query term: any of `phrases` (FTS5 syntax). They are variants of one word and share one document frequency: a
+    rare stem of a common word does not weigh more. `weight` multiplies the score."""
+
+    phrases: tuple[str, ...]
+    weight: float = 1.0
+
+
+class _Scored(NamedTuple):
+    phrase: str
+    factor: float
+
+
+class Match(NamedTuple):
+    document_id: int
+    score: float
+
+
+class Survey(NamedTuple):
+    """The best documents, and the distribution of the scores over all `documents`, where one without a match has 0: the
+    sum of the scores, and of their square roots."""
+
+    matches: list[tuple[int, float]]
+    documents: int
+    total: float
+    total_of_roots: float
+
+
+def search(
+    connection: Connection,
+    terms: Sequence[Term],
+    filters: Filters,
+    depth: int,
+    *,
+    required: str | None = None,
+    excluded: str | None = None,
+) -> list[Match]:
+    """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
+
+    `required` and `excluded` are FTS5 expressions that every document must match, or must not. Each phrase reads the
+    full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
+    SQLite restart FTS5 for every row.
+    """
+    scored = _scored(connection, terms)
+    if not scored:
+        return []
+    where, bound = _conditions(filters, required, excluded)
+    if len(scored) == 1:
+        # One phrase needs no sum: half the time, and only documents that pass the filters are scored.
+        rows = connection.execute(
+            f"SELECT d.id, {_SCORE} AS score FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+            f" WHERE documents_fts MATCH ? AND {where} ORDER BY score DESC, d.docid, d.id LIMIT ?",
+            (scored[0].factor, scored[0].phrase, *bound, depth),
+        )
+    else:
+        rows = connection.execute(
+            f"{_hits(_SCORE, len(scored))}"
+            f" SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
+            " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
+            (*_bound(scored), *bound, depth),
+        )
+    return [Match(*row) for row in rows]
+
+
+def survey(
+    connection: Connection,
+    terms: Sequence[Term],
+    filters: Filters,
+    depth: int,
+    *,
+    required: str | None = None,
+    excluded: str | None = None,
+) -> Survey:
+    """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
+    documents = _documents(connection)
+    scored = _scored(connection, terms, thorough=True)
+    if not scored:
+        return Survey([], documents, 0.0, 0.0)
+    where, bound = _conditions(filters, required, excluded)
+    hits = "hits"
+    if filters.are_empty and not required and not excluded:
+        # Without filters only the best rows are joined with their documents. Half the time.
+        hits, bound = "(SELECT id, score FROM hits ORDER BY score DESC LIMIT ?) hits", [depth]
+    rows = connection.execute(
+        f"{_hits(_FUSED_SCORE, len(scored))}"
+        " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL SELECT * FROM"
+        f" (SELECT hits.id, hits.score FROM {hits} CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
+        " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?)",
+        (*_bound(scored), *bound, depth),
+    )
+    total, roots = next(rows)
+    return Survey(list(rows), documents, total, roots)
+
+
+def _hits(score: str, phrases: int) -> str:
+    """Return the head of a statement: `hits`, every document that holds a phrase, with the sum of its scores."""
+    one = f"SELECT rowid AS id, {score} AS score FROM documents_fts WHERE documents_fts MATCH ?"
+    return (
+        f"WITH scores AS MATERIALIZED ({' UNION ALL '.join([one] * phrases)}),"
+        " hits AS MATERIALIZED (SELECT id, sum(score) AS score FROM scores GROUP BY id)"
+    )
+
+
+def _bound(scored: Sequence[_Scored]) -> list[object]:
+    return [value for phrase, factor in scored for value in (factor, phrase)]
+
+
+def matching(connection: Connection, expression: str) -> set[int]:
+    """Return the documents that an FTS5 expression matches, unranked."""
+    rows = connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?", (expression,))
+    return {document_id for (document_id,) in rows}
+
+
+def count(
+    connection: Connection,
+    expression: str,
+    filters: Filters,
+    *,
+    required: str | None = None,
+    excluded: str | None = None,
+) -> int:
+    """Return how many documents `expression` matches under the same conditions as in `search`."""
+    if filters.are_empty and not required and not excluded:
+        return frequency(connection, expression)
+    where, bound = _conditions(filters, required, excluded)
+    found = connection.execute(
+        "SELECT count(*) FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+        f" WHERE documents_fts MATCH ? AND {where}",
+        (expression, *bound),
+    )
+    return int(found.get)
+
+
+def quote(phrase: str) -> str:
+    """Return terms, separated by spaces, as an FTS5 phrase."""
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def _scored(connection: Connection, terms: Sequence[Term], *, thorough: bool = False) -> list[_Scored]:
+    """Return the phrases to score, each with the factor for FTS5's score. `thorough`: keep common words while that is
+    cheap."""
+    total = _documents(connection)
+    weighed = []
+    for term in terms:
+        frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
+        together = min(sum(n for _, n in frequencies), total)
+        weighed.append((term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
+    best = max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
+    scored: list[_Scored] = []
+    walked = 0
+    for weight, frequencies in sorted(weighed, key=lambda pair: -pair[0]):
+        walked += sum(n for _, n in frequencies)
+        if weight >= _NEGLIGIBLE * best or (thorough and weight >= _FUSED_NEGLIGIBLE * best and walked <= _WALK):
+            scored += [_Scored(phrase, weight / _fts5_idf(total, n)) for phrase, n in frequencies if n]
+    return scored
+
+
+def _documents(connection: Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
+
+
+def frequency(connection: Connection, expression: str) -> int:
+    """Return how many documents an FTS5 expression matches."""
+    return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
+
+
+def _fts5_idf(total: int, n: int) -> float:
+    """The weight that bm25() gives a phrase (SQLite, fts5_aux.c)."""
+    idf = log((total - n + 0.5) / (n + 0.5))
+    return idf if idf > 0 else _FTS5_MIN_IDF
+
+
+def _conditions(filters: Filters, required: str | None, excluded: str | None) -> tuple[str, list[object]]:
+    where, values = filters.condition()
+    bound = list(values)
+    for operator, expression in (("IN", required), ("NOT IN", excluded)):
+        if expression:
+            where += f" AND d.id {operator} (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
+            bound.append(expression)
+    return where, bound

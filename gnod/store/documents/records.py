@@ -1,0 +1,68 @@
+"""A document to be stored, as plain data. A converter worker sends it as msgpack."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+# Kinds of failure that mean that a file is skipped.
+SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
+
+
+class FileStat(msgspec.Struct, frozen=True, array_like=True):
+    """Distinguishes a changed file from an unchanged one without opening it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileStat:
+        """Wrap values to SQLite's signed 64 bits: times after 2262, and inodes that use all bits."""
+        return cls(found.st_size, _signed(found.st_mtime_ns), _signed(found.st_ino))
+
+
+class Chunk(msgspec.Struct, frozen=True, array_like=True):
+    """`markdown[start:end]` is the chunk; lines count from 1, `end_line` inclusive; `heading` is the path of
+    headings above it, joined by ` > `. `embed_hash` is the SHA-256 of own title, heading path and text, which is
+    what will be embedded."""
+
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    heading: str
+    embed_hash: str
+
+
+class Terms(msgspec.Struct, frozen=True, array_like=True):
+    """The analysed columns of the lexical index, each a space-separated stream of terms."""
+
+    filepath: str
+    title: str
+    body: str
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
+    """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
+    text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md)."""
+
+    source_hash: str
+    stat: FileStat | None
+    mime: str
+    converter: str
+    title: str
+    own_title: str
+    language: str | None
+    metadata: dict[str, object]
+    tags: list[str]
+    line_map: list[tuple[int, int]]
+    markdown: str
+    mirror_hash: str
+    chunks: list[Chunk]
+    terms: Terms
+
+
+def _signed(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63

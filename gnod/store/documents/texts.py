@@ -1,0 +1,51 @@
+"""Read the text of a document in parts: reading a long text at once would take several times its size in memory, and
+hold Python's lock."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+from gnod.store.database import Connection
+
+# Nearly all texts are shorter, and read at once.
+WHOLE_BYTES = 1 << 20
+_PART_BYTES = 256 << 10
+
+
+def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
+    """Yield the text of a mirror: at once if it is short, else in parts that end with a line, or a word. Yields nothing
+    for an unknown mirror."""
+    found = connection.execute(
+        "SELECT rowid, octet_length(markdown) FROM content WHERE mirror_hash = ?", (mirror_hash,)
+    ).fetchone()
+    if not found:
+        return
+    rowid, left = found
+    size = left if left <= WHOLE_BYTES else _PART_BYTES
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    text = ""
+    with connection.blob_open("main", "content", "markdown", rowid, False) as blob:
+        while left > 0:
+            data = blob.read(min(size, left))
+            left -= len(data)
+            text += decoder.decode(data, final=left == 0)
+            end = _end_of_part(text) if left else len(text)
+            yield text[:end]
+            text = text[end:]
+
+
+def stretch(connection: Connection, mirror_hash: str, start: int, end: int) -> str:
+    """Return `text[start:end]` of a mirror's text."""
+    kept: list[str] = []
+    for part in parts(connection, mirror_hash):
+        kept.append(part[max(start, 0) : max(end, 0)])
+        start -= len(part)
+        end -= len(part)
+        if end <= 0:
+            break
+    return "".join(kept)
+
+
+def _end_of_part(text: str) -> int:
+    return text.rfind("\n") + 1 or text.rfind(" ") + 1 or len(text)

@@ -1,0 +1,1 @@
+"""Damage: how it is detected, classified and repaired."""

@@ -1,0 +1,202 @@
+"""Quarantine a damaged index: rename it, and create a new one in its place.
+
+A damaged index is never repaired, because it can be rebuilt from the folders and the config. Only its vectors, which
+take long to compute, are copied if they are readable and valid. See docs/adr/0021-damaged-index.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import apsw
+import msgspec
+import numpy as np
+
+from gnod.errors import DatabaseCorrupt
+from gnod.store.database import Connection, Database
+from gnod.store.health import fts_integrity, runtime_flags
+from gnod.store.vectors.vector_rows import DTYPE
+
+_KEPT = 3
+_OFTEN_WITHIN_S = 3600.0
+_NORM_TOLERANCE = 1e-3
+_LARGEST_GAP = 2**40  # more than there are vectors
+
+_log = logging.getLogger(__name__)
+
+
+class _Model(NamedTuple):
+    id: int
+    uri: str
+    dimensions: int
+
+
+class _Piece(NamedTuple):
+    """A row of `content_vectors`."""
+
+    embed_hash: str
+    start: int
+    end: int | None
+    line: int
+    last_line: int | None
+    embedding: bytes
+
+
+def find(connection: Connection) -> str | None:
+    """Check every page and entry of an index. Returns the first fault, or None."""
+    # A query refreshes what this connection caches of the full-text table. Without it, the check could report damage
+    # after another connection's write.
+    connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH 'x' LIMIT 1").fetchall()
+    verdict = str(connection.execute("PRAGMA integrity_check(1)").get)
+    # A check that could not run is not damage.
+    if verdict != "ok" and not verdict.startswith("unable to validate"):
+        return verdict
+    return "words are missing from the full-text table" if fts_integrity.has_lost_words(connection) else None
+
+
+def quarantined_files(path: Path) -> list[Path]:
+    """Return the quarantined databases beside `path`, the newest first."""
+    found = [p for p in path.parent.glob(f"{path.name}.damaged-*") if not p.name.endswith(("-wal", "-shm"))]
+    return sorted(found, key=lambda p: p.name, reverse=True)
+
+
+def delete_quarantined(path: Path, kept: int = 0) -> None:
+    """Delete all but the newest `kept`."""
+    for old in quarantined_files(path)[kept:]:
+        for file in _with_companions(old):
+            file.unlink(missing_ok=True)
+
+
+def happens_too_often(path: Path) -> bool:
+    """Return whether this is the fourth time within an hour: then the disk or the memory may be failing."""
+    recent = 0
+    for aside in quarantined_files(path):
+        with contextlib.suppress(OSError):
+            recent += abs(time.time() - aside.stat().st_ctime) < _OFTEN_WITHIN_S
+    return recent >= _KEPT
+
+
+def too_often(path: Path) -> str:
+    return (
+        f"the index {path} was damaged {_KEPT + 1} times within an hour: the disk or the memory of this machine may be "
+        "failing. Check them, then delete the .damaged files beside it and run `gnoctl daemon restart`"
+    )
+
+
+def renew(path: Path) -> None:
+    """Quarantine a damaged database, and create a new one with the vectors that can be saved. It must be closed.
+
+    Raises DatabaseCorrupt when that happens too often, and what opening a database raises.
+    """
+    if happens_too_often(path):
+        raise DatabaseCorrupt(too_often(path))
+    aside = quarantine(path)
+    _log.error("index.quarantined", extra={"fields": {"to": str(aside)}})
+    delete_quarantined(path, _KEPT)
+    database = Database(path)
+    try:
+        database.submit_write(lambda connection: _carry_over(aside, connection)).result()
+    except Exception:  # the old file is damaged; the new index works without its vectors
+        _log.exception("index.nothing_saved")
+    finally:
+        database.close()
+
+
+def quarantine(path: Path) -> Path:
+    """Rename a database. Its write-ahead log goes first: a new database must never find that of another."""
+    stamp = datetime.now().astimezone().strftime("%Y%m%dT%H%M%S")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    number = 1
+    while any(file.exists() for file in _with_companions(aside)):
+        number += 1
+        aside = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
+    _, wal, shm = _with_companions(path)
+    with contextlib.suppress(FileNotFoundError):
+        wal.rename(_with_companions(aside)[1])
+    shm.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(aside)
+    return aside
+
+
+def _with_companions(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+
+
+def _carry_over(aside: Path, connection: Connection) -> None:
+    """Copy runtime flags and vectors from a damaged database, as far as they can be read."""
+    damaged = Connection(str(aside), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        with contextlib.suppress(apsw.Error):
+            if runtime_flags.is_embedding_paused(damaged):
+                runtime_flags.pause_embedding(connection)
+        saved = 0
+        for model_id, uri, dimensions in _models(damaged):
+            connection.execute("INSERT INTO embedding_models (uri, dimensions) VALUES (?, ?)", (uri, dimensions))
+            ours = connection.last_insert_rowid()
+            for piece in _whole_chunks(_pieces(damaged, model_id, dimensions)):
+                connection.execute(
+                    "INSERT INTO content_vectors (model_id, embed_hash, start, end, line, last_line, embedding)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (ours, *piece),
+                )
+                saved += 1
+    finally:
+        damaged.close()
+    _log.info("index.saved", extra={"fields": {"vectors": saved}})
+
+
+def _models(damaged: Connection) -> list[_Model]:
+    try:
+        rows = damaged.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions > 0").fetchall()
+    except (apsw.Error, UnicodeDecodeError):
+        return []
+    try:
+        return [msgspec.convert(row, _Model) for row in rows]
+    except msgspec.ValidationError:
+        return []
+
+
+def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Piece]:
+    """Yield the valid vectors in order of arrival. Rows that cannot be read are skipped in growing steps."""
+    at, gap = 0, 0
+    while gap < _LARGEST_GAP:
+        try:
+            for number, *values in damaged.execute(
+                "SELECT id, embed_hash, start, end, line, last_line, embedding FROM content_vectors NOT INDEXED"
+                " WHERE id > ? AND model_id = ? ORDER BY id",
+                (at + gap, model_id),
+            ):
+                at, gap = cast(int, number), 0
+                with contextlib.suppress(msgspec.ValidationError):
+                    piece = msgspec.convert(values, _Piece)
+                    if _is_vector(piece.embedding, dimensions):
+                        yield piece
+        except (apsw.Error, UnicodeDecodeError):
+            gap = max(1, gap * 2)
+        else:
+            return
+
+
+def _is_vector(embedding: bytes, dimensions: int) -> bool:
+    """Vectors are stored with length 1; random bytes are not."""
+    if len(embedding) != dimensions * DTYPE.itemsize:
+        return False
+    values = np.frombuffer(embedding, DTYPE).astype(np.float64)
+    return bool(np.isfinite(values).all()) and abs(float(np.linalg.norm(values)) - 1) < _NORM_TOLERANCE
+
+
+def _whole_chunks(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
+    """Pass on complete chunks only: a part of a chunk would count as embedded."""
+    for _, group in groupby(pieces, key=lambda piece: piece.embed_hash):
+        chunk = list(group)
+        ends = [0, *(piece.end for piece in chunk)]
+        if ends[-1] is None and [piece.start for piece in chunk] == ends[:-1]:
+            yield from chunk

@@ -1,0 +1,1 @@
+"""Embedding vectors, and nearest-neighbour search on disk."""

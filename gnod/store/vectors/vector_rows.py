@@ -1,0 +1,91 @@
+"""Vectors in bulk, for copies in memory: all of a model, some by id, and changes.
+
+`seq` numbers the changes of all models together. Only the last ones are kept (see migrations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.store.database import Connection
+
+# As vectors are stored.
+DTYPE = np.dtype("<f4")
+
+Ids = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+
+class Model(NamedTuple):
+    """`dimensions` is None until its first vector is stored."""
+
+    id: int
+    uri: str
+    dimensions: int | None
+
+
+class Changes(NamedTuple):
+    """Ids of added or deleted vectors; None: too many changes since. `seq` is the last change of all."""
+
+    seq: int
+    ids: list[int] | None
+
+
+def models(connection: Connection) -> list[Model]:
+    return [Model(*row) for row in connection.execute("SELECT id, uri, dimensions FROM embedding_models ORDER BY id")]
+
+
+def model(connection: Connection, uri: str) -> Model | None:
+    row = connection.execute("SELECT id, uri, dimensions FROM embedding_models WHERE uri = ?", (uri,)).fetchone()
+    return Model(*row) if row else None
+
+
+def count(connection: Connection, model_id: int) -> int:
+    return int(connection.execute("SELECT count(*) FROM content_vectors WHERE model_id = ?", (model_id,)).get)
+
+
+def blocks(connection: Connection, model_id: int, rows: int) -> Iterator[tuple[Ids, Vectors]]:
+    """Yield (ids, vectors) of all vectors of a model by id, in blocks of at most `rows`."""
+    cursor = connection.execute("SELECT id, embedding FROM content_vectors WHERE model_id = ? ORDER BY id", (model_id,))
+    while block := list(islice(cursor, rows)):
+        yield _as_arrays(block)
+
+
+def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple[Ids, Vectors]:
+    """Return the ids that exist, ascending, with their vectors."""
+    rows = connection.execute(
+        "SELECT v.id, v.embedding FROM json_each(?) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
+        " WHERE v.model_id = ?",
+        (msgspec.json.encode(sorted(ids)).decode(), model_id),
+    )
+    return _as_arrays(list(rows))
+
+
+def last_change(connection: Connection) -> int:
+    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM vector_changes").get)
+
+
+def changes_since(connection: Connection, model_id: int, seq: int) -> Changes:
+    """Return the changes after `seq`; none when the snapshot is older."""
+    last = last_change(connection)
+    if last <= seq:
+        return Changes(seq, [])
+    if int(connection.execute("SELECT min(seq) FROM vector_changes").get) > seq + 1:
+        return Changes(last, None)
+    rows = connection.execute(
+        "SELECT DISTINCT vector_id FROM vector_changes WHERE seq > ? AND model_id = ?", (seq, model_id)
+    )
+    return Changes(last, [vector_id for (vector_id,) in rows])
+
+
+def _as_arrays(rows: Sequence[tuple[int, bytes]]) -> tuple[Ids, Vectors]:
+    if not rows:
+        return np.empty(0, np.int64), np.empty((0, 0), np.float32)
+    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    return ids, np.frombuffer(b"".join(row[1] for row in rows), DTYPE).reshape(len(rows), -1)

@@ -1,0 +1,273 @@
+"""The vectors of chunks, by embedded text and model: an unchanged text keeps its vector when its document moves.
+
+The rows of `content_vectors` are authoritative. Triggers delete them with the last chunk that has their hash, and
+record each change for copies in memory (vector_rows.py). Models are known by their URI only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.errors import InferenceFailed, ModelRejected
+from gnod.store.database import Connection
+from gnod.store.vectors import knn
+from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
+
+
+class PendingChunk(NamedTuple):
+    """A text to embed. `title` is the title inside the document's text, `heading` the path of headings."""
+
+    embed_hash: str
+    title: str
+    heading: str
+    text: str
+
+
+class Piece(NamedTuple):
+    """A vector and its part of the chunk: `text[start:end]`, `line` to `last_line` from the chunk's first. None: its
+    end."""
+
+    vector: Vectors
+    start: int = 0
+    end: int | None = None
+    line: int = 0
+    last_line: int | None = None
+
+
+class FailedChunk(NamedTuple):
+    """A chunk that a model could not embed, and one document that has it."""
+
+    embed_hash: str
+    message: str
+    collection: str
+    path: str
+    start_line: int
+
+
+class Coverage(NamedTuple):
+    """How far a collection is embedded by `model`, in different texts."""
+
+    collection: str
+    model: str | None
+    chunks: int
+    embedded: int
+    failed: int
+
+
+# A model without vectors is not in the database: all chunks are pending.
+_EVERYTHING = "(SELECT DISTINCT embed_hash, 0 AS id FROM chunks)"
+_UNEMBEDDED = "(SELECT embed_hash, id FROM unembedded WHERE model_id = ?)"
+_IN_USE = (
+    " JOIN documents d ON d.mirror_hash = k.mirror_hash"
+    " WHERE k.embed_hash = u.embed_hash AND d.active"
+    " AND d.collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))"
+    # Content of an older version has no title: it is embedded after it was rebuilt.
+    " AND NOT EXISTS (SELECT 1 FROM content c WHERE c.mirror_hash = d.mirror_hash AND c.title IS NULL)"
+)
+
+
+def pending(
+    connection: Connection, uri: str, collections: Sequence[str], limit: int, *, oldest_first: bool = False
+) -> list[PendingChunk]:
+    """Return texts of active documents of these collections that the model has neither embedded nor failed at, each
+    once: the newest first, or the oldest."""
+    source, values = _source(connection, uri)
+    rows = connection.execute(
+        f"SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading FROM {source} u CROSS JOIN chunks k"
+        f"{_in_use(collections)} ORDER BY u.id {'ASC' if oldest_first else 'DESC'}",
+        (*values, *collections),
+    )
+    found: dict[str, tuple[str, int, int, str]] = {}
+    for embed_hash, mirror, start, end, heading in rows:
+        found.setdefault(embed_hash, (mirror, start, end, heading))
+        if len(found) >= limit:
+            break
+    contents: dict[str, tuple[str, str]] = {}
+    for mirror, _, _, _ in found.values():
+        if mirror not in contents:
+            title, markdown = connection.execute(
+                "SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)
+            ).get
+            contents[mirror] = (title, markdown)
+    return [
+        PendingChunk(embed_hash, contents[mirror][0], heading, contents[mirror][1][start:end])
+        for embed_hash, (mirror, start, end, heading) in found.items()
+    ]
+
+
+def last_arrival(connection: Connection) -> int:
+    """Return the number of the newest pending text of any model; 0 when there is none. Numbers ascend."""
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM unembedded").get)
+
+
+def first_arrival(connection: Connection, uri: str, collections: Sequence[str]) -> int | None:
+    """Return the number of the oldest pending text of this model; None when there is none."""
+    source, values = _source(connection, uri)
+    found: int | None = connection.execute(
+        f"SELECT u.id FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})"
+        " ORDER BY u.id LIMIT 1",
+        (*values, *collections),
+    ).get
+    return found
+
+
+def count_pending(connection: Connection, uri: str, collections: Sequence[str]) -> int:
+    """Return how many texts are pending, in time proportional to their number."""
+    source, values = _source(connection, uri)
+    return int(
+        connection.execute(
+            f"SELECT count(*) FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})",
+            (*values, *collections),
+        ).get
+    )
+
+
+def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[Piece]]) -> int:
+    """Store all pieces of each chunk that still exists, by embed hash. Returns how many chunks are new.
+
+    Raises ModelRejected for vectors of another length than before, InferenceFailed for invalid vectors.
+    """
+    if not chunks:
+        return 0
+    model_id = _register(connection, uri, {len(piece.vector) for pieces in chunks.values() for piece in pieces})
+    stored = 0
+    for embed_hash, pieces in chunks.items():
+        wanted = connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?1)"
+            " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2)",
+            (embed_hash, model_id),
+        ).get
+        if wanted:
+            connection.executemany(
+                "INSERT INTO content_vectors (model_id, embed_hash, start, end, line, last_line, embedding)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(model_id, embed_hash, *piece[1:], _normalised(piece.vector)) for piece in pieces],
+            )
+            stored += 1
+        connection.execute("DELETE FROM embedding_errors WHERE embed_hash = ? AND model_id = ?", (embed_hash, model_id))
+    return stored
+
+
+def note_failed(connection: Connection, uri: str, embed_hash: str, message: str) -> None:
+    """Record that the model cannot embed a text, which is skipped until `forget_failed`."""
+    connection.execute(
+        "INSERT OR REPLACE INTO embedding_errors (model_id, embed_hash, message) SELECT ?1, ?2, ?3"
+        " WHERE EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?2)",
+        (_model_id(connection, uri), embed_hash, message),
+    )
+
+
+def failed(connection: Connection, uri: str) -> list[FailedChunk]:
+    rows = connection.execute(
+        "SELECT e.embed_hash, e.message, c.name, d.path, k.start_line FROM embedding_errors e"
+        " JOIN chunks k ON k.embed_hash = e.embed_hash"
+        " JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active JOIN collections c ON c.id = d.collection_id"
+        " WHERE e.model_id = (SELECT id FROM embedding_models WHERE uri = ?) ORDER BY c.name, d.path, k.seq",
+        (uri,),
+    )
+    first: dict[str, FailedChunk] = {}
+    for row in rows:
+        first.setdefault(row[0], FailedChunk(*row))
+    return list(first.values())
+
+
+def forget_failed(connection: Connection, uri: str) -> None:
+    connection.execute(
+        "DELETE FROM embedding_errors WHERE model_id = (SELECT id FROM embedding_models WHERE uri = ?)", (uri,)
+    )
+
+
+def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[Coverage]:
+    """Return the coverage of each collection by its wanted model, in the order given."""
+    return [Coverage(name, uri, *_count(connection, name, uri)) for name, uri in wanted.items()]
+
+
+def serving(connection: Connection) -> dict[str, str]:
+    """Return the URI of the serving model of each collection that has one."""
+    rows = connection.execute(
+        "SELECT c.name, m.uri FROM collections c JOIN embedding_models m ON m.id = c.served_by ORDER BY c.name"
+    )
+    return {str(name): str(uri) for name, uri in rows}
+
+
+def serve(connection: Connection, collection: str, uri: str) -> None:
+    """Make this model the serving model of a collection."""
+    connection.execute("UPDATE collections SET served_by = ? WHERE name = ?", (_model_id(connection, uri), collection))
+
+
+def drop_unserved(connection: Connection, wanted: Collection[str]) -> int:
+    """Delete the models that no collection serves or wants, with their vectors. Returns how many."""
+    used = {*wanted, *serving(connection).values()}
+    unused = [known for known in models(connection) if known.uri not in used]
+    for known in unused:
+        knn.drop_model(connection, known.id, known.uri)
+        connection.execute("DELETE FROM embedding_models WHERE id = ?", (known.id,))
+    return len(unused)
+
+
+def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vectors | None:
+    """Return the normalised mean of the vectors of a document; None without vectors."""
+    rows = connection.execute(
+        "SELECT v.embedding FROM chunks k JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+        " WHERE k.mirror_hash = ? AND v.model_id = (SELECT id FROM embedding_models WHERE uri = ?) ORDER BY k.seq",
+        (mirror_hash, uri),
+    )
+    found = [np.frombuffer(embedding, DTYPE) for (embedding,) in rows]
+    if not found:
+        return None
+    mean: NDArray[np.float64] = np.mean(found, axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    return np.asarray(mean / length, np.float32) if length else None
+
+
+def _source(connection: Connection, uri: str) -> tuple[str, tuple[object, ...]]:
+    known = model(connection, uri)
+    return (_UNEMBEDDED, (known.id,)) if known else (_EVERYTHING, ())
+
+
+def _in_use(collections: Sequence[str]) -> str:
+    return _IN_USE.format(marks=",".join("?" * len(collections)))
+
+
+def _count(connection: Connection, collection: str, uri: str | None) -> tuple[int, int, int]:
+    known = model(connection, uri) if uri else None
+    model_id = known.id if known else None
+    row = connection.execute(
+        "WITH used AS (SELECT DISTINCT k.embed_hash FROM documents d JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+        " WHERE d.active AND d.collection_id = (SELECT id FROM collections WHERE name = ?))"
+        " SELECT count(*), count(v.id), count(e.embed_hash) FROM used"
+        " LEFT JOIN content_vectors v ON v.embed_hash = used.embed_hash AND v.model_id = ? AND v.start = 0"
+        " LEFT JOIN embedding_errors e ON e.embed_hash = used.embed_hash AND e.model_id = ?",
+        (collection, model_id, model_id),
+    ).fetchone()
+    assert row is not None
+    chunks, embedded, failures = row
+    return int(chunks), int(embedded), int(failures)
+
+
+def _model_id(connection: Connection, uri: str) -> int:
+    connection.execute("INSERT INTO embedding_models (uri) VALUES (?) ON CONFLICT DO NOTHING", (uri,))
+    return int(connection.execute("SELECT id FROM embedding_models WHERE uri = ?", (uri,)).get)
+
+
+def _register(connection: Connection, uri: str, lengths: set[int]) -> int:
+    model_id = _model_id(connection, uri)
+    known = connection.execute("SELECT dimensions FROM embedding_models WHERE id = ?", (model_id,)).get
+    dimensions = int(known or next(iter(lengths)))
+    if lengths != {dimensions}:
+        raise ModelRejected(f"the model {uri} gives vectors of different lengths; pull it again", {"uri": uri})
+    if known is None:
+        connection.execute("UPDATE embedding_models SET dimensions = ? WHERE id = ?", (dimensions, model_id))
+        knn.add_model(connection, model_id, uri, dimensions)
+    return model_id
+
+
+def _normalised(vector: Vectors) -> bytes:
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0.0:
+        raise InferenceFailed("the model returned an invalid vector (zero or not finite)")
+    return (vector / length).astype(DTYPE).tobytes()

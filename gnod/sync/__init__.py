@@ -1,0 +1,1 @@
+"""Keeps each collection's index equal to its folder: watching, syncing, freshness."""

@@ -1,0 +1,75 @@
+"""Whether the index is current, and how to make it current: read-your-writes for searches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gnod.services.backlog import Backlog
+from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.store.database import Connection
+from gnod.store.documents import failures
+from gnod.store.vectors import vectors
+from gnod.sync.scheduler import SyncScheduler
+
+
+class FreshnessReport(NamedTuple):
+    """How the index compares with the disk. `pending`: files not checked yet; `failed`: files that could not be read;
+    `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`: chunks without a vector.
+    """
+
+    current: bool
+    pending: int
+    failed: int
+    unwatched: list[str]
+    unavailable: list[str]
+    unembedded: int
+
+
+class FreshnessService:
+    def __init__(
+        self, configuration: Configuration, scheduler: SyncScheduler, embedding: EmbeddingService, backlog: Backlog
+    ) -> None:
+        self._configuration = configuration
+        self._scheduler = scheduler
+        self._embedding = embedding
+        self._backlog = backlog
+
+    async def refresh(self, collections: list[str], *, embedded: bool = False) -> None:
+        """Sync the collections (all when empty): what was written before this call is indexed after it, and `embedded`
+        as well, unless embedding is blocked."""
+        await self._scheduler.sync(collections)
+        if embedded:
+            await self._backlog.catch_up()
+
+    def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:
+        """Compare the index with the disk for these collections (all when empty), as far as is known without a walk.
+        `embedded`: chunks without a vector count too. In any thread."""
+        wanted = set(collections)
+        names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
+        pending = self._scheduler.pending()
+        unavailable = [name for name in pending.unavailable if name in names]
+        failed = failures.count(connection, names)
+        unwatched = [name for name in names if not self._scheduler.watch_state(name).is_watched]
+        unembedded = self._unembedded(connection, names, all_of_them=not wanted) if embedded else 0
+        return FreshnessReport(
+            current=not (pending.files or unavailable or failed or unwatched or unembedded),
+            pending=pending.files,
+            failed=failed,
+            unwatched=unwatched,
+            unavailable=unavailable,
+            unembedded=unembedded,
+        )
+
+    def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
+        """Return how many chunks have no vector of the serving model. Counting takes some microseconds a chunk, so it
+        is done only where the backlog does not know."""
+        known = self._backlog.known_pending()
+        if known == 0 or (known is not None and all_of_them):
+            return known
+        served, wanted = self._embedding.served(), self._embedding.wanted()
+        by_model: dict[str, list[str]] = {}
+        for name in names:
+            if uri := served.get(name) or wanted.get(name):
+                by_model.setdefault(uri, []).append(name)
+        return sum(vectors.count_pending(connection, uri, of) for uri, of in by_model.items())

@@ -1,0 +1,37 @@
+"""A few words of every language that has a stemmer: nouns, verbs, and the function words that stemmers shorten most."""
+
+from __future__ import annotations
+
+REAL_WORDS = {
+    "ar": "في من على الكتاب المدرسة كان ال",
+    "ca": "el amb perquè cotxes casa és",
+    "da": "og det ikke bøgerne huset",
+    "de": "der nicht über Häuser Bücher gelaufen",
+    "el": "όταν έως και το βιβλίο σπίτια είναι",
+    "en": "the being houses running don't",
+    "es": "el está niños casas también",
+    "et": "ja ei raamatud maja koolis",
+    "eu": "eta ez etxea liburuak da",
+    "fi": "ja ei talossa kirjassa oli",
+    "fr": "le été maisons aujourd'hui où",
+    "ga": "agus an leabhar teach bhí",
+    "hi": "का की को है किताबें घर नहीं",
+    "hu": "az és könyvek házban nem",
+    "hy": "և է գրքեր տուն որ",
+    "id": "yang dan rumah bukunya di",
+    "it": "il perché libri case è",
+    "lt": "ir ne knygos namas yra",
+    "nb": "og ikke bøkene huset det",
+    "ne": "का की को घर किताबहरू छ",
+    "nl": "de een boeken huizen niet",
+    "no": "og ikke bøker hus på",
+    "pl": "i w książki domu nie",
+    "pt": "o não livros casas até",
+    "ro": "și în cărți casă nu",
+    "ru": "и не книги дома что",
+    "sr": "и у књиге кућа није",
+    "sv": "och inte böckerna huset är",
+    "ta": "ஒரு அது புத்தகம் வீடுகள் இல்லை",
+    "tr": "ve bir kitaplar evde değil",
+    "yi": "און די ביכער הויז נישט",
+}

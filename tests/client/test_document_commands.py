@@ -1,0 +1,370 @@
+"""Each command against the fake daemon: what it asks, and what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gnod.errors import FolderNotFound, QuerySyntaxError, StorageFailed
+from gnod.paths import Places
+from gnod.protocol.base import Freshness, Result
+from gnod.protocol.collections import (
+    CollectionAddParams,
+    CollectionAddResult,
+    CollectionListResult,
+    CollectionRemoveResult,
+    CollectionRenameResult,
+    ContextAddParams,
+    ContextAddResult,
+    ContextInfo,
+    ContextListResult,
+    ContextRemoveParams,
+    ContextRemoveResult,
+)
+from gnod.protocol.daemon import Check, DoctorResult
+from gnod.protocol.documents import (
+    DocumentGetParams,
+    DocumentListResult,
+    DocumentMultiGetParams,
+    DocumentMultiGetResult,
+    SkippedReference,
+)
+from gnod.protocol.index import (
+    CollectionStatus,
+    CollectionSync,
+    EmbeddingStatus,
+    IndexCleanupResult,
+    IndexInitResult,
+    IndexStatusParams,
+    IndexStatusResult,
+    IndexSyncParams,
+    IndexSyncResult,
+    IndexWhyParams,
+    IndexWhyResult,
+    InferenceStatus,
+    IngestError,
+    WhyCollection,
+)
+from gnod.protocol.search import SearchLexicalParams
+from tests.client import samples
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+
+SYNCED = IndexSyncResult(
+    collections=[CollectionSync(name="notes", available=True, seen=3, added=3, took_ms=120.0)],
+    took_ms=120.0,
+)
+
+
+def test_search_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.lexical"] = samples.found(samples.hit())
+    words = "search blue green -c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ "
+    gnoctl(*words.split(), "--since", "7d", "--until", "2026-01-01", "--min-score", "0.5", "--full", "--explain")
+    assert daemon.asked(SearchLexicalParams) == SearchLexicalParams(
+        query="blue green",
+        limit=5,
+        min_score=0.5,
+        collections=["a", "b", "d"],
+        tags_all=["x"],
+        tags_any=["y", "z"],
+        languages=["de"],
+        types=["adr"],
+        path_prefix="p/",
+        author="Ada",
+        since="7d",
+        until="2026-01-01",
+        full=True,
+        explain=True,
+    )
+
+
+@pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
+def test_programs_get_twenty_and_notes_on_stderr(flag: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    pending = Freshness(current=False, pending=1)
+    daemon.answers["search.lexical"] = samples.found(samples.hit(), freshness=pending)
+    outcome = gnoctl("search", "x", flag)
+    assert outcome.status == 0
+    assert daemon.asked(SearchLexicalParams).limit == 20
+    assert outcome.err == ("" if flag == "--json" else "1 file is not indexed yet\n")
+    assert "a1b2c3d4" in outcome.out
+
+
+def test_current_answers_have_no_note(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.lexical"] = samples.found(samples.hit())
+    assert gnoctl("search", "x", "--files").err == ""
+
+
+def test_nothing_found_is_success_with_a_hint(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.lexical"] = samples.found(query="x y", freshness=Freshness(current=False, pending=3))
+    assert gnoctl("search", "x", "y") == (0, "", "No results for x y\n3 files are not indexed yet\n")
+    daemon.answers["search.lexical"] = samples.found(query="x y")
+    daemon.answers["collection.list"] = CollectionListResult(collections=[])
+    assert "gnoctl init FOLDER" in gnoctl("search", "x", "y").err
+    assert gnoctl("search", "x", "--csv") == (0, "", "")
+
+
+def test_an_error_is_a_sentence_or_an_object(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.lexical"] = QuerySyntaxError("the quote at 3 is not closed", {"position": 3})
+    assert gnoctl("search", 'a "b') == (1, "", "gnoctl: the quote at 3 is not closed\n")
+    outcome = gnoctl("search", 'a "b', "--json")
+    assert (outcome.status, outcome.err) == (1, "")
+    assert json.loads(outcome.out) == {
+        "error": {
+            "code": "VALIDATION",
+            "message": "the quote at 3 is not closed",
+            "details": {"position": 3, "kind": "query_syntax", "code": 301},
+        }
+    }
+    daemon.answers["search.lexical"] = StorageFailed("no space left on the disk")
+    assert gnoctl("search", "x").status == 2
+    assert gnoctl("search", "--", "--json").out == ""
+
+
+def test_get_makes_paths_absolute(
+    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").touch()
+    daemon.answers["document.get"] = samples.document("one\ntwo\n", start_line=4, stale=True)
+    for typed, asked in {
+        "a.md": f"{tmp_path}/a.md",
+        "a.md:12": f"{tmp_path}/a.md:12",
+        "./b.md": f"{tmp_path}/b.md",
+        "notes/b.md:3": "notes/b.md:3",
+        "#a1b2c3": "#a1b2c3",
+        "gno://notes/a.md": "gno://notes/a.md",
+    }.items():
+        daemon.calls.clear()
+        outcome = gnoctl("get", typed, "--from", "4", "-l", "2", "--line-numbers")
+        assert daemon.asked(DocumentGetParams) == DocumentGetParams(ref=asked, start_line=4, max_lines=2)
+    assert outcome.out == "    4  one\n    5  two\n"
+    assert "has changed since" in outcome.err
+
+
+def test_get_to_a_file_is_exact(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["document.get"] = samples.document("a\u202eb\n")
+    assert gnoctl("get", "#a1b2c3").out == "a\u202eb\n"
+
+
+def test_multi_get(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    skipped = [SkippedReference(ref="notes/big.md", reason="larger than 10,240 bytes")]
+    daemon.answers["document.multi_get"] = DocumentMultiGetResult(
+        documents=[samples.document("one\n"), samples.document("two\n")], skipped=skipped
+    )
+    outcome = gnoctl("multi-get", "#a1b2c3,#d4e5f6", "notes/**/*.md")
+    assert daemon.asked(DocumentMultiGetParams).refs == ["#a1b2c3", "#d4e5f6", "notes/**/*.md"]
+    header = "==> gno://notes/deploy/blue.md (#a1b2c3d4) <=="
+    assert outcome == (0, f"{header}\none\n\n{header}\ntwo\n", "notes/big.md: larger than 10,240 bytes\n")
+    daemon.answers["document.multi_get"] = DocumentMultiGetResult(documents=[], skipped=skipped)
+    assert gnoctl("multi-get", "notes/big.md").status == 1
+
+
+def test_ls(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["document.list"] = DocumentListResult(documents=[samples.entry()], total=3)
+    outcome = gnoctl("ls", "notes")
+    assert outcome.out.splitlines()[1] == "#a1b2c3d4  2026-11-20  1.2 kB  notes/deploy/blue.md"
+    assert outcome.err == "1 of 3 documents; the next page: --offset 1\n"
+    assert gnoctl("ls", "--files").out == "#a1b2c3d4,gno://notes/deploy/blue.md\n"
+    daemon.answers["document.list"] = DocumentListResult(documents=[], total=0)
+    assert gnoctl("ls", "work").err == "No documents in work\n"
+
+
+def test_collection_add_indexes_at_once(
+    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    monkeypatch.chdir(tmp_path)
+    daemon.answers["collection.add"] = CollectionAddResult(
+        collection=samples.collection(path=f"{tmp_path}/link"), config_file="/c/index.yml"
+    )
+    daemon.answers["index.sync"] = SYNCED
+    outcome = gnoctl("collection", "add", "link", "--include", "md,txt", "--no-gitignore")
+    added = daemon.asked(CollectionAddParams)
+    assert (added.path, added.include, added.gitignore) == (f"{tmp_path}/link", ["md", "txt"], False)
+    assert daemon.asked(IndexSyncParams).collections == ["notes"]
+    assert outcome == (0, f"added notes: {tmp_path}/link\nnotes: 3 added · 0.1 s\n", "")
+
+    daemon.calls.clear()
+    gnoctl("collection", "add", "link", "--no-index")
+    assert [method for method, _ in daemon.calls] == ["collection.add"]
+
+
+def test_init(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path) -> None:
+    daemon.answers["index.init"] = IndexInitResult(
+        config_file="/c/index.yml",
+        config_created=True,
+        data_dir="/d",
+        cache_dir="/k",
+        database="/d/x",
+        socket="/s",
+    )
+    assert gnoctl("init") == (0, "created /c/index.yml\nnext: `gnoctl collection add FOLDER`\n", "")
+    daemon.answers["collection.add"] = FolderNotFound(f"there is no folder {tmp_path}/nope")
+    outcome = gnoctl("init", f"{tmp_path}/nope", "--name", "x")
+    assert outcome.status == 1
+    assert outcome.err == f"gnoctl: there is no folder {tmp_path}/nope\n"
+
+
+def test_index_and_update(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["index.sync"] = SYNCED
+    assert gnoctl("index", "notes").out == "notes: 3 added · 0.1 s\n"
+    assert daemon.asked(IndexSyncParams) == IndexSyncParams(collections=["notes"], progress_token=1)
+    daemon.calls.clear()
+    gnoctl("update")
+    assert daemon.asked(IndexSyncParams) == IndexSyncParams(update=True, progress_token=1)
+
+
+def test_a_folder_that_is_not_there_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gone = CollectionSync(name="usb", available=False, reason="/media/usb is not there")
+    failing = CollectionSync(name="notes", available=True, unchanged=5, failed=1)
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[gone, failing], took_ms=1.0)
+    outcome = gnoctl("index")
+    assert outcome.status == 2
+    assert outcome.out == "notes: 5 unchanged, 1 failed · 0.0 s\n"
+    assert "usb: not indexed: /media/usb is not there; its documents stay" in outcome.err
+    assert "1 file could not be read: `gnoctl status --errors`" in outcome.err
+
+
+def test_collections_and_contexts(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers |= {
+        "collection.list": CollectionListResult(collections=[samples.collection()]),
+        "collection.remove": CollectionRemoveResult(name="notes", removed_documents=1),
+        "collection.rename": CollectionRenameResult(name="notes", new_name="n", renamed_contexts=0),
+        "context.add": ContextAddResult(context=ContextInfo(scope="/", text="all of it")),
+        "context.list": ContextListResult(contexts=[ContextInfo(scope="/", text="all of it")]),
+        "context.remove": ContextRemoveResult(removed=[ContextInfo(scope="/", text="all of it")]),
+    }
+    assert "notes               3  **/*     /home/u/notes" in gnoctl("collection", "list").out
+    assert gnoctl("collection", "rm", "notes").out == "removed notes: 1 document left the index\n"
+    assert gnoctl("collection", "rename", "notes", "n").out == "renamed notes to n\n"
+    assert gnoctl("context", "add", "/", "all", "of", "it").out == "/  all of it\n"
+    assert daemon.asked(ContextAddParams).text == "all of it"
+    assert gnoctl("context", "list").out == "/  all of it\n"
+    assert gnoctl("context", "rm", "/").out == "removed 1 context\n"
+    assert daemon.asked(ContextRemoveParams) == ContextRemoveParams(scope="/")
+
+
+def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    error = IngestError(
+        collection="notes",
+        path="a\x1b.pdf",
+        stage="convert",
+        kind="timeout",
+        message="took longer than 60 s",
+        first_at="2026-11-20T10:00:00+00:00",
+        last_at="2026-11-20T10:00:00+00:00",
+        count=2,
+    )
+    collection = CollectionStatus(
+        name="notes",
+        path="/home/u/notes",
+        available=True,
+        on_disk=4,
+        indexed=3,
+        pending=0,
+        failed=1,
+        excluded=2,
+        chunks=9,
+        embedded=3,
+        unembeddable=1,
+        model="file:/m/old.gguf",
+        next_model="file:/m/new.gguf",
+        watch="polling",
+        watch_reason="inotify limit reached",
+    )
+    daemon.answers["index.status"] = IndexStatusResult(
+        index="default",
+        database="/d/index-default.sqlite",
+        database_bytes=12_345_678,
+        documents=3,
+        chunks=9,
+        languages={"": 1, "en": 2},
+        collections=[collection],
+        freshness=Freshness(current=False, failed=1, unwatched=["notes", "work"]),
+        syncing=False,
+        embedding=EmbeddingStatus(state="waiting", reason="the model is not \x1b[31mhere", pending=6, done=0, failed=0),
+        inference=InferenceStatus(state="off", resident_bytes=0, crashes=2, last_crash="signal SIGSEGV"),
+        config_file="/c/index.yml",
+        errors=[error],
+    )
+    shown = gnoctl("status", "--errors").out
+    for part in (
+        "Index default: 3 documents, 9 chunks, 12.3 MB",
+        "languages: en 2, unknown 1",
+        "notes: inotify limit reached",
+        "1 could not be read",
+        "changes in work are not watched:",
+        "notes/a␛.pdf",
+        "timeout while convert: took longer than 60 s",
+        "33 %",
+        "embedding is waiting: the model is not ␛[31mhere",
+        "notes: file:/m/old.gguf serves searches until all vectors of file:/m/new.gguf exist",
+        "1 chunk could not be embedded",
+        "crashed 2 times, last: signal SIGSEGV",
+    ):
+        assert part in shown
+    assert daemon.asked(IndexStatusParams).errors
+
+
+def test_why(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    verdict = WhyCollection(collection="notes", path="a.md", verdict="excluded", reason="matches 'drafts'")
+    daemon.answers["index.why"] = IndexWhyResult(
+        path=f"{tmp_path}/a.md", exists=False, collections=[verdict], reason="the file is not there"
+    )
+    shown = gnoctl("why", "./a.md").out
+    assert daemon.asked(IndexWhyParams).path == os.fspath(tmp_path / "a.md")
+    assert "notes: excluded" in shown
+    assert "matches 'drafts'" in shown
+
+
+def test_cleanup_and_doctor(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["index.cleanup"] = IndexCleanupResult(
+        removed_documents=2, removed_contents=1, freed_bytes=4096, database_bytes=8192
+    )
+    assert gnoctl("cleanup").out == "removed 2 documents and 1 text, freed 4.1 kB; the database has 8.2 kB\n"
+    check = Check(name="watch", status="warning", message="limit reached", remedy="sysctl …")
+    daemon.answers["doctor.run"] = DoctorResult(healthy=True, checks=[check])
+    outcome = gnoctl("doctor")
+    assert outcome.status == 0
+    assert "! watch: limit reached\n    → sysctl …\n" in outcome.out
+    assert str(daemon.places.socket) in outcome.out
+
+
+def test_doctor_has_something_to_say_without_a_daemon(gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("doctor")
+    assert outcome.status == 2
+    assert "✗ daemon: gnod is not running" in outcome.out
+
+
+def test_socket(places: Places, gnoctl: Gnoctl) -> None:
+    assert gnoctl("socket").out == f"{places.socket}\n"
+    assert gnoctl("--index", "work", "socket").out == f"{places.cache_dir}/work.sock\n"
+
+
+METHODS_OF = {
+    "collection.list": ("collection", "list"),
+    "context.list": ("context", "list"),
+    "index.cleanup": ("cleanup",),
+}
+
+
+@pytest.mark.parametrize(("method", "words"), METHODS_OF.items())
+def test_every_answer_can_be_had_as_json(
+    method: str, words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl
+) -> None:
+    answers: dict[str, Callable[[], Result]] = {
+        "collection.list": lambda: CollectionListResult(collections=[samples.collection()]),
+        "context.list": lambda: ContextListResult(contexts=[]),
+        "index.cleanup": lambda: IndexCleanupResult(
+            removed_documents=0, removed_contents=0, freed_bytes=0, database_bytes=1
+        ),
+    }
+    daemon.answers[method] = answers[method]()
+    assert isinstance(json.loads(gnoctl(*words, "--json").out), dict)

@@ -1,0 +1,125 @@
+"""`gnoctl vsearch` and `gnoctl similar` against the fake daemon: what they ask, and what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gnod.errors import ModelNotPulled, NotEmbedded
+from gnod.protocol.base import Freshness
+from gnod.protocol.collections import CollectionListResult
+from gnod.protocol.search import FilterParams, SearchSimilarParams, SearchVectorParams
+from tests.client import samples
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+
+ALL_FILTERS = "-c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ --since 7d --fresh"
+FILTERED = {
+    "collections": ["a", "b", "d"],
+    "tags_all": ["x"],
+    "tags_any": ["y", "z"],
+    "languages": ["de"],
+    "types": ["adr"],
+    "author": "Ada",
+    "path_prefix": "p/",
+    "since": "7d",
+    "fresh": True,
+}
+SCORED = samples.hit(score=0.8125, explain={"similarity": 0.8125})
+
+
+@pytest.fixture(autouse=True)
+def answering(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers["search.vector"] = samples.found(SCORED, mode="vector")
+    daemon.answers["search.similar"] = samples.found(SCORED, mode="similar")
+    daemon.answers["collection.list"] = CollectionListResult(collections=[samples.collection()])
+    return daemon
+
+
+def test_vsearch_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("vsearch", "blue", "green", *ALL_FILTERS.split(), "-n", "7", "--min-score", "0.5", "--full", "--explain")
+    assert daemon.asked(SearchVectorParams) == SearchVectorParams(
+        query="blue green",
+        limit=7,
+        min_score=0.5,
+        full=True,
+        explain=True,
+        **FILTERED,  # type: ignore[arg-type]
+    )
+
+
+def test_similar_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("similar", "notes/a.md", *ALL_FILTERS.split(), "-n", "7", "--min-score", "0.5", "--full", "--explain")
+    assert daemon.asked(SearchSimilarParams) == SearchSimilarParams(
+        ref="notes/a.md",
+        limit=7,
+        min_score=0.5,
+        full=True,
+        explain=True,
+        **FILTERED,  # type: ignore[arg-type]
+    )
+
+
+def test_similar_makes_paths_absolute(
+    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gnoctl("similar", "./draft.md")
+    assert daemon.asked(SearchSimilarParams).ref == f"{tmp_path}/draft.md"
+
+
+@pytest.mark.parametrize("words", [("vsearch", "x"), ("similar", "#a1b2c3d4")])
+def test_people_get_five_with_scores_and_what_is_missing(
+    words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl
+) -> None:
+    waiting = Freshness(current=False, unembedded=3)
+    answer = samples.found(SCORED, mode="vector", freshness=waiting)
+    daemon.answers["search.vector"] = daemon.answers["search.similar"] = answer
+    outcome = gnoctl(*words)
+    assert outcome.out.splitlines() == [
+        "Blue-green deployment",
+        "notes/deploy/blue.md:12  #a1b2c3d4  0.81",
+        "  How to deploy to production",
+        "  without a gap",
+        "  similarity 0.8125",
+        "",
+        "1 document · 3 ms",
+        "3 chunks have no vector yet (`gnoctl embed` waits for them)",
+    ]
+    assert [params.limit for _, params in daemon.calls if isinstance(params, FilterParams)] == [5]
+
+
+@pytest.mark.parametrize("words", [("vsearch", "x"), ("similar", "#a1b2c3d4")])
+@pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
+def test_programs_get_twenty_in_every_format(
+    flag: str, words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl
+) -> None:
+    outcome = gnoctl(*words, flag)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "a1b2c3d4" in outcome.out
+    assert [params.limit for _, params in daemon.calls if isinstance(params, FilterParams)] == [20]
+
+
+def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.vector"] = samples.found(mode="vector")
+    daemon.answers["search.similar"] = samples.found(mode="similar")
+    assert gnoctl("vsearch", "x", "y") == (0, "", "No results for x y\n")
+    assert gnoctl("similar", "notes/a.md") == (0, "", "No documents are similar to notes/a.md\n")
+    assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
+        "No results for x\nDocuments with a score below 0.9 are left out (--min-score)\n"
+    )
+    daemon.answers["search.vector"] = samples.found(mode="vector", freshness=Freshness(current=False, unembedded=1))
+    assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
+        "No results for x\n1 chunk has no vector yet (`gnoctl embed` waits for it)\n"
+    )
+
+
+def test_without_a_model_or_vectors_the_reason_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.vector"] = ModelNotPulled("the model hf:a/b/c.gguf is not here: `gnoctl models pull`")
+    outcome = gnoctl("vsearch", "x")
+    assert outcome == (2, "", "gnoctl: the model hf:a/b/c.gguf is not here: `gnoctl models pull`\n")
+    daemon.answers["search.similar"] = NotEmbedded("gno://notes/a.md is not embedded yet", {"uri": "gno://notes/a.md"})
+    error = json.loads(gnoctl("similar", "notes/a.md", "--json").out)["error"]
+    assert (error["code"], error["details"]["kind"]) == ("RUNTIME", "not_embedded")

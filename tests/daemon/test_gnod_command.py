@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import gnod
+from gnod.__main__ import main
+from gnod.errors import EXIT_VALIDATION
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"gnod {gnod.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--log-level", "loud"], ["surplus"]])
+def test_bad_usage_has_the_status_of_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == EXIT_VALIDATION
+    assert "gnod: " in capsys.readouterr().err
+
+
+def test_a_bad_index_name_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--index", "../x"]) == EXIT_VALIDATION
+    assert capsys.readouterr().err.startswith("gnod: index name '../x' is not valid")
+
+
+def test_help_needs_nothing_of_the_daemon() -> None:
+    program = """
+import contextlib, io, sys
+from gnod.__main__ import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main(["--help"])
+print(sorted(name for name in ("asyncio", "apsw", "numpy", "gnod.daemon") if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

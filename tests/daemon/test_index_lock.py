@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from gnod.daemon.lock import index_lock
+from gnod.errors import IndexLocked, StorageFailed
+from gnod.paths import Places
+from tests.rpc.harness import places_in, short_folder
+
+
+def is_locked(places: Places) -> bool:
+    try:
+        with index_lock(places):
+            return False
+    except IndexLocked:
+        return True
+
+
+def test_a_second_daemon_is_refused_and_told_who_serves() -> None:
+    with short_folder() as folder:
+        places = places_in(folder, "work")
+        with index_lock(places):
+            with pytest.raises(IndexLocked) as caught, index_lock(places):
+                pass
+            assert str(caught.value) == f"another gnod (pid {os.getpid()}) already serves index 'work'"
+            assert caught.value.details["pid"] == os.getpid()
+
+
+def test_the_lock_ends_with_the_block_and_the_file_stays() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        for _ in range(2):
+            with index_lock(places):
+                assert is_locked(places)
+                signature = json.loads(places.lock_file.read_bytes())
+                assert signature["pid"] == os.getpid()
+                assert stat.S_IMODE(places.lock_file.stat().st_mode) == 0o600
+            assert places.lock_file.exists()
+            assert not is_locked(places)
+
+
+def test_indexes_do_not_lock_each_other() -> None:
+    with short_folder() as folder, index_lock(places_in(folder, "one")), index_lock(places_in(folder, "two")):
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b'{"pid": "x"}', b"\xff"])
+def test_a_lock_file_that_cannot_be_read_only_costs_the_pid(content: bytes) -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        with index_lock(places):
+            places.lock_file.write_bytes(content)
+            with pytest.raises(IndexLocked, match="another gnod already serves"), index_lock(places):
+                pass
+
+
+def test_a_stale_pid_locks_nothing() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        places.lock_file.parent.mkdir(parents=True)
+        places.lock_file.write_text(json.dumps({"pid": os.getpid(), "started_at": "2026-01-01T00:00:00+00:00"}))
+        assert not is_locked(places)
+
+
+def test_a_child_does_not_inherit_the_lock() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        with index_lock(places):
+            child = subprocess.Popen(
+                [sys.executable, "-c", "print(flush=True); input()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                close_fds=False,
+            )
+            # Popen returns a moment before the kernel closes what exec does not pass on.
+            assert child.stdout is not None
+            child.stdout.readline()
+        try:
+            assert not is_locked(places)
+        finally:
+            child.communicate(b"\n")
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        places.data_dir.write_text("a file where the folder should be")
+        with pytest.raises(StorageFailed, match="cannot open the lock file"), index_lock(places):
+            pass

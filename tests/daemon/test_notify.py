@@ -1,0 +1,144 @@
+"""What a service manager is told: a small imitation of the socket on which systemd listens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gnod.daemon.notify import Notifier, feed_watchdog, from_environment
+
+
+class Manager:
+    """The other end of NOTIFY_SOCKET."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.settimeout(5)
+        self._socket.bind(address.replace("@", "\0", 1) if address.startswith("@") else address)
+
+    def hears(self) -> dict[str, str]:
+        lines = self._socket.recv(4096).decode().split("\n")
+        return dict(line.split("=", 1) for line in lines)
+
+    def waiting(self) -> int:
+        """Take what is there and return how many messages it was."""
+        self._socket.setblocking(False)
+        count = 0
+        try:
+            while self._socket.recv(4096):
+                count += 1
+        except BlockingIOError:
+            return count
+        return count
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def manager(short_tmp: Path) -> Iterator[Manager]:
+    listening = Manager(str(short_tmp / "notify"))
+    yield listening
+    listening.close()
+
+
+def test_each_step_of_a_life_is_told(manager: Manager) -> None:
+    notifier = Notifier(manager.address)
+    notifier.ready("serving index 'default'")
+    assert manager.hears() == {"READY": "1", "STATUS": "serving index 'default'"}
+    before = time.monotonic_ns() // 1000
+    notifier.reloading("reading the config")
+    told = manager.hears()
+    assert told["RELOADING"] == "1"
+    assert before <= int(told["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
+    notifier.alive()
+    assert manager.hears() == {"WATCHDOG": "1"}
+    notifier.stopping()
+    told = manager.hears()
+    assert (told["STOPPING"], told["WATCHDOG"]) == ("1", "1")
+
+
+def test_no_message_becomes_two_settings(manager: Manager) -> None:
+    Notifier(manager.address).failed("index.yml has two faults:\n  READY=1\n  b")
+    assert manager.hears() == {"STATUS": "index.yml has two faults:   READY=1   b"}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc"), reason="abstract sockets are Linux's")  # noqa: PTH110
+def test_an_abstract_address_is_understood() -> None:
+    manager = Manager(f"@gnod-test-{os.getpid()}")
+    Notifier(manager.address).alive()
+    assert manager.hears() == {"WATCHDOG": "1"}
+    manager.close()
+
+
+def test_nobody_who_listens_is_no_trouble(short_tmp: Path) -> None:
+    Notifier().ready("x")
+    Notifier(str(short_tmp / "absent")).ready("x")
+    Notifier(str(short_tmp / ("x" * 200))).ready("x")
+
+
+def test_what_the_manager_says_is_taken_out_of_the_environment() -> None:
+    pid = str(os.getpid())
+    environment = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": pid, "SYSTEMD_EXEC_PID": pid}
+    notifier = from_environment(environment)
+    assert (notifier.watchdog_s, notifier.manager) == (60.0, "systemd")
+    assert environment == {"SYSTEMD_EXEC_PID": pid}
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"WATCHDOG_USEC": "60000000"},
+        {"NOTIFY_SOCKET": "/x"},
+        {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "0"},
+        {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "soon"},
+        {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1", "SYSTEMD_EXEC_PID": "1"},
+    ],
+)
+def test_what_is_meant_for_others_or_is_no_number_counts_for_nothing(environment: dict[str, str]) -> None:
+    notifier = from_environment(environment)
+    assert (notifier.watchdog_s, notifier.manager) == (None, None)
+
+
+async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) -> None:
+    pulses = 0
+
+    async def heartbeat() -> None:
+        nonlocal pulses
+        pulses += 1
+
+    feeding = asyncio.create_task(feed_watchdog(Notifier(manager.address, 0.2), heartbeat))
+    await asyncio.sleep(0.75)
+    feeding.cancel()
+    assert 4 <= pulses <= 8
+    assert manager.waiting() == pulses
+
+
+async def test_a_pulse_that_hangs_gives_no_sign_of_life_until_it_comes(manager: Manager) -> None:
+    free = asyncio.Event()
+
+    async def heartbeat() -> None:
+        await free.wait()
+
+    feeding = asyncio.create_task(feed_watchdog(Notifier(manager.address, 0.05), heartbeat))
+    await asyncio.sleep(0.3)
+    assert manager.waiting() == 0
+    free.set()
+    await asyncio.sleep(0.2)
+    assert manager.waiting() > 0
+    feeding.cancel()
+
+
+async def test_without_a_watchdog_nothing_is_done() -> None:
+    async def heartbeat() -> None:
+        raise AssertionError
+
+    await feed_watchdog(Notifier("/nowhere"), heartbeat)

@@ -1,0 +1,218 @@
+"""Real processes: the index is closed and reopened behind a socket that stays."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.small_daemon_process import Daemon, call, daemon, send
+
+CLOSING = "closing while the socket is there"
+
+
+def reopen(served: Daemon, method: str = "index.cleanup") -> None:
+    assert "result" in served.call(method)
+
+
+def hears_closing(served: Daemon) -> None:
+    served.hears(CLOSING)
+    served.hears("closed")
+
+
+def let_go(served: Daemon) -> None:
+    served.places.data_dir.mkdir(exist_ok=True)
+    (served.places.data_dir / "go").touch()
+
+
+def is_held(lock_file: Path) -> bool:
+    import fcntl
+
+    with lock_file.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_the_lock_and_the_socket_stay_and_requests_are_counted_on() -> None:
+    with daemon("--hold") as served:
+        served.hears("ready")
+        before = served.places.socket.stat().st_ino
+        reopen(served)
+        hears_closing(served)
+        served.hears("before")
+        assert is_held(served.places.lock_file)
+        assert served.places.socket.stat().st_ino == before
+        let_go(served)
+        assert served.call("daemon.status")["result"]["requests"] == 2
+        assert served.places.socket.stat().st_ino == before
+        served.signal(signal.SIGTERM)
+        served.ends_with(CLOSING, "closed", "clean")
+
+
+def test_who_connects_meanwhile_is_served_afterwards() -> None:
+    with daemon("--hold") as served:
+        served.hears("ready")
+        reopen(served)
+        hears_closing(served)
+        served.hears("before")
+        with served.connection() as early, served.connection() as late:
+            send(early, "daemon.status")
+            let_go(served)
+            assert json.loads(early.readline())["result"]["requests"] == 2
+            assert "result" in call(late, "daemon.status")
+
+
+def test_a_request_in_flight_is_answered_within_the_grace_period() -> None:
+    with daemon() as served:
+        served.hears("ready")
+        with served.connection() as stream:
+            send(stream, "doctor.run")
+            served.hears("nap begun")
+            reopen(served)
+            assert json.loads(stream.readline())["result"] == {"stopping": False}
+            assert stream.readline() == b"", "the connection belongs to what was closed"
+        hears_closing(served)
+        served.hears("before")
+        assert "result" in served.call("daemon.status")
+
+
+def test_a_request_beyond_it_is_told_that_trying_again_helps() -> None:
+    with daemon() as served:
+        served.hears("ready")
+        with served.connection() as stream:
+            send(stream, "index.sync")
+            served.hears("sync begun")
+            reopen(served)
+            error = json.loads(stream.readline())["error"]
+            assert error["data"]["kind"] == "shutting_down"
+            assert "reopened" in error["message"]
+        served.hears("sync cancelled")
+        hears_closing(served)
+        served.hears("before")
+        assert "result" in served.call("daemon.status")
+
+
+def test_what_raises_before_stops_neither_the_next_nor_the_start() -> None:
+    with daemon() as served:
+        served.hears("ready")
+        reopen(served, "index.resume")
+        hears_closing(served)
+        served.hears("the second")
+        assert "result" in served.call("daemon.status")
+
+
+def test_two_at_once_are_one_closing_with_both_in_their_order() -> None:
+    with daemon() as served:
+        served.hears("ready")
+        reopen(served, "index.pause")
+        hears_closing(served)
+        served.hears("the first")
+        served.hears("the second")
+        assert "result" in served.call("daemon.status")
+        served.signal(signal.SIGTERM)
+        served.ends_with(CLOSING, "closed", "clean")
+
+
+def test_asked_for_during_the_start_it_comes_after_it() -> None:
+    with daemon("--reopen-in-start") as served:
+        served.hears("ready")
+        hears_closing(served)
+        served.hears("before")
+        assert "result" in served.call("daemon.status")
+
+
+@pytest.mark.slow
+def test_one_after_the_other_many_times() -> None:
+    with daemon() as served:
+        served.hears("ready")
+        for _ in range(20):
+            reopen(served)
+            hears_closing(served)
+            served.hears("before")
+        assert served.call("daemon.status")["result"] | {"uptime_s": 0} == served.call("daemon.status")["result"] | {
+            "requests": 21,
+            "uptime_s": 0,
+        }
+
+
+def test_a_signal_meanwhile_ends_it_when_what_is_done_before_is_done() -> None:
+    with daemon("--hold") as served:
+        served.hears("ready")
+        reopen(served)
+        hears_closing(served)
+        served.hears("before")
+        served.signal(signal.SIGTERM)
+        let_go(served)
+        served.ends_with("clean")
+
+
+def test_a_second_signal_meanwhile_waits_for_nothing() -> None:
+    with daemon("--hold") as served:
+        served.hears("ready")
+        reopen(served)
+        hears_closing(served)
+        served.hears("before")
+        served.signal(signal.SIGTERM)
+        served.signal(signal.SIGINT)
+        served.ends_with("forced")
+
+
+def test_a_signal_while_it_starts_again_ends_it() -> None:
+    with daemon("--slow-second-start") as served:
+        served.hears("ready")
+        reopen(served)
+        hears_closing(served)
+        served.hears("before")
+        served.hears("starting")
+        served.signal(signal.SIGTERM)
+        served.ends_with("start cancelled", "clean")
+
+
+def test_a_hangup_meanwhile_is_heard_afterwards() -> None:
+    with daemon("--hold") as served:
+        served.hears("ready")
+        reopen(served)
+        hears_closing(served)
+        served.hears("before")
+        served.signal(signal.SIGHUP)
+        let_go(served)
+        served.hears("reload 1")
+
+
+def test_the_service_manager_is_told_and_the_watchdog_is_fed_throughout(short_tmp: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(20)
+        manager.bind(str(short_tmp / "notify"))
+
+        def told() -> dict[str, Any]:
+            return dict(line.split("=", 1) for line in manager.recv(4096).decode().split("\n"))
+
+        def told_next() -> dict[str, Any]:
+            while (news := told()) == {"WATCHDOG": "1"}:
+                pass
+            return news
+
+        variables = {"NOTIFY_SOCKET": str(short_tmp / "notify"), "WATCHDOG_USEC": "200000"}
+        with daemon("--hold", **variables) as served:
+            assert told_next()["READY"] == "1"
+            served.hears("ready")
+            reopen(served)
+            news = told_next()
+            assert (news["RELOADING"], news["STATUS"]) == ("1", "reopening the index")
+            assert int(news["MONOTONIC_USEC"]) > 0
+            hears_closing(served)
+            served.hears("before")
+            for _ in range(3):
+                assert told() == {"WATCHDOG": "1"}
+            let_go(served)
+            assert told_next() == {"READY": "1", "STATUS": "serving index 'default'"}
+            served.signal(signal.SIGTERM)
+            assert told_next()["STOPPING"] == "1"
+            served.ends_with(CLOSING, "closed", "clean")

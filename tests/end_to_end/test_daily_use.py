@@ -1,0 +1,242 @@
+"""The main job: point gnoctl at a folder and search it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.machine import Machine, wait_until
+
+pytestmark = pytest.mark.slow
+
+
+def test_from_nothing_to_an_answer(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n\nStripes.\n")
+    first = machine.run("init", str(machine.notes))
+    assert first.returncode == 0
+    assert "started gnod" in first.stderr
+    again = machine.run("search", "zebra")
+    assert "started gnod" not in again.stderr
+    assert "notes/a.md:1" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("how do I deploy to production", "deploy.md"),
+        ("node.js", "deploy.md"),
+        ("v1.2.3", "deploy.md"),
+        ("C++", "d/cpp.md"),
+        ("snake_case", "d/cpp.md"),
+        ("munchen", "umlaut.md"),
+        ('"viele Häuser"', "umlaut.md"),
+        ("deployment -C++", "deploy.md"),
+    ],
+)
+def test_search(busy: Machine, query: str, path: str) -> None:
+    assert busy.paths("--", query)[:1] == [path]
+
+
+def test_a_hit_tells_all(busy: Machine) -> None:
+    result = busy.json("search", "deploy", "--full")
+    (hit,) = result["hits"]
+    assert hit["uri"] == "gno://notes/deploy.md"
+    assert hit["source"] == str(busy.notes / "deploy.md")
+    assert (hit["title"], hit["line"], hit["score"], hit["tags"]) == ("Deployment", 4, 1.0, ["ops"])
+    start, end = hit["marks"][0]
+    assert hit["snippet"][start:end] == "Deployment"
+    assert hit["snippet"].startswith("# Deployment")
+    assert hit["text"].startswith("---\ntags")
+    assert result["freshness"]["failed"] == 1
+
+
+def test_formats(busy: Machine) -> None:
+    files = busy.ok("search", "deploy", "--files").strip()
+    docid, score, uri = files.split(",")
+    assert docid.startswith("#")
+    assert (score, uri) == ("1.0000", "gno://notes/deploy.md")
+    assert next(iter(csv.DictReader(io.StringIO(busy.ok("search", "deploy", "--csv")))))["uri"] == uri
+    assert ET.fromstring(busy.ok("search", "deploy", "--xml")) is not None
+    assert "Deployment" in busy.ok("search", "deploy", "--md")
+
+
+def test_filters(busy: Machine) -> None:
+    assert busy.paths("snake_case", "--path", "d/") == ["d/cpp.md"]
+    assert busy.paths("snake_case", "--path", "x/") == []
+    assert busy.paths("deploy", "--tag", "ops") == ["deploy.md"]
+    assert busy.paths("deploy", "--tag", "other") == []
+    assert busy.paths("deploy", "--since", "1d") == ["deploy.md"]
+    assert busy.paths("deploy", "--until", "2001-01-01") == []
+
+
+def test_get_in_every_way(busy: Machine) -> None:
+    whole = busy.ok("get", "gno://notes/deploy.md")
+    assert whole.startswith("---\ntags: [ops]\n---\n# Deployment\n")
+    docid = busy.json("search", "deploy")["hits"][0]["docid"]
+    for ref in ("notes/deploy.md", docid, docid[:7], str(busy.notes / "deploy.md")):
+        assert busy.ok("get", ref) == whole, ref
+    assert busy.run("get", "deploy.md", cwd=busy.notes).stdout == whole
+    assert busy.ok("get", "notes/deploy.md:4", "-l", "1") == "# Deployment\n"
+    assert busy.ok("get", "notes/deploy.md", "--from", "6", "-l", "1").startswith("To deploy")
+    assert busy.ok("get", "notes/deploy.md", "--from", "999") == ""
+
+
+def test_lines_are_the_files_own(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n\n\n\n\nOne.\n\n\nThe lion.\n")
+    machine.ok("init", str(machine.notes))
+    (hit,) = machine.json("search", "lion")["hits"]
+    assert hit["line"] == 9
+    assert machine.ok("get", "notes/a.md:9") == "The lion.\n"
+    assert machine.ok("get", "notes/a.md:6", "-l", "1", "--line-numbers").split() == ["6", "One."]
+
+
+def test_multi_get_and_ls(busy: Machine) -> None:
+    got = busy.json("multi-get", "notes/**/*.md", "notes/nothing.md")
+    assert [d["path"] for d in got["documents"]] == ["d/cpp.md", "deploy.md", "umlaut.md"]
+    assert got["skipped"][0]["ref"] == "notes/nothing.md"
+    (skipped,) = busy.json("multi-get", "notes/deploy.md", "notes/d/cpp.md", "--max-bytes", "40")["skipped"]
+    assert skipped["ref"] == "gno://notes/deploy.md"
+    assert "d/cpp.md" in busy.ok("ls", "notes/d")
+    assert busy.json("ls")["total"] == 3
+
+
+def test_status_and_why(busy: Machine) -> None:
+    (status,) = busy.json("status")["collections"]
+    assert (status["on_disk"], status["indexed"], status["failed"], status["skipped"]) == (5, 3, 1, 1)
+    assert "broken.pdf" in busy.ok("status", "--errors")
+    verdicts = {
+        "deploy.md": "indexed",
+        "broken.pdf": "failed",
+        "empty.md": "skipped",
+        "nowhere.md": "missing",
+        ".git/config": "missing",
+    }
+    for path, verdict in verdicts.items():
+        assert busy.json("why", str(busy.notes / path))["collections"][0]["verdict"] == verdict, path
+    assert busy.json("why", "/etc/hosts")["collections"] == []
+    assert "indexed" in busy.run("why", "deploy.md", cwd=busy.notes).stdout
+
+
+def test_doctor_and_daemon_status(busy: Machine) -> None:
+    doctor = busy.json("doctor")
+    assert doctor["healthy"], [check for check in doctor["checks"] if check["status"] != "ok"]
+    status = busy.json("daemon", "status")
+    assert status["index"] == "default"
+    assert str(busy.socket) in busy.ok("socket")
+    assert "daemon.started" in busy.ok("daemon", "logs", "--json")
+
+
+def test_an_edit_is_found_when_asked_for_fresh(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    machine.write(a_md="# Giraffe\n", b_md="# Giraffe two\n")
+    assert set(machine.paths("giraffe", "--fresh")) == {"a.md", "b.md"}
+    assert machine.paths("zebra") == []
+
+
+def test_changes_on_disk_are_found_without_being_asked_for(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n", d__b_md="# Lion\n")
+    machine.ok("init", str(machine.notes))
+    wait_until(lambda: machine.json("status")["collections"][0]["watch"] == "events")
+    machine.write(a_md="# Giraffe\n", new__deep__c_md="# Tiger\n")
+    wait_until(lambda: machine.paths("giraffe") == ["a.md"] and machine.paths("tiger") == ["new/deep/c.md"])
+    (machine.notes / "d").rename(machine.notes / "e")
+    wait_until(lambda: machine.paths("lion") == ["e/b.md"])
+    (machine.notes / "a.md").unlink()
+    wait_until(lambda: machine.paths("giraffe") == [])
+
+
+def test_a_folder_that_goes_and_comes_back_is_watched_again(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    away = machine.folder / "away"
+    machine.notes.rename(away)
+    wait_until(lambda: machine.json("search", "zebra")["freshness"]["unwatched"] == ["notes"])
+    assert machine.paths("zebra") == ["a.md"]
+    (away / "b.md").write_text("# Lion\n")
+    away.rename(machine.notes)
+    wait_until(lambda: machine.paths("lion") == ["b.md"])
+    wait_until(lambda: machine.json("search", "lion")["freshness"]["current"])
+
+
+def test_collections_come_and_go(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    other = machine.folder / "other place"
+    other.mkdir()
+    (other / "b.md").write_text("# Zebra too\n")
+    machine.ok("init", str(machine.notes))
+    machine.ok("collection", "add", str(other))
+    assert {c["name"] for c in machine.json("collection", "list")["collections"]} == {"notes", "other-place"}
+    assert machine.paths("zebra", "-c", "other-place") == ["b.md"]
+    before = machine.json("get", "other-place/b.md")
+    machine.ok("context", "add", "gno://other-place/", "About stripes")
+    machine.ok("collection", "rename", "other-place", "second")
+    after = machine.json("search", "zebra", "-c", "second")["hits"][0]
+    assert after["docid"] == before["docid"]
+    assert after["context"] == "About stripes"
+    machine.ok("collection", "remove", "second")
+    assert machine.paths("zebra") == ["a.md"]
+    assert machine.json("context", "list")["contexts"] == []
+    assert (other / "b.md").exists()
+
+
+def test_update_runs_the_collections_command(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("collection", "add", str(machine.notes), "--update", "echo '# Lion' > pulled.md")
+    assert machine.paths("lion") == []
+    machine.ok("update")
+    assert machine.paths("lion") == ["pulled.md"]
+    machine.config.write_text(machine.config.read_text().replace("echo '# Lion' > pulled.md", "exit 7"))
+    failed = machine.run("update")
+    assert failed.returncode == 2
+    assert "exit status 7" in failed.stderr
+
+
+def test_cleanup_forgets_what_was_removed(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n", b_md="# Lion\n")
+    machine.ok("init", str(machine.notes))
+    (machine.notes / "b.md").unlink()
+    machine.ok("index")
+    assert machine.json("why", str(machine.notes / "b.md"))["collections"][0]["verdict"] == "deleted"
+    assert machine.json("cleanup")["removed_documents"] == 1
+    assert machine.json("why", str(machine.notes / "b.md"))["collections"][0]["verdict"] == "missing"
+    assert machine.paths("zebra") == ["a.md"]
+
+
+def test_a_config_changed_by_hand_is_in_force_without_a_restart(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    other = machine.folder / "other"
+    other.mkdir()
+    (other / "b.md").write_text("# Lion\n")
+    entry = f"collections:\n  - name: other # my own comment\n    path: {other}\n"
+    machine.config.write_text(machine.config.read_text().replace("collections:\n", entry, 1))
+    wait_until(lambda: machine.paths("lion") == ["b.md"])
+    machine.ok("context", "add", "/", "Everything")
+    assert "# my own comment" in machine.config.read_text()
+
+    good = machine.config.read_text()
+    machine.config.write_text(good + "collections: twice\n")
+    wait_until(lambda: machine.json("status")["config_error"])
+    assert machine.paths("lion") == ["b.md"]  # the last good config stays in force
+    machine.config.write_text(good)
+    wait_until(lambda: not machine.json("status")["config_error"])
+
+
+def test_a_missing_folder_keeps_its_documents(machine: Machine) -> None:
+    machine.write(a_md="# Zebra\n")
+    machine.ok("init", str(machine.notes))
+    machine.notes.rename(machine.folder / "away")
+    gone = machine.run("index")
+    assert gone.returncode == 2
+    assert "does not exist" in gone.stderr + gone.stdout
+    result = machine.json("search", "zebra")
+    assert [hit["path"] for hit in result["hits"]] == ["a.md"]
+    assert result["freshness"]["unavailable"] == ["notes"]
+    Path(machine.folder / "away").rename(machine.notes)
+    machine.ok("index")
+    assert machine.json("search", "zebra")["freshness"]["unavailable"] == []

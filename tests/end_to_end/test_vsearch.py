@@ -1,0 +1,305 @@
+"""Search by meaning with real processes and a real model: from a file to its vectors, and what may go wrong between."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.machine import Machine, alive, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+NOTES = {
+    "cat_md": "# Cats\n\nThe kitten sleeps on the sofa all day.\n",
+    "deploy_md": "# Deployment\n\nPush the release to production with a blue-green rollout.\n",
+    "bread_md": "# Bread\n\nKnead flour, water and yeast; bake the loaf for an hour.\n",
+}
+
+
+def use(machine: Machine, **models: Path) -> None:
+    """Write a config whose collections are embedded by these models; `notes` is the folder of that name."""
+    lines = ["collections:"]
+    for name, model in models.items():
+        folder = machine.folder / name
+        folder.mkdir(exist_ok=True)
+        lines.append(f'  - {{name: {name}, path: {folder}, models: {{embed: "file:{model}"}}}}')
+    machine.config.parent.mkdir(exist_ok=True)
+    machine.config.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def mini(machine: Machine, minilm_gguf: Path) -> Machine:
+    use(machine, notes=minilm_gguf)
+    return machine
+
+
+def found(machine: Machine, *arguments: str) -> list[str]:
+    return [hit["path"] for hit in machine.json("vsearch", *arguments)["hits"]]
+
+
+def status(machine: Machine) -> dict[str, Any]:
+    result: dict[str, Any] = machine.json("status")
+    return result
+
+
+def text_of(paragraphs: int, seed: int, headings: int = 0) -> str:
+    """Return a document of paragraphs of about 400 characters, with a heading before every so many."""
+    choose = random.Random(seed)
+    words = ["harbour", "crane", "vessel", "storm", "pilot", "cargo", "anchor", "ledger", "signal", "engine", "rope"]
+    parts = []
+    for number in range(paragraphs):
+        if headings and number % headings == 0:
+            parts.append(f"## Part {number}")
+        sentence = " ".join(choose.choice(words) for _ in range(62))
+        parts.append(f"{sentence.capitalize()} number {number}.")
+    return "# Long\n\n" + "\n\n".join(parts) + "\n"
+
+
+def embedded_in_log(machine: Machine) -> list[int]:
+    """Return how many chunks each finished round has embedded."""
+    log = next(machine.folder.rglob("*.log"))
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    return [event["chunks"] for event in events if event.get("event", event.get("message")) == "embedding.done"]
+
+
+def test_from_files_to_an_answer_by_meaning(mini: Machine) -> None:
+    mini.write(**NOTES)
+    mini.ok("index")
+    assert "embedded 3 chunks" in (printed := mini.ok("embed")) or "all chunks have vectors" in printed
+    assert found(mini, "pets that rest")[0] == "cat.md"
+    assert found(mini, "how do I ship a new version")[0] == "deploy.md"
+    assert found(mini, "pets that rest", "--path", "bread") == ["bread.md"], "filters are exact"
+    answer = mini.json("vsearch", "pets that rest", "--explain")
+    assert answer["mode"] == "vector"
+    assert answer["freshness"]["current"]
+    assert [stage["stage"] for stage in answer["explain"]["stages"]] == ["embed", "knn", "passages"]
+    scores = [hit["score"] for hit in answer["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert "sofa" in answer["hits"][0]["snippet"]
+    (notes,) = status(mini)["collections"]
+    assert (notes["chunks"], notes["embedded"], notes["next_model"]) == (3, 3, None)
+    worker = status(mini)["inference"]
+    assert worker["state"] == "idle"
+    assert worker["resident_bytes"] > 0
+    assert "100 %" in mini.ok("status")
+
+
+def test_a_saved_file_is_found_by_meaning_and_a_deleted_one_never_again(mini: Machine) -> None:
+    mini.write(**NOTES)
+    mini.ok("index")
+    mini.ok("embed")
+    mini.write(boat_md="# Boats\n\nThe sailing yacht leaves the marina at dawn.\n")
+    assert found(mini, "ship at sea", "--fresh")[0] == "boat.md"
+    mini.write(boat_md="# Tax\n\nThe tax return is due in May.\n")
+    assert found(mini, "money for the state", "--fresh")[0] == "boat.md"
+    assert mini.json("vsearch", "ship at sea", "-n", "1")["hits"][0]["score"] < 0.8
+    (mini.notes / "boat.md").unlink()
+    mini.ok("index")
+    assert "boat.md" not in found(mini, "money for the state")
+    mini.ok("cleanup")
+    assert "boat.md" not in found(mini, "money for the state")
+    mini.ok("daemon", "restart")
+    assert sorted(found(mini, "money for the state")) == ["bread.md", "cat.md", "deploy.md"]
+    with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
+        assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
+
+
+def test_without_being_asked(mini: Machine) -> None:
+    mini.ok("daemon", "start")
+    mini.write(**NOTES)
+    wait_until(lambda: status(mini)["collections"][0]["embedded"] == 3)
+    assert found(mini, "pets that rest")[0] == "cat.md"
+
+
+@pytest.mark.parametrize("headings", [0, pytest.param(12, marks=pytest.mark.stress)])
+def test_one_paragraph_of_sixty_chunks(mini: Machine, headings: int) -> None:
+    text = text_of(300, seed=1, headings=headings)
+    mini.write(long_md=text)
+    mini.ok("index")
+    mini.ok("embed")
+    chunks = status(mini)["collections"][0]["chunks"]
+    assert chunks >= 45
+    paragraphs = text.split("\n\n")
+    paragraphs[150] = "This paragraph is about something else entirely, and it is rather short."
+    mini.write(long_md="\n\n".join(paragraphs))
+    mini.ok("index")
+    mini.ok("embed")
+    assert status(mini)["collections"][0]["embedded"] == status(mini)["collections"][0]["chunks"]
+    assert 1 <= embedded_in_log(mini)[-1] <= 3
+    assert found(mini, "something else entirely, rather short") == ["long.md"]
+
+
+def backlog(machine: Machine, documents: int = 16) -> None:
+    """Begin to embed so much that it takes some seconds."""
+    machine.write(**{f"doc{n}_md": text_of(24, seed=n) for n in range(documents)})
+    machine.ok("index")
+    wait_until(lambda: status(machine)["embedding"]["state"] == "embedding" and status(machine)["embedding"]["done"])
+
+
+def _has_another_worker(machine: Machine, pid: int) -> bool:
+    return status(machine)["inference"]["pid"] not in (None, pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSEGV, marks=pytest.mark.stress)])
+def test_killing_the_worker_loses_nothing(mini: Machine, number: signal.Signals) -> None:
+    backlog(mini)
+    for _ in range(3):
+        before = status(mini)
+        if before["embedding"]["state"] != "embedding":
+            break
+        os.kill(pid := before["inference"]["pid"], number)
+        wait_until(partial(_has_another_worker, mini, pid))
+        assert found(mini, "ropes and lanterns")
+    mini.ok("embed")
+    after = status(mini)
+    (notes,) = after["collections"]
+    assert notes["embedded"] == notes["chunks"] > 30
+    assert notes["unembeddable"] == 0
+    assert after["inference"]["crashes"] >= 1
+    assert number.name in after["inference"]["last_crash"]
+    assert number.name in mini.ok("status")
+
+
+def test_killing_the_daemon_loses_nothing(mini: Machine) -> None:
+    backlog(mini)
+    worker = status(mini)["inference"]["pid"]
+    mini.kill()
+    wait_until(lambda: not alive(worker))
+    mini.ok("daemon", "start")
+    done = status(mini)["collections"][0]["embedded"]
+    assert done > 0, "what was embedded before is still there"
+    mini.ok("embed")
+    (notes,) = status(mini)["collections"]
+    assert notes["embedded"] == notes["chunks"]
+    with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert database.execute("SELECT count(DISTINCT embed_hash) FROM content_vectors").fetchone() == (
+            notes["chunks"],
+        )
+
+
+def test_pause_holds_over_a_restart(mini: Machine) -> None:
+    mini.write(**NOTES)
+    mini.ok("index")
+    mini.ok("embed")
+    assert "paused" in mini.ok("pause")
+    mini.write(boat_md="# Boats\n\nThe sailing yacht leaves the marina at dawn.\n")
+    mini.ok("index")
+    mini.ok("daemon", "restart")
+    paused = mini.run("embed")
+    assert paused.returncode == 2
+    assert "gnoctl resume" in paused.stderr
+    assert status(mini)["embedding"]["state"] == "paused"
+    answer = mini.json("vsearch", "ship at sea")
+    assert "boat.md" not in [hit["path"] for hit in answer["hits"]]
+    assert (answer["freshness"]["current"], answer["freshness"]["unembedded"]) == (False, 1)
+    assert "1 chunk has no vector yet" in mini.ok("vsearch", "ship at sea")
+    assert mini.json("search", "yacht")["freshness"]["current"], "keywords do not need vectors"
+    mini.ok("resume")
+    mini.ok("embed")
+    assert found(mini, "ship at sea")[0] == "boat.md"
+
+
+def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_gguf: Path, e5_gguf: Path) -> None:
+    mini.write(**NOTES)
+    mini.ok("index")
+    mini.ok("embed")
+    mini.ok("pause")
+    use(mini, notes=e5_gguf)
+    (notes,) = status(mini)["collections"]
+    assert (notes["model"], notes["next_model"]) == (f"file:{minilm_gguf}", f"file:{e5_gguf}")
+    assert found(mini, "pets that rest")[0] == "cat.md"
+    assert "serves searches until" in mini.ok("status")
+    mini.ok("resume")
+    mini.ok("embed")
+    (notes,) = status(mini)["collections"]
+    assert (notes["model"], notes["next_model"], notes["embedded"]) == (f"file:{e5_gguf}", None, 3)
+    assert found(mini, "Haustiere, die ruhen")[0] == "cat.md", "this one knows German"
+    with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
+        assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
+        assert database.execute("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'vec_????????'").fetchone() == (1,)
+
+
+def test_each_collection_its_own_model(machine: Machine, minilm_gguf: Path, e5_gguf: Path) -> None:
+    use(machine, notes=minilm_gguf, german=e5_gguf)
+    machine.write(**NOTES)
+    (machine.folder / "german" / "katze.md").write_text("# Katzen\n\nDas Kätzchen schläft den ganzen Tag.\n")
+    machine.ok("index")
+    machine.ok("embed")
+    hits = machine.json("vsearch", "sleeping kitten")["hits"]
+    assert {(hit["collection"], hit["path"]) for hit in hits} >= {("notes", "cat.md"), ("german", "katze.md")}
+    assert found(machine, "sleeping kitten", "-c", "german") == ["katze.md"]
+
+
+def test_similar(mini: Machine) -> None:
+    mini.write(**NOTES, tiger_md="# Tigers\n\nThe big cat rests in the shade.\n")
+    mini.write(copy_md=NOTES["cat_md"])
+    mini.ok("index")
+    mini.ok("embed")
+    hits = mini.json("similar", "notes/cat.md")
+    assert hits["mode"] == "similar"
+    paths = [hit["path"] for hit in hits["hits"]]
+    assert paths[0] == "tiger.md"
+    assert not {"cat.md", "copy.md"} & set(paths)
+    assert "Tigers" in mini.ok("similar", "notes/cat.md")
+    assert mini.run("similar", "notes/none.md").returncode == 1
+
+
+def test_a_model_that_is_not_here(machine: Machine) -> None:
+    machine.write(**NOTES)
+    machine.ok("init", str(machine.notes))
+    refused = machine.run("vsearch", "pets")
+    assert refused.returncode == 2
+    assert "gnoctl models pull" in refused.stderr
+    followed = machine.run("embed")
+    assert followed.returncode == 2
+    assert "gnoctl models pull" in followed.stderr
+    assert "gnoctl models pull" in machine.ok("status")
+    assert machine.paths("kitten") == ["cat.md"], "keywords go on"
+
+
+def test_queries_do_not_wait_for_the_backlog(mini: Machine) -> None:
+    backlog(mini, documents=60)
+    took = []
+    for number in range(5):
+        started = time.monotonic()
+        answer = mini.json("vsearch", f"lantern and rope {number}")
+        took.append(time.monotonic() - started)
+        assert not answer["freshness"]["current"]
+    assert status(mini)["embedding"]["pending"] > 0, "it was over too soon to tell"
+    assert sorted(took)[2] < 5
+    mini.ok("pause")
+
+
+def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> None:
+    mini.write(first_md="# First\n\nThe lighthouse keeper counts ships.\n")
+    mini.ok("index")
+    is_over = threading.Event()
+
+    def write_more_than_is_embedded() -> None:
+        for number in range(200):
+            if is_over.wait(0.2):
+                return
+            texts = [f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(40)]
+            mini.write(**{f"flood{number}_md": "\n\n".join(texts)})
+
+    writer = threading.Thread(target=write_more_than_is_embedded)
+    writer.start()
+    try:
+        found = mini.call("search.vector", query="who watches the sea?", fresh=True)
+        assert writer.is_alive()
+        assert found["freshness"]["unembedded"] > 0  # of what came after it
+    finally:
+        is_over.set()
+        writer.join()

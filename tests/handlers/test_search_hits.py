@@ -1,0 +1,146 @@
+"""From a ranked document and its best chunk to what a reader sees: snippet, marks, and lines of the file."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gnod.config.model import Config
+from gnod.handlers.hits import hits_of
+from gnod.handlers.hits import marked as marks_of
+from gnod.ingest.chunking import MAX_CHARACTERS
+from gnod.models.embedder import Embedder
+from gnod.pipeline import vector
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import parse_text
+from gnod.pipeline.ranked import RankedDocument, Span
+from gnod.pipeline.vector import QueryVectors
+from gnod.protocol.search import Hit, SearchVectorParams
+from gnod.store.database import Connection
+from gnod.store.documents import documents
+from gnod.store.documents.filters import Filters
+from tests.pipeline.hybrid_bench import bench, embed_all, made
+from tests.small_index import SmallIndex
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+FILLER = " ".join(["Words about nothing in particular stand here for a while."] * 20)
+LONG = (
+    "---\ntags: [a]\n---\n# Start\n\nThe zebra is mentioned early.\n\n"
+    + "\n\n".join(f"## Part {number}\n\nOpening of part {number}.\n\n{FILLER}" for number in range(1, 9))
+    + "\n\n## The end\n\nA paragraph before.\n\nHere the stripes of zebras are explained.\n"
+)
+
+
+def hits(index: SmallIndex, query: str, chunk: int | None, **wanted: bool) -> Hit:
+    """Return the hit of the only document, found in the chunk of that number (from the end if negative)."""
+
+    def work(connection: Connection) -> Hit:
+        (document,) = documents.under(connection, None, "", 10, 0)
+        spans = list(connection.execute("SELECT start, end, start_line, end_line FROM chunks ORDER BY seq"))
+        span = None if chunk is None else Span(*spans[chunk])
+        found = RankedDocument(document.id, 0.75, span, {"similarity": 0.75})
+        params = SearchVectorParams(query=query, **wanted)  # type: ignore[arg-type]
+        (hit,) = hits_of(connection, Config(), [found], marks_of(connection, parse_text(query)), params)
+        return hit
+
+    return index.database.submit_read(work).result()
+
+
+def marked(hit: Hit) -> list[str]:
+    return [hit.snippet[start:end] for start, end in hit.marks]
+
+
+def line_of(text: str, words: str) -> int:
+    return text[: text.index(words)].count("\n") + 1
+
+
+def test_the_passage_lies_in_the_chunk_even_where_the_words_stand_elsewhere_too(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": LONG})
+    assert len(LONG) > 2 * MAX_CHARACTERS
+    early, late = hits(small_index, "zebra", 0), hits(small_index, "zebra", -1)
+    assert (marked(early), marked(late)) == (["zebra"], ["zebras"])
+    assert early.line == early.end_line == line_of(LONG, "The zebra is mentioned")
+    assert late.line == late.end_line == line_of(LONG, "Here the stripes")
+    assert LONG.split("\n")[late.snippet_line - 1].startswith(late.snippet.split("\n")[0])
+
+
+def test_without_the_words_it_is_the_chunks_opening_without_its_heading(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# Greeting\n\n## Deep\n\nGood morning to you.\n\nSecond.\n"})
+    hit = hits(small_index, "bonjour", 0)
+    assert (hit.snippet.split("\n")[0], hit.marks, hit.line, hit.snippet_line) == ("Good morning to you.", [], 5, 5)
+
+
+def test_the_opening_of_a_chunk_in_the_middle_has_its_own_lines(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": LONG})
+    for number in (1, 2, -1):
+        hit = hits(small_index, "unrelated", number)
+        assert hit.marks == []
+        assert not hit.snippet.startswith("#")
+        assert hit.snippet.split("\n")[0] in LONG.split("\n")[hit.snippet_line - 1]
+        assert hit.line == hit.snippet_line > 4
+
+
+def test_lines_are_those_of_the_file_where_canonical_text_lost_some(small_index: SmallIndex) -> None:
+    text = "# Start\n\n\n\n\nOne.\n\n\n\nThe zebra.\n"
+    small_index.add({"a.md": text})
+    for query, words in {"zebra": "The zebra", "unrelated": "One."}.items():
+        hit = hits(small_index, query, 0)
+        assert hit.line == line_of(text, words)
+
+
+def test_any_text_is_a_query(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "# Inches\n\nA disk of 5 inches.\n"})
+    assert marked(hits(small_index, '5" disk', 0)) == ["disk", "5"]
+    for query in ('"', "-disk", "???", "the", '"no such phrase'):
+        assert hits(small_index, query, 0).snippet == "A disk of 5 inches."
+
+
+def test_full_and_explain(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": LONG})
+    plain, whole = hits(small_index, "zebra", 0), hits(small_index, "zebra", 0, full=True, explain=True)
+    assert (plain.text, plain.explain) == (None, None)
+    assert (whole.text, whole.explain, whole.score) == (LONG, {"similarity": 0.75}, 0.75)
+
+
+def test_without_a_chunk_the_whole_document_is_searched(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": LONG})
+    assert "stripes" in marked(hits(small_index, "stripes zebras", None))
+
+
+@pytest.mark.parametrize(
+    ("query", "piece", "opening"),
+    [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")],
+)
+def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
+    small_index: SmallIndex, minilm_gguf: Path, query: str, piece: int, opening: str
+) -> None:
+    path = "meetings/2026-10-12-retrospective.md"
+    text = (SAMPLES / path).read_text()
+    small_index.add({path: text})
+    asyncio.run(embed_all(small_index, minilm_gguf))
+    uri = f"file:{minilm_gguf}"
+
+    async def query_vectors() -> QueryVectors:
+        async with bench(small_index, embed=minilm_gguf) as asked:
+            rows = await made(Embedder, minilm_gguf, asked.inference).texts([query], [])
+            return QueryVectors({uri: rows}, {"notes": uri})
+
+    def work(vectors: QueryVectors, connection: Connection) -> Hit:
+        starts = [start for (start,) in connection.execute("SELECT start FROM content_vectors ORDER BY start")]
+        assert len(starts) == 2
+        (ranked,) = vector.search(connection, Nearest(), vectors, Filters(), limit=1)
+        assert ranked.span
+        assert ranked.span.start == starts[piece]
+        (hit,) = hits_of(
+            connection, Config(), [ranked], marks_of(connection, parse_text(query)), SearchVectorParams(query=query)
+        )
+        return hit
+
+    hit = small_index.database.submit_read(partial(work, asyncio.run(query_vectors()))).result()
+    assert hit.snippet.startswith(opening)
+    assert not hit.marks
+    assert hit.line == hit.snippet_line == line_of(text, opening)
+    assert hit.end_line == line_of(text, hit.snippet.splitlines()[-1])

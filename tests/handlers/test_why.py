@@ -1,0 +1,53 @@
+"""What `index.why` says of files that nobody could look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gnod.config.model import CollectionConfig
+from gnod.handlers.why import why
+from gnod.ingest.ignore import IgnoreFiles
+from gnod.protocol.index import WhyCollection
+from gnod.store.documents import collections, failures
+from gnod.store.documents.collections import Folder
+from tests.small_index import SmallIndex
+
+
+def view(index: SmallIndex, root: Path, path: str) -> WhyCollection:
+    configured = {"notes": CollectionConfig(name="notes", path=str(root))}
+    (found,) = (
+        index.database.submit_read(lambda c: why(c, f"{root}/{path}", configured, IgnoreFiles())).result().collections
+    )
+    return found
+
+
+def test_a_folder_without_permission_is_the_reason_for_all_below_it(small_index: SmallIndex, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("x")
+
+    def unreadable(path: str, message: str) -> None:
+        small_index.database.submit_write(
+            lambda c: failures.note(
+                c,
+                collections.id_of(c, "notes"),
+                path,
+                stage="walk",
+                kind="unreadable",
+                message=message,
+                stat=None,
+                now=0.0,
+            )
+        ).result()
+
+    small_index.database.submit_write(
+        lambda c: collections.mirror(c, [Folder("notes", str(tmp_path), None)], [])
+    ).result()
+    unreadable("closed", "Permission denied")
+    unreadable("secret.md", "There is no permission to read the file.")
+
+    below = view(small_index, tmp_path, "closed/deep/a.md")
+    assert (below.verdict, below.error is not None) == ("failed", True)
+    assert "the folder closed cannot be read" in below.reason
+    itself = view(small_index, tmp_path, "secret.md")
+    assert itself.verdict == "failed"
+    assert "no permission" in itself.reason
+    assert view(small_index, tmp_path, "other.md").verdict == "missing"

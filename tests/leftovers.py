@@ -1,0 +1,73 @@
+"""What a test leaves running: child processes, threads and sockets. Linux only; elsewhere it finds threads alone."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import socket
+import threading
+import time
+from concurrent.futures import thread as pool_threads
+from pathlib import Path
+
+# What was told to end may need a moment for it.
+_GRACE_S = 5.0
+_TASKS = Path("/proc/self/task")
+_DESCRIPTORS = Path("/proc/self/fd")
+
+Running = set[str]
+_shared: set[str] = set()
+
+
+def share(connection: socket.socket) -> None:
+    """Ignore a connection that several tests use."""
+    _shared.add(f"socket:[{os.fstat(connection.fileno()).st_ino}]")
+
+
+def running() -> Running:
+    """Return what runs now or is open."""
+    return _threads() | _children() | _sockets()
+
+
+def leftovers(before: Running) -> Running:
+    """Return what was not there before, and does not end within the grace period."""
+    left = running() - before
+    if left:
+        gc.collect()  # an object that nothing refers to closes its socket, with a warning
+    deadline = time.monotonic() + _GRACE_S
+    while (left := running() - before) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
+
+
+def _threads() -> Running:
+    # A pool starts its threads when they are first used: those of a shared fixture may start in any test.
+    threads = [thread for thread in threading.enumerate() if thread not in pool_threads._threads_queues]
+    return {f"thread {thread.name} ({thread.ident})" for thread in threads}
+
+
+def _children() -> Running:
+    with contextlib.suppress(OSError):
+        pids = [pid for task in _TASKS.iterdir() for pid in (task / "children").read_text().split()]
+        return {f"process {pid}: {command}" for pid in pids if (command := _command(pid))}
+    return set()
+
+
+def _command(pid: str) -> str:
+    """Return the command line; a process that has ended has none."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200]
+    except OSError:
+        return ""
+
+
+def _sockets() -> Running:
+    found = set()
+    with contextlib.suppress(OSError):
+        for descriptor in _DESCRIPTORS.iterdir():
+            with contextlib.suppress(OSError):
+                target = str(descriptor.readlink())
+                if target.startswith("socket:") and target not in _shared:
+                    found.add(f"{target} as descriptor {descriptor.name}")
+    return found

@@ -1,0 +1,225 @@
+"""`gnoctl` and the daemon as real processes in temporary folders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests import leftovers
+
+_PROCESSES = Path("/proc")
+
+
+class Machine:
+    """A user's machine without collections, configuration or daemon."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.notes = folder / "notes"
+        self.notes.mkdir()
+        self.socket = folder / "s.sock"
+        self.config = folder / "config" / "index.yml"
+        self.database = folder / "data" / "index-default.sqlite"
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("GNO", "XDG", "COVERAGE"))},
+            "GNO_CONFIG_DIR": str(folder / "config"),
+            "GNO_DATA_DIR": str(folder / "data"),
+            "GNO_CACHE_DIR": str(folder / "cache"),
+            "GNO_SOCKET": str(self.socket),
+            "HOME": str(folder),
+            "NO_COLOR": "1",
+        }
+        self._client: socket.socket | None = None
+        self._foreground: list[subprocess.Popen[bytes]] = []
+
+    def write(self, **texts: str) -> None:
+        for name, text in texts.items():
+            path = self.notes / name.replace("__", "/").replace("_md", ".md")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "gnoctl", *arguments],
+            env=self.environment | environment,
+            cwd=cwd or self.folder,
+            capture_output=True,
+            text=True,
+            timeout=150,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def ok(self, *arguments: str) -> str:
+        """Run gnoctl, expect success, return its standard output."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        return json.loads(self.ok(*arguments[:end], "--json", *arguments[end:]))
+
+    def paths(self, *arguments: str) -> list[str]:
+        """Search and return the paths of the hits."""
+        return [hit["path"] for hit in self.json("search", *arguments)["hits"]]
+
+    def pid(self) -> int:
+        return int(self.json("daemon", "status")["pid"])
+
+    def kill(self) -> None:
+        """Kill the daemon and wait until the process is gone."""
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not alive(pid))
+
+    def connect(self) -> socket.socket:
+        client = socket.socket(socket.AF_UNIX)
+        try:
+            client.settimeout(60)
+            client.connect(str(self.socket))
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def answer(self, method: str, **params: object) -> Any:
+        """Return the answer to one request, an error too, over a connection of its own."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        with self.connect() as client, client.makefile("rb") as stream:
+            client.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(stream.readline())
+
+    def call(self, method: str, **params: object) -> Any:
+        """Return the result of one request over a persistent connection."""
+        if self._client is None:
+            self._client = self.connect()
+            self._client.settimeout(150)
+            leftovers.share(self._client)
+            self._stream = self._client.makefile("rb")
+        try:
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            self._client.sendall(json.dumps(request).encode() + b"\n")
+            line = self._stream.readline()
+        except OSError:
+            line = b""
+        if not line:
+            self.hang_up()
+            raise ConnectionError(f"the daemon did not answer {method}")
+        answer = json.loads(line)
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def hang_up(self) -> None:
+        """Close the connection; the next call opens another."""
+        if self._client is not None:
+            self._stream.close()
+            self._client.close()
+            self._client = None
+
+    def start(self, *below: str) -> None:
+        """Start the daemon in the foreground, below another program (`setpriv …`) if given; wait until it serves."""
+        self._foreground.append(
+            subprocess.Popen(
+                [*below, sys.executable, "-m", "gnod"],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        wait_until(self.is_serving)
+
+    def is_serving(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(self.socket)) == 0
+
+    def quiet(self, timeout_s: float = 90.0) -> Any:
+        """Wait until the index equals the disk; return the status. Each status makes the daemon check the disk."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            status = self.call("index.status", errors=True)
+            if not (status["syncing"] or status["freshness"]["pending"]):
+                return status
+            assert time.monotonic() < deadline, status
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        """Stop the daemon. Fails if it, or another process of this machine, does not end."""
+        self.hang_up()
+        if not _PROCESSES.is_dir():
+            self.run("daemon", "stop")
+        for pid in self.processes("gnod"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        for process in self._foreground:
+            process.terminate()
+            process.wait(20)
+        try:
+            wait_until(lambda: not any(map(alive, self.processes())), 20)
+        except AssertionError:
+            left = self.processes()
+            commands = [(_PROCESSES / str(pid) / "cmdline").read_bytes() for pid in left]
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            raise AssertionError(f"processes did not end: {commands}") from None
+
+    def processes(self, module: str = "") -> list[int]:
+        """Return the processes that were started for this machine; only those that run `module`, if given."""
+        mine, found = f"GNO_SOCKET={self.socket}".encode(), []
+        for process in _PROCESSES.glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if mine in (process / "environ").read_bytes().split(b"\0"):
+                    command = (process / "cmdline").read_bytes().split(b"\0")
+                    if not module or module.encode() in command:
+                        found.append(int(process.name))
+        return found
+
+    def log(self, lines: int) -> str:
+        """Return the end of the daemon's log. The daemon's data may be on a file system that only it has mounted."""
+        path = str(self.folder / "data" / "logs" / "gnod-default.log")
+        for pid in self.processes("gnod"):
+            with contextlib.suppress(OSError):
+                return "".join(Path(f"/proc/{pid}/root{path}").read_text().splitlines(keepends=True)[-lines:])
+        return "".join(Path(path).read_text().splitlines(keepends=True)[-lines:])
+
+
+@contextlib.contextmanager
+def temporary_machine() -> Iterator[Machine]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        machine = Machine(Path(folder))
+        try:
+            yield machine
+        finally:
+            machine.end()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    process = Path(f"/proc/{pid}")
+    try:
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+        threads = len(list((process / "task").iterdir()))
+    except OSError:
+        return not Path("/proc/self").exists()  # the process has just ended, or this is not Linux
+    # A zombie keeps its socket until its other threads have ended.
+    return state != "Z" or threads > 1
+
+
+def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not true within {timeout_s:g} s"
+        time.sleep(0.02)

@@ -1,0 +1,120 @@
+"""A real daemon with a small index, to be attacked by tests, and what is left of each attack."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from gnod.protocol.framing import Framer
+from tests.machine import Machine, wait_until
+
+SECRET = "the secret outside of every collection"
+LONG_TEXT_BYTES = 1_000_000
+LIMIT_EXCEEDED, BUSY = 309, 417
+# What the allocator keeps of an attack, and what caches of the index have taken meanwhile.
+SLACK_BYTES = 120 * 1024 * 1024
+
+
+def line(method: str, request_id: object = None, **params: object) -> bytes:
+    """Return a request as a line; without an id, a notification."""
+    message = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(message if request_id is None else {**message, "id": request_id}).encode() + b"\n"
+
+
+PING = line("daemon.status", "ping")
+
+
+class OverloadedMachine(Machine):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.write(deploy_md="# Deployment\n\nTo deploy, run node.js v1.2.3.\n", other_md="# Other\n\nSnake_case.\n")
+        (self.notes / "long.md").write_text("# Long\n\n" + ("many words of a long text\n" * (LONG_TEXT_BYTES // 26)))
+        (folder / "secret.md").write_text(SECRET)
+        self.ok("init", str(self.notes), "--name", "notes")
+        self.process = psutil.Process(self.pid())
+        # All that is made when it is first wanted, and stays: the threads that read SQLite, and their connections.
+        for method, params in (("search.lexical", {"query": "deploy"}), ("document.get", {"ref": "notes/long.md"})):
+            self.answers(b"".join(line(method, number, **params) for number in range(32)))
+
+    def connect(self) -> socket.socket:
+        """Connect, and go on trying where too many wait to be accepted."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                client = super().connect()
+                client.settimeout(100)
+                return client
+            except BlockingIOError:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+
+    def bytes_from(self, data: bytes, *, half_close: bool = True) -> bytes:
+        """Send `data`, end our half, and return all that comes."""
+        with self.connect() as client:
+            send(client, data)
+            if half_close:
+                client.shutdown(socket.SHUT_WR)
+            return rest(client)
+
+    def answers(self, data: bytes) -> list[Any]:
+        return messages(self.bytes_from(data))
+
+    def check_serves(self) -> None:
+        (answer,) = self.answers(line("search.lexical", 1, query="deploy"))
+        assert answer["result"]["hits"][0]["path"] == "deploy.md"
+
+    def vitals(self) -> tuple[int, int]:
+        return self.process.num_fds(), self.process.num_threads()
+
+    @contextmanager
+    def outlives(self) -> Iterator[None]:
+        """Check that the same process serves after the block, with no more descriptors, threads and memory."""
+        self.hang_up()
+        self.check_serves()
+        descriptors, threads = self.vitals()
+        resident = self.process.memory_info().rss
+        yield
+        self.hang_up()
+        self.check_serves()
+        # Generous: work that nobody waits for any more may still be ending.
+        wait_until(lambda: self.vitals()[0] <= descriptors + 1, 60)
+        wait_until(lambda: self.vitals()[1] <= threads + 1, 60)
+        wait_until(lambda: self.process.memory_info().rss < resident + SLACK_BYTES, 60)
+
+
+def send(client: socket.socket, data: bytes) -> None:
+    """Send it all, unless the daemon has had enough."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        client.sendall(data)
+
+
+def rest(client: socket.socket) -> bytes:
+    got = bytearray()
+    with suppress(ConnectionResetError):
+        while data := client.recv(1 << 20):
+            got += data
+    return bytes(got)
+
+
+def messages(data: bytes) -> list[Any]:
+    return [json.loads(payload) for payload in Framer(2**30).feed(data)] if data else []
+
+
+def read_messages(client: socket.socket, count: int) -> list[Any]:
+    """Return the next `count` messages."""
+    framer = Framer(2**30)
+    got: list[Any] = []
+    deadline = time.monotonic() + 100
+    while len(got) < count:
+        data = client.recv(1 << 20)
+        assert data, f"closed after {len(got)} of {count} answers"
+        assert time.monotonic() < deadline
+        got += [json.loads(payload) for payload in framer.feed(data)]
+    return got

@@ -1,0 +1,353 @@
+"""Whatever clients do, the daemon serves the others, and nothing is left of it when they are gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.machine import wait_until
+from tests.rpc.overload import (
+    BUSY,
+    LIMIT_EXCEEDED,
+    PING,
+    OverloadedMachine,
+    line,
+    messages,
+    read_messages,
+    rest,
+    send,
+)
+
+pytestmark = pytest.mark.slow
+
+MB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[OverloadedMachine]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        daemon = OverloadedMachine(Path(folder))
+        yield daemon
+        daemon.end()
+
+
+@pytest.fixture(autouse=True)
+def outlived(daemon: OverloadedMachine) -> Iterator[None]:
+    with daemon.outlives():
+        yield
+
+
+@contextmanager
+def served_meanwhile(daemon: OverloadedMachine) -> Iterator[None]:
+    """Another client, which was connected before, asks all the time and gets every answer."""
+    done = threading.Event()
+    hits: list[int] = []
+    failed: list[BaseException] = []
+
+    with daemon.connect() as client, client.makefile("rb") as stream:
+
+        def search() -> int:
+            client.sendall(line("search.lexical", len(hits), query="deploy"))
+            return len(json.loads(stream.readline())["result"]["hits"])
+
+        def search_until_done() -> None:
+            try:
+                while not done.is_set() or len(hits) < 3:
+                    hits.append(search())
+            except BaseException as error:
+                failed.append(error)
+
+        # The daemon has accepted this client: what follows may take all other places.
+        hits.append(search())
+        other = threading.Thread(target=search_until_done)
+        other.start()
+        try:
+            yield
+        finally:
+            done.set()
+            other.join()
+    assert not failed
+    assert set(hits) == {1}
+
+
+DEEP = 1_000_000
+NESTED = {
+    "arrays": b"[" * DEEP,
+    "arrays that end": b"[" * DEEP + b"]" * DEEP,
+    "an id": b'{"jsonrpc":"2.0","method":"daemon.status","id":' + b"[" * DEEP + b"]" * DEEP + b"}",
+    "params": b'{"jsonrpc":"2.0","id":1,"method":"daemon.status","params":' + b"[" * DEEP + b"]" * DEEP + b"}",
+    "an unknown field": b'{"jsonrpc":"2.0","id":1,"method":"daemon.status","x":' + b"[" * DEEP + b"]" * DEEP + b"}",
+    "objects": b'{"jsonrpc":"2.0","id":1,"method":"daemon.status","params":' + b'{"a":' * (DEEP // 2) + b"1}",
+    "a cancel": b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1,"x":'
+    + b"[" * DEEP
+    + b"]" * DEEP
+    + b"}}",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_million_levels_of_nesting(daemon: OverloadedMachine, name: str) -> None:
+    with served_meanwhile(daemon):
+        for answer in daemon.answers(NESTED[name] + b"\n" + PING):
+            assert answer.get("id") == "ping" or answer["error"]["code"] in (-32700, -32600, LIMIT_EXCEEDED)
+
+
+def test_brackets_in_a_string_are_no_nesting(daemon: OverloadedMachine) -> None:
+    (answer,) = daemon.answers(line("search.lexical", 1, query="deploy " + "[" * 4000))
+    assert answer["result"]["hits"]
+
+
+def test_headers_that_never_end(daemon: OverloadedMachine) -> None:
+    (answer,) = daemon.answers(b"Content-Type: " + b"x" * 20 * MB)
+    assert answer["error"]["code"] == LIMIT_EXCEEDED
+
+
+def test_a_line_that_never_ends(daemon: OverloadedMachine) -> None:
+    (answer,) = daemon.answers(b'{"jsonrpc":' + b" " * 20 * MB)
+    assert answer["error"]["code"] == LIMIT_EXCEEDED
+
+
+def test_ten_thousand_requests_in_one_write(daemon: OverloadedMachine) -> None:
+    requests = b"".join(line("search.lexical", number, query="deploy") for number in range(10_000))
+    with served_meanwhile(daemon), daemon.connect() as client:
+        writing = threading.Thread(target=send, args=(client, requests))
+        writing.start()
+        answers = read_messages(client, 10_000)
+        writing.join()
+    assert sorted(answer["id"] for answer in answers) == list(range(10_000))
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
+    assert sum("result" in answer for answer in answers) >= 64
+
+
+def test_batches(daemon: OverloadedMachine) -> None:
+    many = b"[" + b",".join([b"1"] * 1_500_000) + b"]\n"
+    nested = b"[[1],[[" + PING.strip() + b"]]," + line("daemon.status", 1).strip() + b"]\n"
+    with served_meanwhile(daemon):
+        answers = daemon.answers(b"[]\n" + many + nested + PING)
+    (mixed,) = [answer for answer in answers if isinstance(answer, list)]
+    empty, refused, ping = [answer for answer in answers if isinstance(answer, dict)]
+    assert empty["error"]["code"] == -32600
+    assert refused["error"]["code"] == LIMIT_EXCEEDED
+    assert sorted(answer.get("error", {}).get("code", 0) for answer in mixed) == [-32600, -32600, 0]
+    assert ping["result"]
+
+
+def test_twenty_thousand_notifications(daemon: OverloadedMachine) -> None:
+    silent = line("search.lexical") * 20_000
+    with served_meanwhile(daemon), daemon.connect() as client:
+        send(client, silent)
+        while True:  # those before it may be as many as a connection may have in flight
+            send(client, PING)
+            (answer,) = read_messages(client, 1)
+            if "result" in answer:
+                break
+            assert answer["error"]["code"] == LIMIT_EXCEEDED
+
+
+def test_a_hundred_thousand_cancels(daemon: OverloadedMachine) -> None:
+    storm = b"".join(line("$/cancelRequest", id=number) for number in range(100_000))
+    with served_meanwhile(daemon):
+        (answer,) = daemon.answers(storm + PING)
+    assert answer["result"]
+
+
+def test_answers_that_nobody_reads(daemon: OverloadedMachine) -> None:
+    """What waits for one client is bounded, and said; a client that reads again gets an answer to each request."""
+    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
+    before = daemon.process.memory_info().rss
+    with served_meanwhile(daemon), daemon.connect() as client:
+        send(client, requests)
+        time.sleep(1)
+        assert daemon.process.memory_info().rss - before < 300 * MB
+        answers = read_messages(client, 64)
+    assert sorted(answer["id"] for answer in answers) == list(range(64))
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
+    assert sum("result" in answer for answer in answers) >= 10
+
+
+def test_many_who_read_no_answer(daemon: OverloadedMachine) -> None:
+    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(15))
+    before = daemon.process.memory_info().rss
+    with ExitStack() as stack, served_meanwhile(daemon):
+        for _ in range(6):
+            client = stack.enter_context(daemon.connect())
+            send(client, requests)
+        time.sleep(1)
+        assert daemon.process.memory_info().rss - before < 300 * MB
+
+
+def test_a_subscriber_that_reads_nothing(daemon: OverloadedMachine) -> None:
+    with ExitStack() as stack:
+        for _ in range(20):
+            client = stack.enter_context(daemon.connect())
+            send(client, b"".join(line("index.subscribe", number, since=0) for number in range(20)))
+        with served_meanwhile(daemon):
+            for number in range(30):
+                (daemon.notes / f"change-{number}.md").write_text(f"# Change {number}\n")
+            daemon.call("index.sync")
+        for number in range(30):
+            (daemon.notes / f"change-{number}.md").unlink()
+        daemon.call("index.sync")
+
+
+def test_slow_loris(daemon: OverloadedMachine) -> None:
+    """Two hundred clients that send a byte now and then keep nobody out, and hold next to nothing."""
+    with ExitStack() as stack, served_meanwhile(daemon):
+        clients = [stack.enter_context(daemon.connect()) for _ in range(200)]
+        for byte in b'{"jsonrpc"':
+            for client in clients:
+                send(client, bytes([byte]))
+            time.sleep(0.05)
+
+
+def test_half_closed_connections_get_their_answers(daemon: OverloadedMachine) -> None:
+    twenty = b"".join(line("daemon.status", number) for number in range(20))
+    for data in (PING, PING.strip(), b"Content-Length: %d\r\n\r\n%b" % (len(PING), PING), twenty):
+        answers = daemon.answers(data)
+        assert len(answers) == data.count(b"daemon.status")
+        assert all(answer["result"] for answer in answers)
+    assert daemon.answers(b"") == []
+
+
+def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: OverloadedMachine) -> None:
+    """They are more than there are readers of the database, and were asked for first."""
+    asked = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
+    arrived: list[float] = []
+
+    def read(client: socket.socket) -> None:
+        while data := client.recv(1 << 20):
+            arrived.extend([time.monotonic()] * data.count(b"\n"))
+
+    with ExitStack() as stack:
+        other = stack.enter_context(daemon.connect())
+        clients = [stack.enter_context(daemon.connect()) for _ in range(4)]
+        readers = [threading.Thread(target=read, args=(client,)) for client in clients]
+        for client, reader in zip(clients, readers, strict=True):
+            client.sendall(asked)
+            client.shutdown(socket.SHUT_WR)
+            reader.start()
+        wait_until(lambda: arrived, 60)
+        time.sleep(0.1)  # for all of them to be begun
+        asked_at = time.monotonic()
+        send(other, line("search.lexical", 1, query="deploy"))
+        assert read_messages(other, 1)[0]["result"]["hits"]
+        found_at = time.monotonic()
+        for reader in readers:
+            reader.join(100)
+    assert len(arrived) == 256
+    assert found_at - asked_at < (max(arrived) - asked_at) / 3
+
+
+@pytest.mark.stress
+def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2500:
+        pytest.skip(f"this machine allows {hard} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
+    try:
+        with ExitStack() as stack:
+            with served_meanwhile(daemon):
+                clients = [stack.enter_context(daemon.connect()) for _ in range(2000)]
+                for client in clients:
+                    send(client, PING)
+                held = [client for client in clients if _is_served(client)]
+            assert 200 <= len(held) <= 256
+
+            def is_refused() -> bool:
+                """Take the places that others have left, of which the daemon may learn in a moment only."""
+                for client in held:  # none of them idles
+                    send(client, PING)
+                    assert _is_served(client)
+                for _ in range(256):
+                    client = stack.enter_context(daemon.connect())
+                    send(client, PING)
+                    if not _is_served(client):
+                        break
+                    held.append(client)
+                told = daemon.run("search", "deploy")
+                return (told.returncode, "256 connections are open already" in told.stderr) == (2, True)
+
+            wait_until(is_refused)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _is_served(client: socket.socket) -> bool:
+    """Read the answer to a ping; the only other one is that there is no place."""
+    (answer,) = read_messages(client, 1)
+    assert "result" in answer or answer["error"]["code"] == BUSY
+    return "result" in answer
+
+
+def test_another_users_connection_is_refused(daemon: OverloadedMachine) -> None:
+    if os.getuid() != 0 or not shutil.which("nc"):
+        pytest.skip("only root can be somebody else, and that with nc")
+    daemon.folder.chmod(0o755)
+    daemon.socket.chmod(0o666)  # as if the modes did not keep others out already
+    command = ["nc", "-U", str(daemon.socket)]
+    try:
+        with served_meanwhile(daemon):
+            told = subprocess.run(
+                command, user=65534, group=65534, cwd="/", input=b"", capture_output=True, timeout=30, check=False
+            )
+    finally:
+        daemon.socket.chmod(0o600)
+        daemon.folder.chmod(0o700)
+    assert json.loads(told.stdout)["error"]["message"] == "this socket serves another user"
+
+
+STATES = {
+    "nothing sent": b"",
+    "half a line": b'{"jsonrpc"',
+    "half a header": b"Content-Le",
+    "half a body": b"Content-Length: 100\r\n\r\n{",
+    "a request": line("search.lexical", 1, query="deploy"),
+    "a long answer": line("document.get", 1, ref="notes/long.md") * 3,
+    "work": line("index.sync", 1, progress_token=1),
+    "a subscription": line("index.subscribe", 1, since=0),
+    "a fault": b"nonsense\n",
+    "a batch": b"[" + PING.strip() + b"," + PING.strip() + b"]\n",
+    "cancelled": line("index.sync", 1) + line("$/cancelRequest", id=1),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_connection_may_end_in_any_state(daemon: OverloadedMachine, state: str) -> None:
+    for number in range(30):
+        with daemon.connect() as client:
+            send(client, STATES[state])
+            if number % 3 == 1:
+                time.sleep(0.01)
+            if number % 3 == 2:
+                client.shutdown(socket.SHUT_WR)
+                client.recv(1 + number)
+
+
+def test_both_framings_in_one_connection(daemon: OverloadedMachine) -> None:
+    other = line("daemon.status", "other")
+    headed = b"Content-Length: %d\r\n\r\n%b" % (len(other), other)
+    first, *others = messages(daemon.bytes_from(PING + headed))
+    codes = sorted(answer.get("error", {}).get("code", 0) for answer in [first, *others])
+    assert codes == [-32700, 0, 0], "a header is no JSON; the lines around it are"
+    answers = daemon.answers(headed + PING)
+    assert sorted(answer.get("error", {}).get("code", 0) for answer in answers) == [-32700, 0]
+
+
+def test_who_sends_too_much_still_hears_why(daemon: OverloadedMachine) -> None:
+    with daemon.connect() as client:
+        for _ in range(10):
+            send(client, b"{" + b" " * MB)
+        answer = json.loads(rest(client))
+    assert "longer than 4194304 bytes" in answer["error"]["message"]

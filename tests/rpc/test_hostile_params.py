@@ -1,0 +1,201 @@
+"""Every parameter of every method gets what no client should send: an answer or an error of the caller's, never a fault
+of ours; and nothing outside of the collections is read."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gnod.errors import InternalError
+from gnod.protocol.methods import METHODS
+from tests.rpc.overload import SECRET, OverloadedMachine, line, messages, read_messages, send
+from tests.stress.mutation import NASTY_NUMBERS, NASTY_TEXTS
+
+pytestmark = pytest.mark.slow
+
+# These would stop the daemon, change the config, leave the folder, use the network or take seconds.
+LEFT_OUT = """
+    daemon.shutdown collection.add context.add models.use models.pull models.clear doctor.run index.cleanup ask.answer
+    index.sync memory.unlock memory.move_key
+"""
+NEEDED: dict[str, object] = {
+    "query": "deploy",
+    "ref": "notes/deploy.md",
+    "refs": ["notes/deploy.md"],
+    "path": "notes/deploy.md",
+    "name": "none",
+    "new_name": "other",
+    "scope": "none:",
+    "subscription": 1,
+    "text": "note this",
+    "id": "m0000000000",
+    "ids": ["m0000000000"],
+    "namespace": "team",
+    "records": [{"text": "note this"}],
+}
+VALUES: list[object] = [
+    *NASTY_NUMBERS,
+    *(text for text in NASTY_TEXTS if text != "\ud800"),
+    *([text] for text in NASTY_TEXTS[:20] if text != "\ud800"),
+    *(None, True, 1.5, {}, [], [[]], [None], {"a": 1}, ["a"] * 5000, "99999y", "9999-12-31", "0001-01-01T00:00+23:00"),
+]
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[OverloadedMachine]:
+    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
+        daemon = OverloadedMachine(Path(folder))
+        yield daemon
+        daemon.end()
+
+
+def ask(daemon: OverloadedMachine, requests: list[bytes]) -> list[Any]:
+    """Return the answers, asked for some at a time."""
+    answers = []
+    with daemon.connect() as client:
+        for start in range(0, len(requests), 50):
+            chunk = requests[start : start + 50]
+            send(client, b"".join(chunk))
+            answers += read_messages(client, len(chunk))
+    return answers
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in LEFT_OUT.split()])
+def test_wrong_values_everywhere(daemon: OverloadedMachine, name: str) -> None:
+    fields = msgspec.structs.fields(METHODS[name].params)
+    needed = {field.encode_name: NEEDED[field.encode_name] for field in fields if field.required}
+    asked: dict[int, object] = {}
+    requests: list[bytes] = []
+    for field in fields:
+        if field.encode_name == "fresh" or (name.startswith("index.") and field.encode_name == "progress_token"):
+            continue
+        for value in VALUES:
+            asked[len(requests)] = (field.encode_name, value)
+            requests.append(line(name, len(requests), **{**needed, field.encode_name: value}))
+    for answer in ask(daemon, requests):
+        if "error" in answer:
+            where = name, asked[answer["id"]], answer["error"]
+            assert answer["error"]["code"] != InternalError.code, where
+            assert len(answer["error"]["message"]) < 20_000, where
+    daemon.check_serves()
+
+
+IDS = [*("1e400", "1" + "0" * 400, "-1e-400", "1.5", "-0.0", "18446744073709551616", "-9223372036854775809")]
+IDS += ["true", "{}", "[]", '"\\u0000"', '"' + "x" * 100_000 + '"', '"\\ud800"', "NaN", "Infinity", "01", "null"]
+
+
+@pytest.mark.parametrize("written", IDS, ids=lambda written: written[:12])
+def test_odd_ids(daemon: OverloadedMachine, written: str) -> None:
+    for method in ("daemon.status", "no.such", "search.lexical"):
+        request = f'{{"jsonrpc":"2.0","method":"{method}","id":{written}}}\n'.encode()
+        (answer,) = daemon.answers(request)
+        assert "result" in answer or answer["error"]["code"] in (-32700, -32600, -32601, -32602)
+        if answer["id"] is not None:
+            assert answer["id"] == json.loads(written)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{"query":"a","query":"deploy"}}',
+        b'{"jsonrpc":"1.0","jsonrpc":"2.0","id":2,"id":1,"method":"x","method":"daemon.status"}',
+    ],
+)
+def test_of_duplicate_keys_the_last_counts(daemon: OverloadedMachine, data: bytes) -> None:
+    (answer,) = daemon.answers(data)
+    assert answer["id"] == 1
+    assert answer["result"]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("deploy " * 580, None),
+        ("deploy " + '"' * 4000, -1),
+        ("deploy " + '"a" ' * 1000, -1),
+        ("deploy " + "-word " * 600, -1),
+        ("-" * 4096, -1),
+        ("(" * 4096, -1),
+        ("deploy\u0301" * 500, -1),
+        ("a-" * 2000, -1),
+        ("deploy " * 150_000, -32602),
+        ('"' * 100_000, -32602),
+        ("-a " * 10_000, -32602),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+@pytest.mark.parametrize("method", ["search.lexical", "search.query", "search.vector"])
+def test_long_queries(daemon: OverloadedMachine, method: str, query: str, code: int | None) -> None:
+    """-1: an answer, or a word about the query, or that no model is there."""
+    (answer,) = daemon.answers(line(method, 1, query=query))
+    got = answer.get("error", {}).get("code")
+    assert got != InternalError.code
+    if method == "search.lexical" and code != -1:
+        assert got == code
+    if code == -32602:
+        assert got == code
+
+
+def test_nothing_outside_of_the_collections_is_read(daemon: OverloadedMachine) -> None:
+    outside = daemon.folder / "secret.md"
+    refs = [
+        str(outside),
+        "/etc/passwd",
+        "notes/../secret.md",
+        "notes/%2e%2e/secret.md",
+        "gno://notes/../secret.md",
+        "gno://notes/%2e%2e/secret.md",
+        "gno://notes//" + str(outside),
+        f"{daemon.notes}/../secret.md",
+        "../secret.md",
+        "file://" + str(outside),
+        "x" * 8192,
+        "/" + "x/" * 4000,
+    ]
+    requests = [line("document.get", number, ref=ref) for number, ref in enumerate(refs)]
+    requests.append(line("document.multi_get", 98, refs=[*refs, "../*", "**/secret.md", "/etc/*"]))
+    requests += [line("index.why", 100 + number, path=ref) for number, ref in enumerate(refs)]
+    answers = ask(daemon, requests)
+    assert all("error" in answer for answer in answers if answer["id"] < 98)
+    assert SECRET not in json.dumps(answers)
+    assert "root:x" not in json.dumps(answers)
+
+
+def test_a_thousand_references_that_lead_nowhere(daemon: OverloadedMachine) -> None:
+    (answer,) = daemon.answers(line("document.multi_get", 1, refs=[f"notes/deploi-{n}.md" for n in range(1000)]))
+    assert len(answer["result"]["skipped"]) == 1000
+
+
+def test_more_text_than_an_answer_holds(daemon: OverloadedMachine) -> None:
+    """Twenty texts of a megabyte: those that fit are there, and the others are named."""
+    for number in range(20):
+        (daemon.notes / f"long-{number}.md").write_text(f"# Number {number}\n\n" + ("x" * 999 + "\n") * 1000)
+    daemon.call("index.sync")
+    (answer,) = daemon.answers(line("document.multi_get", 1, refs=["notes/long-*.md"], max_bytes=2_000_000))
+    result = answer["result"]
+    assert len(result["documents"]) + len(result["skipped"]) == 20
+    assert result["documents"]
+    assert "the answer is full" in result["skipped"][0]["reason"]
+    (answer,) = daemon.answers(line("search.lexical", 1, query="number", full=True, limit=100))
+    assert "lower the limit" in answer["error"]["message"]
+
+
+def test_bytes_that_are_no_text(daemon: OverloadedMachine) -> None:
+    for raw in (
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        b"\xf8\x88\x80\x80\x80",
+        b"\0",
+        b"\x1b[31m",
+        b"\\ud800",
+        b"\\udc00\\ud800",
+    ):
+        request = b'{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{"query":"a' + raw + b'"}}\n'
+        (answer,) = messages(daemon.bytes_from(request))
+        assert answer["error"]["code"] == -32700

@@ -1,0 +1,102 @@
+"""How often a subscriber is told something, over a real stream, of an index that always has something new."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from gnod.protocol.base import Freshness
+from gnod.protocol.framing import Framer
+from gnod.protocol.index import EmbeddingStatus
+from gnod.protocol.subscription import ChangedPath, IndexChanged
+from gnod.rpc.notification_sender import NotificationSender
+from gnod.rpc.subscriptions import STATE_EVERY_S, Check, Subscriptions
+
+STATE = IndexChanged(
+    subscription=1,
+    clock=1,
+    freshness=Freshness(current=True),
+    embedding=EmbeddingStatus(state="idle", pending=0, done=0, failed=0),
+)
+GONE = msgspec.structs.replace(STATE, removed=[ChangedPath(uri="gno://n/a.md", collection="n", path="a.md")])
+
+
+@asynccontextmanager
+async def followed(subscribing: Subscriptions, check: Check) -> AsyncIterator[asyncio.StreamReader]:
+    """Yield what the client reads from."""
+    ours, theirs = socket.socketpair()
+    _, writer = await asyncio.open_unix_connection(sock=ours)
+    reader, their_writer = await asyncio.open_unix_connection(sock=theirs)
+    notifications = NotificationSender(writer, Framer())
+    answered = asyncio.Event()
+    answered.set()
+    notifications.start_task(1, subscribing.follow(check, notifications, answered))
+    try:
+        yield reader
+    finally:
+        notifications.close()
+        for each in (writer, their_writer):
+            each.close()
+            await each.wait_closed()
+
+
+async def wake_often(subscribing: Subscriptions, seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while loop.time() < end:
+        subscribing.wake()
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.slow
+async def test_mere_states_are_told_now_and_then_the_last_one_too() -> None:
+    subscribing = Subscriptions()
+    clock = 0
+
+    async def check(with_state: bool) -> IndexChanged | None:
+        nonlocal clock
+        clock += 1
+        return msgspec.structs.replace(STATE, clock=clock) if with_state else None
+
+    async with followed(subscribing, check) as reader:
+        await wake_often(subscribing, 2.2 * STATE_EVERY_S)
+        checks = clock
+        told = [json.loads(await reader.readline()) for _ in range(3)]  # the third by itself, without being woken
+        assert told[-1]["params"]["clock"] > checks
+        assert checks < 2.2 * STATE_EVERY_S / 0.05 + 3, "nor is it looked at each time"
+        await asyncio.sleep(1.5 * STATE_EVERY_S)
+        assert clock == told[-1]["params"]["clock"], "nobody checks while nothing happens"
+
+
+async def test_changes_are_told_at_once() -> None:
+    subscribing = Subscriptions()
+    news: list[IndexChanged] = []
+
+    async def check(_: bool) -> IndexChanged | None:
+        return news.pop(0) if news else None
+
+    async with followed(subscribing, check) as reader:
+        for _ in range(3):
+            await asyncio.sleep(0.06)
+            news += [msgspec.structs.replace(GONE, more=True), GONE]
+            subscribing.wake()
+            async with asyncio.timeout(STATE_EVERY_S / 2):
+                assert json.loads(await reader.readline())["params"]["more"]
+                assert not json.loads(await reader.readline())["params"]["more"]
+
+
+async def test_one_that_breaks_cuts_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    subscribing = Subscriptions()
+
+    async def check(_: bool) -> IndexChanged | None:
+        raise ValueError("a mistake of ours")
+
+    async with followed(subscribing, check) as reader:
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+    assert "subscription.broken" in caplog.text

@@ -1,0 +1,364 @@
+"""`index.subscribe` over a real socket, with the real index behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnod.daemon import composition
+from gnod.daemon.control import Control
+from gnod.daemon.listening import listening_socket
+from gnod.rpc.connection import Connection
+from gnod.rpc.dispatcher import Dispatcher
+from gnod.rpc.notification_sender import MAX_TASKS
+from gnod.rpc.stats import Stats
+from gnod.rpc.transport import Transport
+from gnod.store.documents import collections, documents, maintenance
+from tests.rpc.harness import Client, places_in
+from tests.small_index import prepared
+
+pytestmark = pytest.mark.slow
+
+LIMIT_EXCEEDED, COLLECTION_NOT_FOUND, SUBSCRIPTION_NOT_FOUND, INVALID_PARAMS = 309, 101, 106, -32602
+
+
+class Daemon:
+    """The services and a transport for them, in a folder of notes."""
+
+    def __init__(self, folder: Path, served: composition.Services, transport: Transport, stats: Stats) -> None:
+        self.notes = folder / "notes"
+        self.socket = places_in(folder).socket
+        self.services = served
+        self.stats = stats
+        self.transport = transport
+
+    async def client(self) -> Client:
+        return Client(*await asyncio.open_unix_connection(self.socket))
+
+    async def sync(self) -> None:
+        await self.services.freshness.refresh(["notes", "work"])
+
+    def put(self, *paths: str, text: str = "# Note\n") -> None:
+        """Index documents whose files nobody has seen, and say so, as a sync would."""
+
+        def work(connection: Any) -> None:
+            for path in paths:
+                at = collections.id_of(connection, "notes")
+                documents.put(connection, at, path, prepared(text, path), now=0.0)
+
+        self.services.database.submit_write(work).result()
+        self.services.subscriptions.wake()
+
+
+@asynccontextmanager
+async def a_daemon(folder: Path) -> AsyncIterator[Daemon]:
+    places = places_in(folder)
+    names = ("notes", "work")
+    for name in names:
+        (folder / name).mkdir(exist_ok=True)
+    places.config_file.parent.mkdir(parents=True, exist_ok=True)
+    listed = "\n".join(f"  - {{name: {name}, path: {folder / name}}}" for name in names)
+    places.config_file.write_text(f"collections:\n{listed}\n")
+    stats = Stats()
+    served = await composition.start(places, stats, Control())
+    with listening_socket(places) as listener:
+        transport = Transport(Dispatcher(served.handlers), stats)
+        await transport.listen(listener)
+        daemon = Daemon(folder, served, transport, stats)
+        try:
+            await daemon.sync()
+            yield daemon
+        finally:
+            await transport.close(0, asyncio.Event())
+            await served.close()
+
+
+async def receive(client: Client) -> Any:
+    return await asyncio.wait_for(client.receive(), 10)
+
+
+async def call(client: Client, method: str, **params: object) -> Any:
+    """Return the answer; what is told meanwhile is put aside and lost."""
+    client.call(method, params, request_id="asked")
+    while True:
+        message = await receive(client)
+        if message.get("id") == "asked":
+            return message
+
+
+async def subscribe(client: Client, **params: object) -> Any:
+    answer = await call(client, "index.subscribe", **params)
+    assert "result" in answer, answer
+    return answer["result"]
+
+
+async def next_changes(client: Client) -> Any:
+    """Return the next notification that names paths."""
+    while True:
+        message = await receive(client)
+        assert message["method"] == "index.changed"
+        if any(message["params"][each] for each in ("indexed", "removed", "failed")):
+            return message["params"]
+
+
+async def silence(client: Client, seconds: float = 0.7) -> None:
+    """Expect that no path is told for a while."""
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await next_changes(client)
+
+
+def paths(changed: Any, kind: str = "indexed") -> list[str]:
+    return [each["path"] for each in changed[kind]]
+
+
+async def test_the_state_first_and_then_what_changes(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        (daemon.notes / "a.md").write_text("# Alpha\n")
+        await daemon.sync()
+        begun = await subscribe(client)
+        assert not begun["reset"]
+        (notes, _work) = begun["state"]["collections"]
+        assert (notes["name"], notes["documents"], notes["failed"], notes["available"]) == ("notes", 1, 0, True)
+        assert begun["state"]["embedding"]["state"]
+        assert "pending" in begun["state"]["freshness"]
+
+        (daemon.notes / "b.md").write_text("# Beta\n")
+        await daemon.sync()
+        changed = await next_changes(client)
+        (beta,) = changed["indexed"]
+        assert beta == {
+            "uri": "gno://notes/b.md",
+            "collection": "notes",
+            "path": "b.md",
+            "docid": beta["docid"],
+            "title": "Beta",
+        }
+        assert changed["subscription"] == begun["subscription"]
+        assert changed["clock"] > begun["clock"]
+
+        (daemon.notes / "a.md").unlink()
+        (daemon.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
+        await daemon.sync()
+        removed: list[str] = []
+        failed: list[Any] = []
+        while not (removed and failed):
+            changed = await next_changes(client)
+            removed += paths(changed, "removed")
+            failed += changed["failed"]
+        assert removed == ["a.md"]
+        assert [(each["path"], each["kind"], each["docid"]) for each in failed] == [("broken.pdf", "corrupt", None)]
+        assert failed[0]["message"]
+
+
+async def test_from_the_beginning_in_pages_and_in_order(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        named = [f"{n:04}.md" for n in range(1200)]
+        daemon.put(*named)
+        begun = await subscribe(client, since=0)
+        assert (begun["reset"], begun["clock"]) == (True, 0)
+        pages = [await next_changes(client) for _ in range(3)]
+        assert [path for page in pages for path in paths(page)] == named
+        assert [(len(page["indexed"]), page["more"]) for page in pages] == [(500, True), (500, True), (200, False)]
+        clocks = [page["clock"] for page in pages]
+        assert clocks == sorted(set(clocks))
+        await silence(client)
+
+
+async def test_resuming_anywhere_leaves_no_gap_and_repeats_nothing(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon:
+        daemon.put(*[f"{n:04}.md" for n in range(1200)])
+        told: list[str] = []
+        clock = 0
+        for _ in range(3):  # each time it hangs up after one page
+            async with await daemon.client() as client:
+                begun = await subscribe(client, since=clock)
+                assert begun["clock"] == clock
+                page = await next_changes(client)
+                told += paths(page)
+                clock = page["clock"]
+        assert told == [f"{n:04}.md" for n in range(1200)]
+        async with await daemon.client() as client:
+            assert not (await subscribe(client, since=clock))["reset"]
+            await silence(client)
+            daemon.put("new.md")
+            assert paths(await next_changes(client)) == ["new.md"]
+
+
+async def test_from_below_the_floor_everything_is_told_anew(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        daemon.put("a.md", "b.md")
+        seen = (await subscribe(client))["clock"]
+        await daemon.sync()  # both have no file
+        daemon.put("c.md")
+        daemon.services.database.submit_write(maintenance.purge).result()
+        async with await daemon.client() as other:
+            begun = await subscribe(other, since=seen)
+            assert (begun["reset"], begun["clock"]) == (True, 0)
+            assert paths(await next_changes(other)) == ["c.md"]
+            assert (await subscribe(other, since=2**53))["reset"], "a clock of the future is not ours"
+
+
+async def test_a_subscriber_that_has_missed_something_is_told_to_begin_anew(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        daemon.put("a.md")
+        await subscribe(client)
+
+        def come_and_go(connection: Any) -> None:
+            at = collections.id_of(connection, "notes")
+            documents.put(connection, at, "b.md", prepared("# B\n", "b.md"), now=0.0)
+            documents.remove(connection, at, ["b.md"])
+            maintenance.purge(connection)
+
+        daemon.services.database.submit_write(come_and_go).result()
+        daemon.services.subscriptions.wake()
+        changed = await next_changes(client)
+        assert (changed["reset"], paths(changed)) == (True, ["a.md"])
+        daemon.put("c.md")
+        changed = await next_changes(client)
+        assert (changed["reset"], paths(changed)) == (False, ["c.md"])
+
+
+async def test_who_does_not_read_keeps_nothing_in_memory_and_misses_nothing(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        await subscribe(client)
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        named = [f"{'long' * 40}/{n:05}.md" for n in range(9000)]
+        for at in range(0, len(named), 1000):
+            daemon.put(*named[at : at + 1000])
+            await asyncio.sleep(0.2)
+        waiting = unread(daemon)
+        daemon.put("later.md")
+        await asyncio.sleep(0.3)
+        assert unread(daemon) == waiting < 1_000_000, "of three megabytes"
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        told: list[str] = []
+        clocks: list[int] = []
+        while "later.md" not in told:
+            changed = await next_changes(client)
+            told += paths(changed)
+            clocks.append(changed["clock"])
+        assert told == [*named, "later.md"]
+        assert clocks == sorted(set(clocks))
+
+
+def unread(daemon: Daemon) -> int:
+    (connection,) = daemon.transport._connections
+    assert isinstance(connection, Connection)
+    return connection._writer.transport.get_write_buffer_size()
+
+
+async def test_requests_are_answered_beside_a_subscription(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        await subscribe(client)
+        daemon.put("a.md")
+        assert (await call(client, "document.list"))["result"]["total"] == 1
+
+
+async def test_two_subscribers_and_some_collections(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as first, await daemon.client() as second:
+        await subscribe(first)
+        work = await subscribe(second, collections=["work"])
+        assert [each["name"] for each in work["state"]["collections"]] == ["work"]
+        notes = await subscribe(second, collections=["notes"])
+        assert notes["subscription"] != work["subscription"]
+        daemon.put("a.md")
+        assert paths(await next_changes(first)) == ["a.md"]
+        changed = await next_changes(second)
+        assert (changed["subscription"], paths(changed)) == (notes["subscription"], ["a.md"])
+        await silence(second)
+
+
+async def test_unsubscribing(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client, await daemon.client() as other:
+        number = (await subscribe(client))["subscription"]
+        refused = await call(other, "index.unsubscribe", subscription=number)
+        assert refused["error"]["code"] == SUBSCRIPTION_NOT_FOUND, "it is another connection's"
+        ended = await call(client, "index.unsubscribe", subscription=number)
+        assert ended["result"] == {"subscription": number}
+        daemon.put("a.md")
+        await silence(client)
+        again = await call(client, "index.unsubscribe", subscription=number)
+        assert again["error"]["code"] == SUBSCRIPTION_NOT_FOUND
+
+
+async def test_the_end_of_the_connection_ends_it(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon:
+        async with await daemon.client() as client:
+            await subscribe(client)
+            assert senders() == 1
+        while daemon.stats.connections:  # noqa: ASYNC110 - the daemon has no event for it
+            await asyncio.sleep(0.01)
+        assert senders() == 0
+        daemon.put("a.md")  # nobody is there to be woken
+        await asyncio.sleep(0.1)
+
+
+def senders() -> int:
+    return sum(task.get_name().startswith("notifications ") for task in asyncio.all_tasks())
+
+
+async def test_subscriptions_of_a_connection_are_limited(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        numbers = [(await subscribe(client))["subscription"] for _ in range(MAX_TASKS)]
+        refused = await call(client, "index.subscribe")
+        assert refused["error"]["code"] == LIMIT_EXCEEDED
+        await call(client, "index.unsubscribe", subscription=numbers[0])
+        await subscribe(client)
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"since": -1}, INVALID_PARAMS),
+        ({"since": "yesterday"}, INVALID_PARAMS),
+        ({"from": 3}, INVALID_PARAMS),
+        ({"collections": ["notes", "nothing"]}, COLLECTION_NOT_FOUND),
+    ],
+)
+async def test_bad_parameters(params: dict[str, object], code: int, short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        answer = await call(client, "index.subscribe", **params)
+        assert answer["error"]["code"] == code
+        assert senders() == 0
+
+
+async def test_a_change_of_state_is_told_now_and_then_and_only_when_there_is_one(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        await asyncio.sleep(0.5)
+        begun = await subscribe(client)
+        for _ in range(50):
+            daemon.services.subscriptions.wake()
+            await asyncio.sleep(0.02)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.6):
+                await client.receive()
+        daemon.notes.rename(daemon.notes.with_name("elsewhere"))
+        await daemon.sync()
+        freshness = begun["state"]["freshness"]
+        while freshness["unavailable"] != ["notes"]:
+            changed = (await receive(client))["params"]
+            assert (changed["indexed"], changed["removed"], changed["failed"]) == ([], [], [])
+            freshness, before = changed["freshness"], freshness
+            assert freshness != before
+        assert changed["clock"] >= begun["clock"]
+
+
+async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        (daemon.notes / "a.md").write_text("# Alpha\n")
+        await daemon.sync()
+        await subscribe(client)
+        async with await daemon.client() as other:
+            await call(other, "collection.rename", name="notes", new_name="diary")
+            changed = await next_changes(client)
+            told = [(each["collection"], each["path"]) for each in changed["removed"] + changed["indexed"]]
+            assert told == [("notes", "a.md"), ("diary", "a.md")]
+            await call(other, "collection.remove", name="diary")
+            changed = await next_changes(client)
+            assert [(each["collection"], each["path"]) for each in changed["removed"]] == [("diary", "a.md")]

@@ -1,0 +1,135 @@
+"""A watch without events, and a full disk: reported, and synced later. Real database, workers and events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gnod.ingest.pool import WorkerPool
+from gnod.services.configuration import Configuration
+from gnod.store.database import Database
+from gnod.store.documents import documents
+from gnod.sync.folder_watch import OpenSource
+from gnod.sync.scheduler import Clocks, SyncScheduler
+from gnod.sync.timings import SyncTimings
+from gnod.watch.factory import open_source
+from gnod.watch.source import NotWatchable, OnEvents, Source
+
+QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
+
+
+class SyncedFolder:
+    """The collection `notes`, kept in sync. `hold_reason` is what the scheduler is told."""
+
+    def __init__(self, folder: Path, open_source: OpenSource) -> None:
+        self.notes = folder / "notes"
+        self.notes.mkdir()
+        config = folder / "config" / "index.yml"
+        config.parent.mkdir()
+        config.write_text(f"collections:\n  - {{name: notes, path: {self.notes}}}\n")
+        self.hold_reason: str | None = None
+        self.database = Database(folder / "index.sqlite")
+        self.configuration = Configuration(config, self.database)
+        self.pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
+        self._open_source = open_source
+
+    async def start(self) -> None:
+        await self.configuration.mirror()
+        self.scheduler = SyncScheduler(
+            self.configuration,
+            self.database,
+            self.pool,
+            hold_reason=lambda: self.hold_reason,
+            on_index_changed=lambda: None,
+            on_check=lambda: None,
+            open_source=self._open_source,
+            timings=QUICK,
+        )
+        await self.scheduler.sync([])
+
+    async def close(self) -> None:
+        await self.scheduler.close()
+        await self.pool.close()
+        await asyncio.to_thread(self.database.close)
+
+    def indexed(self) -> list[str]:
+        found = self.database.submit_read(lambda c: documents.under(c, "notes", "", 100, 0)).result()
+        return [document.path for document in found]
+
+
+@asynccontextmanager
+async def synced(folder: Path, open_source: OpenSource = open_source) -> AsyncIterator[SyncedFolder]:
+    index = SyncedFolder(folder, open_source)
+    await index.start()
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def test_the_clocks_tell_when_the_process_or_the_machine_stood_still() -> None:
+    before = Clocks(awake=100.0, always=1000.0)
+    timings = SyncTimings()
+    assert not Clocks(103.0, 1003.0).stood_still_since(before, timings)
+    assert not Clocks(104.0, 1004.5).stood_still_since(before, timings)  # a little late, as on a busy machine
+    assert Clocks(103.0, 1603.0).stood_still_since(before, timings)  # the machine slept ten minutes
+    assert Clocks(163.0, 1063.0).stood_still_since(before, timings)  # the process was stopped for one
+
+
+def test_clocks_go_on() -> None:
+    first, second = Clocks.now(), Clocks.now()
+    assert second.awake >= first.awake
+    assert second.always >= first.always
+
+
+@pytest.mark.slow
+async def test_a_folder_without_events_is_walked_regularly(short_tmp: Path) -> None:
+    def refuse(root: str, on_events: OnEvents) -> Source:
+        raise NotWatchable(f"{root} is of type nfs4")
+
+    async with synced(short_tmp, refuse) as index:
+        state = index.scheduler.watch_state("notes")
+        assert state.mode == "polling"
+        assert not state.is_watched
+        assert "nfs4" in (state.reason or "")
+        (index.notes / "a.md").write_text("# Zebra\n")
+        await until(lambda: index.indexed() == ["a.md"])
+
+
+@pytest.mark.slow
+async def test_on_a_full_disk_changes_wait(short_tmp: Path) -> None:
+    async with synced(short_tmp) as index:
+        await until(lambda: index.scheduler.pending().files == 0 and not index.scheduler.is_running)
+        index.hold_reason = "the disk is full"
+        (index.notes / "a.md").write_text("# Zebra\n")
+        await until(lambda: index.scheduler.watch_state("notes").reason == "the disk is full")
+        await asyncio.sleep(4 * QUICK.check_every_s)
+        assert index.scheduler.pending().files == 1
+        assert index.indexed() == []
+        await index.scheduler.sync(["notes"])  # an explicit request is not held
+        assert index.indexed() == ["a.md"]
+        (index.notes / "b.md").write_text("# Lion\n")
+        await until(lambda: index.scheduler.pending().files == 1)
+        index.hold_reason = None
+        await until(lambda: index.indexed() == ["a.md", "b.md"])
+        assert index.scheduler.watch_state("notes").reason is None
+
+
+@pytest.mark.slow
+async def test_changes_that_the_watch_missed_are_synced_once_they_are_noted(short_tmp: Path) -> None:
+    async with synced(short_tmp) as index:
+        notes = index.scheduler.collection("notes")
+        await until(lambda: index.scheduler.watch_state("notes").mode == "events" and not notes.is_busy)
+        notes.note_missed()
+        assert index.scheduler.pending().files == 1
+        await until(lambda: index.scheduler.pending().files == 0)
