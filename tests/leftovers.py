@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import socket
+import subprocess
 import threading
 import time
 from concurrent.futures import thread as pool_threads
@@ -35,6 +36,7 @@ def leftovers(before: Running) -> Running:
     left = running() - before
     if left:
         gc.collect()  # an object that nothing refers to closes its socket, with a warning
+        subprocess._cleanup()  # what `gc` found: without this call, the next Popen waits for it
     deadline = time.monotonic() + _GRACE_S
     while (left := running() - before) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -55,9 +57,9 @@ def _children() -> Running:
 
 
 def _command(pid: str) -> str:
-    """Return the command line; a process that has ended has none."""
+    """Return the command line. A process that has ended and that nobody waited for has none, only a state."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200]
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200] or "ended, but nobody waited for it"
     except OSError:
         return ""
 
