@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,11 +55,13 @@ def start(
     offset = log.stat().st_size
     default = [sys.executable, "-P", "-m", "gnod", "--index", places.index, *(["--on-demand"] if on_demand else [])]
     child = _spawn(command or default, places, log)
-    connection = _wait(places, child, log, offset)
-    status = connection.call("daemon.status", NoParams(), DaemonStatusResult)
-    if on_started and status.pid == child.pid:
+    connection, pid = _wait(places, child, log, offset)
+    if on_started and pid == child.pid:
         on_started(places, child.pid)
-    child.returncode = child.returncode or 0  # it outlives this process on purpose: no ResourceWarning
+    if child.returncode is None:
+        # It may outlive this process or not: then somebody must wait for it, or it stays in the process table.
+        threading.Thread(target=_reap, args=(child.pid,), name="gnod-ended", daemon=True).start()
+        child.returncode = 0  # no ResourceWarning
     return connection
 
 
@@ -102,14 +106,21 @@ def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Pope
         )
 
 
-def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int) -> Connection:
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int) -> tuple[Connection, int]:
+    """Return a connection to the daemon that answers, and its process id."""
     deadline = time.monotonic() + START_TIMEOUT_S
     pause = FIRST_POLL_S
     while True:
         # Checked before connecting: after the child has ended, try once more.
         ended = child.poll() is not None
         try:
-            return connect(places)
+            if answered := _ask(connect(places)):
+                return answered
         except DaemonNotRunning:
             pass
         # The child ends if another daemon has the lock; that one may still be starting.
@@ -119,6 +130,18 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
             raise TimedOut(f"gnod did not answer within {START_TIMEOUT_S:g} s after its start: see {places.log_file}")
         time.sleep(pause)
         pause = min(pause * 1.5, SLOWEST_POLL_S)
+
+
+def _ask(connection: Connection) -> tuple[Connection, int] | None:
+    """Return the connection and the daemon's process id; None if the daemon closed the connection: one that finds a
+    damaged index replaces the index and begins again."""
+    try:
+        return connection, connection.call("daemon.status", NoParams(), DaemonStatusResult).pid
+    except Unavailable:
+        if not connection.is_lost:
+            raise
+        connection.close()
+        return None
 
 
 def _startup_log(places: Places) -> Path:

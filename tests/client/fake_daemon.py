@@ -124,6 +124,16 @@ class FakeDaemon:
             payload = encode_result(request.id, answer)
         connection.sendall(encode(payload, Framing.LINES))
 
+    def hang_up_once(self, method: str) -> None:
+        """Close the connection instead of the next answer to `method`."""
+        later = self.answers[method]
+
+        def hang_up(_: Params) -> Answer:
+            self.answers[method] = later
+            return b""
+
+        self.answers[method] = hang_up
+
     def _shutdown(self, _: Params) -> DaemonShutdownResult:
         self.stopped.set()
         return DaemonShutdownResult(stopping=True)
@@ -150,6 +160,7 @@ def main() -> int:
     parser.add_argument("--index", required=True)
     parser.add_argument("--say", help="print this, and end")
     parser.add_argument("--status", type=int, default=1, help="the exit status after --say")
+    parser.add_argument("--hang-up", action="store_true", help="close the first connection without an answer")
     parser.add_argument("--slow-start", type=float, default=0.0, metavar="SECONDS")
     parser.add_argument("--slow-stop", type=float, default=0.0, metavar="SECONDS")
     options = parser.parse_args()
@@ -167,6 +178,8 @@ def main() -> int:
         time.sleep(options.slow_start)
         Path(places.socket).unlink(missing_ok=True)
         with FakeDaemon(places).serving() as daemon:
+            if options.hang_up:
+                daemon.hang_up_once("daemon.status")
             # Nobody stops a fake that a failed test has left behind.
             daemon.stopped.wait(timeout=30)
         time.sleep(options.slow_stop)

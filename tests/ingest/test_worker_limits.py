@@ -24,6 +24,14 @@ FOLDER = str(Path(__file__).parent)  # of bad_converter
 linux = pytest.mark.skipif(not has_landlock(), reason="this system gives no sandbox")
 
 
+def _command(process: psutil.Process) -> str:
+    """Return the command line; a process that has ended has none."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
 class Collection:
     """A folder of files, the place beside it where nothing may be written, and a pool that reads the former."""
 
@@ -54,7 +62,7 @@ class Collection:
         finally:
             await self.pool.close()
             assert not self.scratch.exists()
-            assert not any(FOLDER in " ".join(child.cmdline()) for child in psutil.Process().children())
+            assert not any(FOLDER in _command(child) for child in psutil.Process().children())
 
     async def does(self, deed: str, *arguments: object) -> Outcome:
         """Have a file do it; then the next file must be read, and nothing have changed."""
