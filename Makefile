@@ -8,7 +8,7 @@ DIR ?=
 ARGS ?=
 
 # Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other.
-PARALLEL ?= --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+PARALLEL ?= --numprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 BIN := .venv/bin
 
