@@ -7,6 +7,7 @@ best must be recomputed from the vectors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 
 import numkong
@@ -106,14 +107,20 @@ class Matrix:
         found[self._dead_rows()] = -np.inf
         return found
 
-    def vectors(self, rows: Ids) -> Floats:
-        """Return the vectors of ascending rows; quantised ones are not exact."""
-        edges = np.searchsorted(rows, np.arange(len(self._segments) + 1) * SEGMENT_ROWS)
-        parts = [
-            segment.vectors(rows[edges[number] : edges[number + 1]] - number * SEGMENT_ROWS)
-            for number, segment in enumerate(self._segments)
-        ]
-        return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.float32)
+    def reader(self) -> Callable[[Ids], Floats]:
+        """Return a function from rows, as they are numbered now, to their vectors; quantised ones are not exact. Later
+        changes do not affect it."""
+        segments, dimensions = tuple(self._segments), self.dimensions
+
+        def vectors(rows: Ids) -> Floats:
+            found = np.empty((len(rows), dimensions), np.float32)
+            numbers, within = np.divmod(rows, SEGMENT_ROWS)
+            for number in np.unique(numbers):
+                chosen = numbers == number
+                found[chosen] = segments[number].vectors(within[chosen])
+            return found
+
+        return vectors
 
     def _dead_rows(self) -> Ids:
         return np.fromiter(sorted(self._dead), np.int64, len(self._dead))

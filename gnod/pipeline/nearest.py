@@ -7,15 +7,15 @@ so a filter never costs a document: what passes it is found wherever it ranks.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 
 from gnod.pipeline import candidates, fusion
-from gnod.pipeline.candidates import Ranking, Sample
+from gnod.pipeline.candidates import Ranking
 from gnod.pipeline.matrix import Floats, Matrix
+from gnod.pipeline.places import Layout, Places
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
@@ -27,30 +27,22 @@ _MB = 1024 * 1024
 EXACT_BYTES = 256 * _MB
 LIMIT_BYTES = 1024 * _MB
 _LOAD_ROWS = 4096
-# While vectors are being added, the mean of all need not be exact.
-_SAMPLE_KEPT_S = 2.0
 # A matrix changes its kind only well past the threshold.
 _HYSTERESIS = 1.25
 
 
 class _Resident(NamedTuple):
-    """`seq`: the last change that is in the matrix."""
+    """`places` and `layout`: which documents have the rows of the matrix. `seq`: the last change that is in here."""
 
     matrix: Matrix
+    places: Places
+    layout: Layout
     seq: int
 
-
-class _Sampled(NamedTuple):
-    """`seq`: the last change of vectors that the sample knows of. `made`: when, by the monotonic clock."""
-
-    sample: Sample
-    seq: int
-    made: float
-
-
-class _Ranked(NamedTuple):
-    ranking: Ranking
-    model_id: int
+    @property
+    def memory_bytes(self) -> int:
+        arrays = (*self.places, *self.layout)
+        return self.matrix.memory_bytes + sum(array.nbytes for array in arrays)
 
 
 class Surveyed(NamedTuple):
@@ -71,7 +63,6 @@ class Nearest:
         self._exact_bytes = exact_bytes
         self._limit_bytes = limit_bytes
         self._resident: dict[int, _Resident] = {}
-        self._samples: dict[int, _Sampled] = {}
         self._lock = threading.Lock()
 
     def search(
@@ -92,7 +83,7 @@ class Nearest:
         ranking = self._ranking(connection, uri, query)
         if ranking is None or limit < 1:
             return []
-        return candidates.documents(connection, ranking.ranking, ranking.model_id, filters, limit, exclude_mirror)
+        return candidates.documents(connection, ranking, filters, limit, exclude_mirror)
 
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
@@ -102,11 +93,11 @@ class Nearest:
         ranking = self._ranking(connection, uri, query)
         if ranking is None or limit < 1:
             return Surveyed([], None)
-        best = candidates.documents(connection, ranking.ranking, ranking.model_id, filters, limit)
+        best = candidates.documents(connection, ranking, filters, limit)
         others = set(also) - {each.id for each in best}
         if others:
-            best += candidates.these(connection, ranking.ranking, ranking.model_id, filters, others)
-        return Surveyed(best, self._prominence(connection, ranking, best))
+            best += candidates.these(connection, ranking, filters, others)
+        return Surveyed(best, _prominence(ranking, best))
 
     def load(self, connection: Connection, uri: str) -> None:
         """Load or update the vectors of a model, so that no search has to wait."""
@@ -116,76 +107,49 @@ class Nearest:
                 self._current(connection, model)
 
     def memory_bytes(self) -> int:
-        return sum(resident.matrix.memory_bytes for resident in list(self._resident.values()))
+        return sum(resident.memory_bytes for resident in list(self._resident.values()))
 
-    def _prominence(self, connection: Connection, ranked: _Ranked, best: list[RankedDocument]) -> float | None:
-        seq, now = vector_rows.last_change(connection), time.monotonic()
-        with self._lock:
-            known = self._samples.get(ranked.model_id)
-        if known is None or (known.seq != seq and now - known.made > _SAMPLE_KEPT_S):
-            known = _Sampled(candidates.sample(connection, ranked.model_id), seq, now)
-            with self._lock:
-                self._samples[ranked.model_id] = known
-        spread = ranked.ranking.spread(known.sample)
-        if spread is None or not best:
-            return None
-        return fusion.prominence(2 * best[0].score - 1, spread.mean, spread.deviation)
-
-    def _ranking(self, connection: Connection, uri: str, query: Floats) -> _Ranked | None:
+    def _ranking(self, connection: Connection, uri: str, query: Floats) -> Ranking | None:
         model = vector_rows.model(connection, uri)
         length = float(np.linalg.norm(query))
         if model is None or model.dimensions is None or len(query) != model.dimensions or not length:
             return None
         query = np.ascontiguousarray(query / length, np.float32)
-        return _Ranked(self._rank(connection, model, query), model.id)
-
-    def _rank(self, connection: Connection, model: Model, query: Floats) -> Ranking:
         # One at a time: a product has all cores, and the matrix does not change meanwhile.
         with self._lock:
-            matrix = self._current(connection, model)
-            if matrix is not None:
-                return candidates.resident(connection, model.id, matrix, query)
+            if resident := self._current(connection, model):
+                return _rank(connection, model, resident, query)
         if knn.has_table(connection, model.uri):
-            return candidates.OnDisk(connection, model.uri, query)
+            return candidates.OnDisk(connection, model, query)
         return candidates.streamed(connection, model.id, query)
 
-    def _current(self, connection: Connection, model: Model) -> Matrix | None:
-        """Return the matrix as of the connection's snapshot or a later one; None if it would be too large.
+    def _current(self, connection: Connection, model: Model) -> _Resident | None:
+        """Return the vectors as of the connection's snapshot or a later one; None if they would be too large.
 
         A search in an older snapshot may miss what was removed since, and never finds what it cannot see.
         """
         self._forget_dropped(connection)
-        resident = self._resident.get(model.id)
+        resident = self._resident.pop(model.id, None)
         if resident is not None:
             changes = vector_rows.changes_since(connection, model.id, resident.seq)
-            if changes.ids is not None and self._apply(connection, model, resident.matrix, changes.ids):
-                self._resident[model.id] = resident._replace(seq=changes.seq)
-                return resident.matrix
-            del self._resident[model.id], resident
-        matrix = self._loaded(connection, model)
-        if matrix is not None:
-            self._resident[model.id] = _Resident(matrix, vector_rows.last_change(connection))
-        return matrix
+            resident = None if changes.ids is None else _applied(connection, model, resident, changes.ids, changes.seq)
+        if resident is None or not self._fits(resident):
+            resident = None  # frees the memory before the vectors are loaded again
+            resident = self._loaded(connection, model)
+        if resident is not None:
+            self._resident[model.id] = resident
+        return resident
 
-    def _apply(self, connection: Connection, model: Model, matrix: Matrix, changed: list[int]) -> bool:
-        """Apply changes to a matrix. Return False when it must be loaded again."""
-        if not changed:
-            return True
-        ids, vectors = vector_rows.by_ids(connection, model.id, changed)
-        gone = np.setdiff1d(np.asarray(changed, np.int64), ids)
-        matrix.remove(gone)
-        matrix.add(ids, vectors)
-        return self._fits(matrix)
-
-    def _fits(self, matrix: Matrix) -> bool:
+    def _fits(self, resident: _Resident) -> bool:
+        matrix = resident.matrix
         exact_bytes = 4 * matrix.dimensions * len(matrix)
-        if self.memory_bytes() > self._limit_bytes * _HYSTERESIS:
+        if self.memory_bytes() + resident.memory_bytes > self._limit_bytes * _HYSTERESIS:
             return False
         if matrix.is_quantised:
             return exact_bytes * _HYSTERESIS > self._exact_bytes
         return exact_bytes < self._exact_bytes * _HYSTERESIS
 
-    def _loaded(self, connection: Connection, model: Model) -> Matrix | None:
+    def _loaded(self, connection: Connection, model: Model) -> _Resident | None:
         assert model.dimensions is not None
         exact_bytes = 4 * model.dimensions * vector_rows.count(connection, model.id)
         quantised = exact_bytes > self._exact_bytes
@@ -194,11 +158,37 @@ class Nearest:
         matrix = Matrix(model.dimensions, quantised=quantised)
         for ids, vectors in vector_rows.blocks(connection, model.id, _LOAD_ROWS):
             matrix.add(ids, vectors)
-        return matrix
+        places = Places.of(*vector_rows.places(connection, model.id))
+        return _Resident(matrix, places, places.layout(matrix.ids()), vector_rows.last_change(connection))
 
     def _forget_dropped(self, connection: Connection) -> None:
         if len(self._resident) > 1:
             known = {model.id for model in vector_rows.models(connection)}
             for model_id in self._resident.keys() - known:
                 del self._resident[model_id]
-                self._samples.pop(model_id, None)
+
+
+def _applied(connection: Connection, model: Model, resident: _Resident, changed: list[int], seq: int) -> _Resident:
+    """Bring a model up to date with its changed vectors."""
+    if not changed:
+        return resident._replace(seq=seq)
+    matrix, ids = resident.matrix, np.asarray(sorted(changed), np.int64)
+    matrix.remove(np.setdiff1d(ids, vector_rows.existing(connection, changed)))
+    matrix.add(*vector_rows.by_ids(connection, model.id, ids[ids > matrix.last_id].tolist()))
+    places = resident.places.replaced(ids, *vector_rows.places(connection, model.id, changed))
+    return _Resident(matrix, places, places.layout(matrix.ids()), seq)
+
+
+def _rank(connection: Connection, model: Model, resident: _Resident, query: Floats) -> Ranking:
+    matrix, layout = resident.matrix, resident.layout
+    ids, cosines = matrix.ids(), matrix.cosines(query)
+    if matrix.is_quantised:
+        return candidates.quantised(connection, model.id, ids, cosines, layout, query, matrix.margin(query))
+    return candidates.exact(connection, ids, cosines, layout, query, matrix.reader())
+
+
+def _prominence(ranking: Ranking, best: list[RankedDocument]) -> float | None:
+    spread = ranking.spread()
+    if spread is None or not best:
+        return None
+    return fusion.prominence(2 * best[0].score - 1, spread.mean, spread.deviation)

@@ -328,6 +328,59 @@ def m007_failed(connection: apsw.Connection) -> None:
     )
 
 
+def m008_places(connection: apsw.Connection) -> None:
+    # A copy in memory also knows which documents hold a vector. So `vector_changes` records each vector that comes to
+    # a document or leaves it, although the vector itself stays: an edited document keeps those of its unchanged chunks.
+    of_text = "SELECT model_id, id FROM content_vectors WHERE embed_hash = {row}.embed_hash"
+    of_document = (
+        "SELECT v.model_id, v.id FROM chunks k JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+        " WHERE k.mirror_hash = {row}.mirror_hash"
+    )
+    connection.execute(f"""
+        CREATE TRIGGER vector_came_to_chunk AFTER INSERT ON chunks
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id) {of_text.format(row="NEW")};
+        END;
+        CREATE TRIGGER vector_left_chunk AFTER DELETE ON chunks
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id) {of_text.format(row="OLD")};
+        END;
+        CREATE TRIGGER vector_came_to_document AFTER INSERT ON documents WHEN NEW.active
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id) {of_document.format(row="NEW")};
+        END;
+        CREATE TRIGGER vector_changed_document AFTER UPDATE OF active, mirror_hash ON documents
+        WHEN OLD.active <> NEW.active OR OLD.mirror_hash <> NEW.mirror_hash
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id)
+            {of_document.format(row="OLD")} UNION {of_document.format(row="NEW")};
+        END;
+        CREATE TRIGGER vector_left_document AFTER DELETE ON documents WHEN OLD.active
+        BEGIN
+            INSERT INTO vector_changes (model_id, vector_id) {of_document.format(row="OLD")};
+        END;
+    """)
+
+
+def m009_priors(connection: apsw.Connection) -> None:
+    connection.execute("""
+        CREATE TABLE collection_priors (
+            collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
+            vector_odds REAL NOT NULL,
+            model TEXT NOT NULL,
+            documents INTEGER NOT NULL,
+            questions INTEGER NOT NULL,
+            keyword REAL NOT NULL,
+            vector REAL NOT NULL,
+            before REAL NOT NULL,
+            after REAL NOT NULL,
+            low REAL NOT NULL,
+            high REAL NOT NULL,
+            measured_at REAL NOT NULL
+        ) STRICT;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -336,6 +389,8 @@ MIGRATIONS: list[schema.Migration] = [
     m005_unembedded,
     m006_mounts,
     m007_failed,
+    m008_places,
+    m009_priors,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -85,7 +85,7 @@ def snapshot(memories: Memories) -> object:
     vectors = {}
     if held._matrix is not None:
         rows = held._matrix.rows_of(np.asarray(sorted(held._owners), np.int64))
-        values = held._matrix.vectors(rows)
+        values = held._matrix.reader()(rows)
         for id_, vector in zip(sorted(held._owners), values, strict=True):
             vectors[id_] = (held._owners[id_], vector.tobytes())
     topics = {topic: sorted(owners) for topic, owners in held._by_topic.items()}

@@ -301,7 +301,7 @@ async def test_nothing_is_left_in_clear(
             (stored,) = await memories.store([DRAFT])
             vector = memories.resident._matrix
             assert vector is not None
-            secrets.append(vector.vectors(vector.rows_of(vector.ids())).tobytes()[:64])
+            secrets.append(vector.reader()(vector.rows_of(vector.ids())).tobytes()[:64])
             assert_nothing_in(tmp_path, secrets)
             await served.service.recall("a query about snarks", SEARCH, [], 1.0)
             assert_nothing_in(tmp_path, secrets)

@@ -31,7 +31,8 @@ class Model(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Ids of added or deleted vectors; None: too many changes since. `seq` is the last change of all."""
+    """Ids of vectors that were added, deleted, or came to or left a document; None: too many changes since. `seq` is
+    the last change of all."""
 
     seq: int
     ids: list[int] | None
@@ -65,6 +66,33 @@ def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple
         (msgspec.json.encode(sorted(ids)).decode(), model_id),
     )
     return _as_arrays(list(rows))
+
+
+def places(connection: Connection, model_id: int, ids: Collection[int] | None = None) -> tuple[Ids, Ids]:
+    """Return the vectors and the active documents that hold them, as pairs of ids in two arrays: of all vectors of a
+    model, or of these."""
+    wanted, bound = "content_vectors v", list[int | str]([model_id])
+    if ids is not None:
+        wanted = "json_each(?2) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
+        bound.append(msgspec.json.encode(sorted(ids)).decode())
+    rows = list(
+        connection.execute(
+            f"SELECT v.id, d.id FROM {wanted} CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
+            " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active WHERE v.model_id = ?1",
+            bound,
+        )
+    )
+    pairs = np.asarray(rows, np.int64).reshape(-1, 2)
+    return pairs[:, 0].copy(), pairs[:, 1].copy()
+
+
+def existing(connection: Connection, ids: Collection[int]) -> Ids:
+    """Return those of the ids that are vectors, ascending."""
+    rows = connection.execute(
+        "SELECT id FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (msgspec.json.encode(sorted(ids)).decode(),),
+    )
+    return np.asarray([vector_id for (vector_id,) in rows], np.int64)
 
 
 def last_change(connection: Connection) -> int:
