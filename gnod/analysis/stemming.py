@@ -45,6 +45,9 @@ SNOWBALL = {
     "yi": "yiddish",
 }
 
+# Languages whose stemmers remove prefixes: a stem may begin inside the word.
+PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
+
 # For unknown languages: short notes and source code are mostly English. Queries are always analysed in this language
 # too, so they find everything that is indexed with it.
 DEFAULT_LANGUAGE = "en"

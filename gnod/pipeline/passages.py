@@ -17,6 +17,7 @@ from itertools import islice
 from math import log
 from typing import NamedTuple
 
+from gnod.analysis.stemming import PREFIX_STRIPPING
 from gnod.analysis.terms import WORD_REST, Analyzer, is_unspaced
 from gnod.pipeline.folding import fold_in_place
 
@@ -29,6 +30,9 @@ _MAX_VARIANT_CHARACTERS = 128
 _MAX_GAP = 3
 _MAX_FRONTMATTER_CHARACTERS = 8192
 _MAX_IN_WORD = 4
+_SIMILAR_STEMS = 4  # letters
+# Scores that differ by less are equal: rounding errors of sums.
+_SAME = 1e-9
 
 _SENTENCE_START = re.compile(r"(?:[.!?…。！？][\s\"')\]]+|[。！？]|\n)")
 _LINE_ENDS = re.compile(r"\n+")
@@ -80,14 +84,15 @@ def best_passage_of(
     opening: Passage | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()
+    shortest_first = [sorted(word, key=lambda variant: len(variant[0])) for word in query_terms]
     above = 0
     for part in parts:
         opening = opening or _opening(part)
         finder = _Finder(part, analyzers)
-        promised = {number for number, word in enumerate(query_terms) if any(map(finder.may_have, word))}
+        promised = {number for number, word in enumerate(shortest_first) if any([*map(finder.may_have, word)])}
         counts.update(promised)
         if promised and not any(promised <= words for words in found):
-            words, passage = _passage(part, finder.marks(query_terms))
+            words, passage = _passage(part, finder, query_terms)
             if words:
                 found.setdefault(words, passage.below(above))
             if len(words) == len(query_terms):
@@ -98,16 +103,19 @@ def best_passage_of(
     return found[max(found, key=lambda words: _worth(words, counts))]
 
 
-def _passage(text: str, marks: list[Mark]) -> tuple[frozenset[int], Passage]:
-    """Return the best passage of a text with these marks, and the query terms in it."""
-    if not marks:
+def _passage(
+    text: str, finder: _Finder, query_terms: Sequence[Sequence[TermVariant]]
+) -> tuple[frozenset[int], Passage]:
+    """Return the best passage of a text, and the query terms in it."""
+    window = finder.window(query_terms)
+    if not window:
         return frozenset(), _opening(text)
-    window = _best_window(marks)
-    start, end = _snippet_range(text, window[0].start, window[-1].end)
-    inside = [(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]
+    start, end = _snippet_range(text, window[0].start, max(mark.end for mark in window))
+    shown = finder.marks(query_terms, within=(start, end))
+    inside = [(m.start - start, m.end - start) for m in shown if start <= m.start and m.end <= end]
     passage = Passage(
         _line(text, window[0].start),
-        _line(text, window[-1].end - 1),
+        _line(text, max(mark.end for mark in window) - 1),
         text[start:end],
         _line(text, start),
         _without_overlap(inside),
@@ -119,11 +127,8 @@ def best_span(
     text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
 ) -> tuple[int, int] | None:
     """Return the range from the first to the last word of the best passage; None when no word occurs."""
-    marks = find_marks(text, query_terms, analyzers)
-    if not marks:
-        return None
-    window = _best_window(marks)
-    return window[0].start, window[-1].end
+    window = _Finder(text, analyzers).window(query_terms)
+    return (window[0].start, max(mark.end for mark in window)) if window else None
 
 
 def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
@@ -133,47 +138,118 @@ def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzer
 
 
 class _Finder:
-    """Finds index terms in one text."""
+    """Finds index terms in one text: first the places where the start of a term occurs, which is fast, then whether the
+    word there has the term."""
 
     def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
         self._text = text
         self._folded = fold_in_place(text)
         self._analyzers = analyzers
+        self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms: dict[str, frozenset[str]] = {}
-        self._counts: dict[str, int] = {}
+        self._first: dict[str, list[int]] = {}
 
-    def marks(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[Mark]:
-        """See `find_marks`."""
-        variants = [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+    def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
+        """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
-        for variant, number in sorted(variants, key=lambda pair: (self.frequency(pair[0]), pair[1])):
-            marks += [Mark(start, end, number) for start, end in self.find(variant, marks)]
+        for variant, number in self._rarest_first(query_terms):
+            stretches = [within] if within else self._stretches(variant, marks)
+            marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
 
+    def window(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[Mark]:
+        """Return the marks of the best stretch of the text; none when no term occurs.
+
+        Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
+        """
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number in self._rarest_first(query_terms):
+            if self.may_have(variant):
+                needle = _needle(self._rarest(variant))
+                for start in self._starts(needle, self._stretches(variant, possible)):
+                    possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        rough = sorted(possible)
+        checked: dict[Mark, Mark | None] = {}
+        while rough:
+            window = _best_window(rough)
+            for mark in window:
+                if mark not in checked:
+                    checked[mark] = self._check(mark, possible[mark])
+            found = [true for mark in window if (true := checked[mark])]
+            if len(found) == len(window):
+                return sorted(set(found))
+            rough = [mark for mark in rough if checked.get(mark, mark)]
+        return []
+
     def may_have(self, variant: TermVariant) -> bool:
-        return all(_needle(term) in self._folded for term in variant)
+        return all(self._places_of(_needle(term)) for term in variant)
 
-    def frequency(self, variant: TermVariant) -> int:
-        """Return an upper bound of how often the variant occurs in the text."""
-        return min(self._count(_needle(term)) for term in variant)
+    def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
+        """Return the words at this place that have one of the variants; None when none has."""
+        for variant in variants:
+            reach = 0 if len(variant) == 1 else _MAX_VARIANT_CHARACTERS
+            for start, end in self._find(variant, [(max(mark.start - reach, 0), mark.end + reach)]):
+                if start <= mark.start and mark.end <= end:
+                    return Mark(start, end, mark.term)
+        return None
 
-    def find(self, variant: TermVariant, near: Sequence[Mark]) -> list[tuple[int, int]]:
-        """Return ranges; of a frequent variant only those within a window of the marks `near`, if there are any."""
-        rarest = min(variant, key=lambda term: self._count(_needle(term)))
-        if near and self._count(_needle(rarest)) > _MAX_PLACES:
-            stretches = _stretches(sorted({mark.start for mark in near})[:_MAX_PLACES], WINDOW_CHARACTERS)
-        else:
-            stretches = [(0, len(self._text))]
-        found = self._places(rarest, stretches)
+    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+        variants = [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+        return sorted(variants, key=lambda pair: (self._frequency(pair[0]), pair[1]))
+
+    def _rarest(self, variant: TermVariant) -> str:
+        return min(variant, key=lambda term: len(self._places_of(_needle(term))))
+
+    def _frequency(self, variant: TermVariant) -> int:
+        """Return an upper bound of how often the variant occurs in the text; not above _MAX_PLACES + 1."""
+        return min(len(self._places_of(_needle(term))) for term in variant)
+
+    def _stretches(self, variant: TermVariant, near: Iterable[Mark]) -> list[tuple[int, int]]:
+        """Return where to look: everywhere; for a frequent variant near the marks of rarer ones, if there are any."""
+        starts = {mark.start for mark in near}
+        if starts and self._frequency(variant) > _MAX_PLACES:
+            return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
+        return [(0, len(self._text))]
+
+    def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges of a variant's words."""
+        found = self._places(self._rarest(variant), stretches)
         if len(variant) == 1:
             return found
         around = _stretches([start for start, _ in found], _MAX_VARIANT_CHARACTERS)
         return _chains([self._places(term, around) for term in variant])
 
-    def _count(self, needle: str) -> int:
-        if needle not in self._counts:
-            self._counts[needle] = self._folded.count(needle)
-        return self._counts[needle]
+    def _places_of(self, needle: str) -> list[int]:
+        """Return the first places of a needle, one more than _MAX_PLACES."""
+        known = self._first.get(needle)
+        if known is None:
+            known = self._first[needle] = self._search(needle)
+        return known
+
+    def _search(self, needle: str) -> list[int]:
+        # The stems of one word in several languages often differ in their last letters only.
+        for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
+            shorter = self._first.get(needle[:length])
+            if shorter is not None and len(shorter) <= _MAX_PLACES:
+                return [place for place in shorter if self._folded.startswith(needle, place)]
+        return list(islice(self._occurrences(needle, 0, len(self._text)), _MAX_PLACES + 1))
+
+    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> Iterator[int]:
+        for low, high in stretches:
+            if (low, high) == (0, len(self._text)):
+                yield from self._places_of(needle)[:_MAX_PLACES]
+            else:
+                yield from islice(self._occurrences(needle, low, high), _MAX_PLACES)
+
+    def _occurrences(self, needle: str, low: int, high: int) -> Iterator[int]:
+        """Yield the places of a needle where a word, or a part of one, may begin."""
+        text, find = self._text, self._folded.find
+        position = find(needle, low, high)
+        while position >= 0:
+            is_inside = position > 0 and text[position].islower() and text[position - 1].islower()
+            if self._strips_prefixes or not is_inside:
+                yield position
+            position = find(needle, position + 1, high)
 
     def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
@@ -182,16 +258,18 @@ class _Finder:
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
         needle, has_words = _needle(term), not is_unspaced(term)
-        position = self._folded.find(needle, low, high)
-        while position >= 0:
+        after = low
+        for position in self._occurrences(needle, low, high):
             end = position + len(needle)
+            if position < after:
+                continue
             if not has_words:
                 yield position, end
             else:
                 start, end = _word_around(self._text, position, end)
                 if _is_among(term, self._terms_of(self._text[start:end])):
                     yield start, end
-            position = self._folded.find(needle, max(end, position + 1), high)
+            after = end
 
     def _terms_of(self, word: str) -> frozenset[str]:
         if word not in self._terms:
@@ -250,22 +328,25 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
 def _best_window(marks: list[Mark]) -> list[Mark]:
     """Return the marks of the best stretch of WINDOW_CHARACTERS: most different words, the rarer in this document
     the better; the earliest of equals, unless a later one is much closer together."""
-    counts = Counter(mark.term for mark in marks)
-    best, best_value = marks[:1], (0.0, 0)
-    inside: Counter[int] = Counter()
-    first = 0
+    worth = {term: 1 / log(2 + count) for term, count in Counter(mark.term for mark in marks).items()}
+    best, best_score, best_length = marks[:1], 0.0, 0
+    inside: dict[int, int] = dict.fromkeys(worth, 0)
+    first, score = 0, 0.0
     for last, mark in enumerate(marks):
         inside[mark.term] += 1
+        if inside[mark.term] == 1:
+            score += worth[mark.term]
         # Shrink to what fits, and then to what is needed.
         while first < last and (marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].term] > 1):
-            inside[marks[first].term] -= 1
+            term = marks[first].term
+            inside[term] -= 1
+            if not inside[term]:
+                score -= worth[term]
             first += 1
-        score = _worth([word for word, n in inside.items() if n], counts)
-        value = (score, marks[first].start - mark.end)
-        if value[0] > best_value[0] or (
-            value[0] == best_value[0] and value[1] > best_value[1] + WINDOW_CHARACTERS // 4
-        ):
-            best, best_value = marks[first : last + 1], value
+        length = mark.end - marks[first].start
+        gain = score - best_score
+        if gain > _SAME or (gain > -_SAME and length < best_length - WINDOW_CHARACTERS // 4):
+            best, best_score, best_length = marks[first : last + 1], score, length
     return best
 
 
