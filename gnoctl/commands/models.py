@@ -59,9 +59,21 @@ def _list(result: ModelsListResult, options: JsonOptions) -> Iterator[str]:
     rows = [[_uses(each), _state(each), _size(each), each.name, each.uri] for each in result.models]
     yield from columns(["used for", "installed", "size", "model", "address"], rows, options.terminal)
     yield ""
+    yield from map(text.line, _reading(result))
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
     if any(each.uses and not each.installed for each in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
+
+
+def _reading(result: ModelsListResult) -> Iterator[str]:
+    """Say what each embedding model reads."""
+    for each in result.models:
+        if each.measuring:
+            yield f"{each.name}: what it can read is being measured"
+        if each.reads:
+            languages = f"reads {', '.join(sorted(each.reads.languages))}"
+            unread = ", ".join(script.lower() for script in each.reads.unread_scripts)
+            yield f"{each.name} {languages}{f'; cannot read the scripts {unread}' if unread else ''}"
 
 
 def _preset(preset: ModelPreset) -> str:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import msgspec
+
 from gnod.config import edit
 from gnod.errors import InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.handlers.wire_types import iso
@@ -15,6 +17,7 @@ from gnod.models import uris
 from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed
 from gnod.models.presets import Use
+from gnod.models.readability import unread_scripts
 from gnod.presets import MODEL_ROLES, PRESETS
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.models import (
@@ -22,6 +25,7 @@ from gnod.protocol.models import (
     ClearedModel,
     ModelInfo,
     ModelPreset,
+    ModelReading,
     ModelsClearParams,
     ModelsClearResult,
     ModelsListResult,
@@ -37,12 +41,15 @@ from gnod.protocol.models import (
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.models import ModelService
+from gnod.services.readability import ReadabilityService
 
 
-def handlers(configuration: Configuration, models: ModelService) -> Mapping[str, Handler]:
+def handlers(
+    configuration: Configuration, models: ModelService, readability: ReadabilityService
+) -> Mapping[str, Handler]:
     async def models_list(_: NoParams, __: Call) -> ModelsListResult:
         await configuration.reload()
-        infos = await asyncio.to_thread(_infos, models)
+        infos = await asyncio.to_thread(_infos, models, readability)
         active = configuration.current.models.preset
         return ModelsListResult(
             preset=active,
@@ -160,13 +167,25 @@ def _did_you_mean(word: str, options: Sequence[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _infos(models: ModelService) -> list[ModelInfo]:
+def _infos(models: ModelService, readability: ReadabilityService) -> list[ModelInfo]:
     """Return the configured models in the configuration's order, then installed models without use."""
     uses: dict[str, list[Use]] = {}
     for use in models.uses():
         uses.setdefault(use.uri, []).append(use)
-    configured = [_info(models, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
-    return configured + [_info(models, each.uri, [], each) for each in models.files.all() if each.uri not in uses]
+    infos = [_info(models, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
+    infos += [_info(models, each.uri, [], each) for each in models.files.all() if each.uri not in uses]
+    return [_with_reading(info, readability) for info in infos]
+
+
+def _with_reading(info: ModelInfo, readability: ReadabilityService) -> ModelInfo:
+    if (found := readability.stored(info.uri)) is None:
+        return msgspec.structs.replace(info, measuring=readability.is_measuring(info.uri))
+    reads = ModelReading(
+        languages=[language for language in found.languages if found.reads(language)],
+        unread_scripts=list(unread_scripts(found)),
+        figures={language: msgspec.structs.asdict(figures) for language, figures in found.languages.items()},
+    )
+    return msgspec.structs.replace(info, reads=reads)
 
 
 def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Installed | None) -> ModelInfo:

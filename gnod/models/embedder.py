@@ -13,6 +13,7 @@ from gnod.models.inference import Inference
 from gnod.models.installed import InstalledModel
 from gnod.models.pieces import cut
 from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
+from gnod.models.readability import Sample, SampleVectors
 
 
 class Piece(NamedTuple):
@@ -79,6 +80,14 @@ class Embedder(InstalledModel):
             for chunk, of_chunk in zip(chunks, spans, strict=True)
         ]
         return Documents(pieces, embeddings.tokens)
+
+    async def sample(self, sample: Sample) -> SampleVectors:
+        """Embed sample texts, for `readability.measure`. Raises what `texts` raises."""
+        prompts = [apply_query_template(self.profile, text) for text in sample.questions]
+        prompts += [self._passage(text) for text in sample.statements]
+        found = await self._inference.embed(self.spec(), prompts, interactive=False, count_unknown=True)
+        questions, statements = np.split(found.vectors, [len(sample.questions)])
+        return SampleVectors(statements, questions, found.tokens, found.unknown)
 
     def _passage(self, text: str) -> str:
         return apply_document_template(self.profile, EmbeddingText("", "", text))

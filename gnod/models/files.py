@@ -1,6 +1,6 @@
 """The models on this machine: one folder for each in the cache, with the file and a record.
 
-    models/some-model-q4-1a2b3c4d/model.gguf, model.json
+    models/some-model-q4-1a2b3c4d/model.gguf, model.json, readability.json
     models/partial/some-model-q4-1a2b3c4d/…     unfinished downloads
 
 The record is written last and removed first: a folder without one holds no model. Knows no network.
@@ -26,6 +26,7 @@ from gnod.models.uris import LocalFile, ModelUri
 MAGIC = b"GGUF"
 MODEL = "model.gguf"
 RECORD = "model.json"
+READABILITY = "readability.json"
 PARTIAL = "partial"
 
 
@@ -63,6 +64,10 @@ class ModelFiles:
     def partial_for(self, uri: str) -> Path:
         """Return the folder in which the model is prepared. Raises InvalidModelUri."""
         return self.folder / PARTIAL / uris.folder_name(uris.parse(uri))
+
+    def readability_for(self, uri: str) -> Path:
+        """Return the path of what was measured of the model, which need not exist. Raises InvalidModelUri."""
+        return self._folder(uris.parse(uri)) / READABILITY
 
     def find(self, uri: str) -> Installed | None:
         """Return the model if it is installed; checks only its size and its first bytes. Raises InvalidModelUri."""

@@ -38,10 +38,12 @@ _ERRORS = {"corrupt": ModelCorrupt, "rejected": ModelRejected, "failed": Request
 
 
 class Embeddings(NamedTuple):
-    """`vectors`: float32, one row of length 1 for each text. `tokens`: of all texts together."""
+    """`vectors`: float32, one row of length 1 for each text. `tokens`: of all texts together; `unknown`: those of them
+    that stand for text that the vocabulary lacks, if they were counted."""
 
     vectors: NDArray[np.float32]
     tokens: int
+    unknown: int = 0
 
 
 class InferenceStatus(NamedTuple):
@@ -79,12 +81,15 @@ class Inference:
         """Set how long the worker is kept idle, from the next time on."""
         self._idle_unload_s = seconds
 
-    async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> Embeddings:
+    async def embed(
+        self, model: ModelSpec, texts: Sequence[str], *, interactive: bool, count_unknown: bool = False
+    ) -> Embeddings:
         """Return the texts' vectors. `interactive` goes ahead of others. Raises what `run` raises."""
-        reply = await self.run(Embed(model=model, texts=list(texts), interactive=interactive))
+        work = Embed(model=model, texts=list(texts), interactive=interactive, count_unknown=count_unknown)
+        reply = await self.run(work)
         assert isinstance(reply, Embedded)
         vectors = np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
-        return Embeddings(vectors, reply.tokens)
+        return Embeddings(vectors, reply.tokens, reply.unknown)
 
     async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> Embedded | Done:
         """Let the worker do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work.

@@ -22,12 +22,13 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
-    """`interactive`: a request waits for it, so it goes ahead of others."""
+    """`interactive`: a request waits for it, so it goes ahead of others. `count_unknown`: count unknown tokens."""
 
     id: int = 0
     model: ModelSpec
     texts: list[str]
     interactive: bool
+    count_unknown: bool = False
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True, tag="rank"):
@@ -101,12 +102,14 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
-    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1. `tokens`: of all texts."""
+    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1. `tokens`: of all texts;
+    `unknown`: those of them that stand for text that the vocabulary lacks."""
 
     id: int
     dimensions: int
     vectors: bytes
     tokens: int
+    unknown: int = 0
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):

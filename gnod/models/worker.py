@@ -142,12 +142,15 @@ class Worker:
 
     def _embed(self, request: Embed) -> Embedded:
         with self._models.use(EmbeddingEngine, request.model) as engine:
-            vectors, tokens = engine.embed(request.texts, interactive=request.interactive)
+            vectors, tokens, unknown = engine.embed(
+                request.texts, interactive=request.interactive, count_unknown=request.count_unknown
+            )
         return Embedded(
             id=request.id,
             dimensions=vectors.shape[1],
             vectors=vectors.astype("<f4", copy=False).tobytes(),
             tokens=tokens,
+            unknown=unknown,
         )
 
     def _rank(self, request: Rank, stop: Stop) -> None:

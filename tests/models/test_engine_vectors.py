@@ -46,7 +46,7 @@ def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine, every: int
     rows = json.loads((EXPECTED / "minilm.json").read_text())[::every]
     expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)[::every]
     texts = [row["text"] for row in rows]
-    vectors, tokens = minilm.embed(texts)
+    vectors, tokens, _ = minilm.embed(texts)
     assert len(rows) == 200 // every
     assert sum(row["tokens"] > 254 for row in rows) >= 20 // every, "some must be longer than the window"
     assert len({row["language"] for row in rows}) >= 10
@@ -63,7 +63,7 @@ def test_minilm_in_eight_bits(minilm_folder: Path, tmp_path: Path, every: int) -
     expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)[::every]
     bert.convert(minilm_folder, tmp_path / "q8.gguf", weights="q8_0")
     engine = EmbeddingEngine(ModelSpec(path=str(tmp_path / "q8.gguf"), window=256, gpu=False, threads=2))
-    vectors, _ = engine.embed([row["text"] for row in rows])
+    vectors, _, _ = engine.embed([row["text"] for row in rows])
     engine.close()
     assert _cosines(vectors, expected).min() >= 0.99
 
@@ -74,8 +74,8 @@ def test_e5_equals_the_engine_of_its_wheel(e5: EmbeddingEngine, every: int) -> N
     expected = np.load(EXPECTED / "e5.npz")
     texts = [row["text"] for row in rows]
     assert len({row["language"] for row in rows}) >= 10
-    queries, _ = e5.embed([apply_query_template(E5, text) for text in texts])
-    passages, _ = e5.embed([apply_document_template(E5, EmbeddingText("", "", text)) for text in texts])
+    queries, _, _ = e5.embed([apply_query_template(E5, text) for text in texts])
+    passages, _, _ = e5.embed([apply_document_template(E5, EmbeddingText("", "", text)) for text in texts])
     for found, name in ((queries, "query"), (passages, "passage")):
         cosines = _cosines(found, expected[name].astype(np.float32)[::every])
         assert cosines.min() >= 0.999, (name, texts[int(np.argmin(cosines))])
@@ -83,8 +83,8 @@ def test_e5_equals_the_engine_of_its_wheel(e5: EmbeddingEngine, every: int) -> N
 
 def test_the_order_and_company_of_texts_do_not_matter(minilm: EmbeddingEngine) -> None:
     texts = [f"Sentence number {n} about {'boats ' * (n % 90)}" for n in range(100)]
-    together, _ = minilm.embed(texts)
-    backwards, _ = minilm.embed(texts[::-1])
+    together, _, _ = minilm.embed(texts)
+    backwards, _, _ = minilm.embed(texts[::-1])
     alone = np.stack([minilm.embed([text])[0][0] for text in texts[:5]])
     assert _cosines(together, backwards[::-1]).min() > 0.9999
     assert _cosines(together[:5], alone).min() > 0.9999
@@ -92,7 +92,7 @@ def test_the_order_and_company_of_texts_do_not_matter(minilm: EmbeddingEngine) -
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "[CLS] [SEP]", "\ud800 lone", "🙂" * 2000, "a" * 100_000, "\n\n"])
 def test_any_text_has_a_vector(minilm: EmbeddingEngine, text: str) -> None:
-    vectors, tokens = minilm.embed([text])
+    vectors, tokens, _ = minilm.embed([text])
     assert np.isfinite(vectors).all()
     assert np.linalg.norm(vectors[0]) == pytest.approx(1, abs=1e-5)
     assert tokens >= 2
@@ -104,7 +104,7 @@ def test_special_tokens_in_a_text_are_plain_text(minilm: EmbeddingEngine) -> Non
 
 def test_several_threads_at_once(minilm: EmbeddingEngine) -> None:
     texts = [f"A longer text about the harbour, number {n}. " * 20 for n in range(12)]
-    undisturbed, _ = minilm.embed(texts)
+    undisturbed, _, _ = minilm.embed(texts)
     with ThreadPoolExecutor(3) as pool:
         behind = [pool.submit(minilm.embed, texts) for _ in range(2)]
         in_front = [pool.submit(minilm.embed, [text], interactive=True) for text in texts]

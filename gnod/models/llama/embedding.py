@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import llama_cpp
 import numpy as np
@@ -30,6 +30,14 @@ MAX_WINDOW = 2048
 _INTERACTIVE_TOKENS = 512
 
 T = TypeVar("T")
+
+
+class EngineVectors(NamedTuple):
+    """`tokens` of all texts; `unknown`: those of them that stand for text that the vocabulary lacks, if counted."""
+
+    vectors: Matrix
+    tokens: int
+    unknown: int
 
 
 class EmbeddingEngine:
@@ -55,9 +63,9 @@ class EmbeddingEngine:
             lane.close()
         llama_cpp.llama_model_free(self._model)
 
-    def embed(self, texts: Sequence[str], *, interactive: bool = False) -> tuple[Matrix, int]:
-        """Return one vector of length 1 for each text, and the number of tokens. A text longer than the window is
-        embedded in windows; their vectors are averaged by length. Raises InferenceFailed."""
+    def embed(self, texts: Sequence[str], *, interactive: bool = False, count_unknown: bool = False) -> EngineVectors:
+        """Return one vector of length 1 for each text. A text longer than the window is embedded in windows; their
+        vectors are averaged by length. Raises InferenceFailed."""
         prefix, suffix = self._tokenization.prefix, self._tokenization.suffix
         parts: list[list[int]] = []
         owners: list[int] = []
@@ -69,7 +77,9 @@ class EmbeddingEngine:
         lengths = np.array([len(part) for part in parts], np.float32)
         sums = np.zeros((len(texts), vectors.shape[1]), np.float32)
         np.add.at(sums, owners, vectors * lengths[:, None])
-        return _unit(sums), int(lengths.sum())
+        missing = self._tokenization.unknown if count_unknown else frozenset[int]()
+        unknown = sum(token in missing for part in parts for token in part)
+        return EngineVectors(_unit(sums), int(lengths.sum()), unknown)
 
     def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
         """Return the vector of each part, of length 1."""
@@ -110,7 +120,7 @@ class EmbeddingEngine:
 
     def _self_test(self) -> None:
         """Raise ModelRejected unless each known question is nearest to its answer."""
-        vectors, _ = self.embed([text for pair in library.KNOWN_PAIRS for text in pair], interactive=True)
+        vectors = self.embed([text for pair in library.KNOWN_PAIRS for text in pair], interactive=True).vectors
         similarities = vectors[0::2] @ vectors[1::2].T
         is_right = (similarities.argmax(axis=1) == np.arange(len(similarities))).all()
         if not (np.isfinite(vectors).all() and is_right):

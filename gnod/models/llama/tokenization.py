@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import llama_cpp
@@ -21,10 +22,14 @@ _SPECIAL = re.compile(r"\[.+\]")
 
 
 class Tokenization(Protocol):
-    """`prefix` and `suffix`: the special tokens before and after each text."""
+    """`prefix` and `suffix`: the special tokens before and after each text. `unknown`: the tokens that stand for text
+    that the vocabulary lacks."""
 
     prefix: list[int]
     suffix: list[int]
+
+    @property
+    def unknown(self) -> frozenset[int]: ...
 
     def tokens(self, text: str) -> Sequence[int]:
         """Return the text's tokens, without special tokens, even if the text contains their names."""
@@ -44,6 +49,12 @@ class _Native:
         self._vocabulary = vocabulary
         self.prefix, self.suffix = _specials(vocabulary)
 
+    @cached_property
+    def unknown(self) -> frozenset[int]:
+        numbers = range(llama_cpp.llama_vocab_n_tokens(self._vocabulary))
+        mark = llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN
+        return frozenset(n for n in numbers if llama_cpp.llama_vocab_get_attr(self._vocabulary, n) & mark)
+
     def tokens(self, text: str) -> Sequence[int]:
         return _native_tokens(self._vocabulary, text, with_specials=False)
 
@@ -57,6 +68,7 @@ class _WordPieces:
         unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
         if unknown is None:
             raise ModelRejected("the model's vocabulary has no piece for unknown words")
+        self.unknown = frozenset({pieces[unknown]})
         is_cased = any(piece != piece.lower() for piece in pieces if not _SPECIAL.fullmatch(piece))
         self._tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
         self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)

@@ -1,0 +1,100 @@
+"""What a model can read: the measure itself, and what it says of a real model."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnod.models import readability
+from gnod.models.embedder import Embedder
+from gnod.models.files import Installed, ModelFiles
+from gnod.models.inference import Inference
+from gnod.models.readability import Readability, Sample, SampleVectors, samples, script_of
+
+INSTALLED = Installed("file:/m.gguf", Path("/m.gguf"), 7, "", 1.0)
+
+
+def test_the_samples_are_parallel() -> None:
+    assert len(samples()) > 80
+    for sample in samples().values():
+        assert len(sample.statements) == len(sample.questions) == 12
+        assert len({*sample.statements, *sample.questions}) == 24
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("hello 世", "LATIN"),
+        ("カタカナ漢字ひらがな", "HAN"),
+        ("한국어", "HANGUL"),
+        ("हिन्दी", "DEVANAGARI"),
+        ("?! 12", None),
+        ("", None),
+    ],
+)
+def test_the_script_of_most_letters_counts(text: str, script: str | None) -> None:
+    assert script_of(text) == script
+
+
+def measured(reads: set[str]) -> Readability:
+    """Measure a model that tells the texts of these languages apart, and no others."""
+    chance = np.random.default_rng(1)
+
+    async def embed(sample: Sample) -> SampleVectors:
+        language = next(code for code, known in samples().items() if known is sample)
+        statements = chance.standard_normal((12, 64)).astype(np.float32)
+        statements /= np.linalg.norm(statements, axis=1, keepdims=True)
+        questions = statements if language in reads else statements[np.roll(np.arange(12), 5)]
+        return SampleVectors(statements, questions, 240, 24)
+
+    return asyncio.run(readability.measure(INSTALLED, embed))
+
+
+def test_a_script_can_be_read_if_a_language_in_it_can() -> None:
+    found = measured({"en", "ru"})
+    assert [language for language in found.languages if found.reads(language)] == ["en", "ru"]
+    assert found.languages["en"].separation == 1.0
+    assert found.languages["en"].unknown == 0.1
+    assert found.can_read("Bitte nicht stören"), "a language of a script that can be read"
+    assert found.can_read_language("uk")
+    assert not found.can_read("नमस्ते दुनिया")
+    assert not found.can_read_language("hi")
+    assert found.can_read("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ"), "a script that was not measured is not excluded"
+    assert found.can_read_language(None)
+    assert found.can_read_language("tlh")
+    assert "DEVANAGARI" in readability.unread_scripts(found)
+
+
+def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:
+    path, found = tmp_path / "model" / "readability.json", measured({"en"})
+    assert readability.load(path, INSTALLED) is None
+    readability.save(path, found)
+    assert readability.load(path, INSTALLED) == found
+    assert readability.load(path, INSTALLED._replace(bytes=8)) is None
+    path.write_text("{")
+    assert readability.load(path, INSTALLED) is None
+
+
+@pytest.mark.slow
+def test_what_minilm_reads(minilm_gguf: Path) -> None:
+    async def measure() -> Readability:
+        inference = Inference(idle_unload_s=60)
+        files = ModelFiles(minilm_gguf.parent)
+        try:
+            model = Embedder(f"file:{minilm_gguf}", files=files, inference=inference, gpu=False, threads=2)
+            installed = files.find(model.uri)
+            assert installed
+            return await readability.measure(installed, model.sample)
+        finally:
+            await inference.close()
+
+    found = asyncio.run(measure())
+    assert [language for language in found.languages if found.reads(language)] == ["en"]
+    assert found.can_read("Die Kräne stehen still.")
+    for text in ("क्रेन कब बंद होती है?", "クレーンはいつ止まりますか", "Когда останавливают кран?", "เครนหยุดเมื่อไหร่"):
+        assert not found.can_read(text)
+    assert found.languages["am"].unknown > 0.5, "its vocabulary has no Ethiopic letters"
+    assert found.languages["en"].unknown == 0.0
