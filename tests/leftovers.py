@@ -36,7 +36,7 @@ def leftovers(before: Running) -> Running:
     left = running() - before
     if left:
         gc.collect()  # an object that nothing refers to closes its socket, with a warning
-        subprocess._cleanup()  # what `gc` found: without this call, the next Popen waits for it
+        subprocess._cleanup()  # type: ignore[attr-defined]  # what `gc` found: without this call, the next Popen waits for it
     deadline = time.monotonic() + _GRACE_S
     while (left := running() - before) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -34,6 +34,7 @@ PANELS: dict[str, dict[str, str]] = {
         "embed": "index",
         "pause": "index",
         "resume": "index",
+        "tune": "tune",
     },
     "Memory": {
         "remember": "memory",

@@ -26,6 +26,7 @@ from gnod.handlers import (
     models,
     search,
     subscribe,
+    tuning,
 )
 from gnod.ingest.pool import WorkerPool
 from gnod.models.inference import Inference
@@ -40,9 +41,11 @@ from gnod.services.embedding import EmbeddingService
 from gnod.services.memory import MemoryService
 from gnod.services.model_factory import ModelFactory
 from gnod.services.models import ModelService
+from gnod.services.readability import ReadabilityService
 from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
 from gnod.services.throttling import low_disk
+from gnod.services.tuning import TuningService
 from gnod.store import migrations
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
@@ -68,6 +71,8 @@ class Services:
     models: ModelService
     memory: MemoryService
     backlog: Backlog
+    tuning: TuningService
+    readability: ReadabilityService
     scheduler: SyncScheduler
     freshness: FreshnessService
     subscriptions: Subscriptions
@@ -85,6 +90,8 @@ class Services:
     async def close(self) -> None:
         await self.models.close()
         await self.scheduler.close()
+        await self.tuning.close()
+        await self.readability.close()
         await self.backlog.close()
         await self.memory.close()
         await self.inference.close()
@@ -146,11 +153,20 @@ async def _compose(
     factory = ModelFactory(configuration, model_service.files, inference)
     embedding_service = EmbeddingService(configuration, database, model_service, factory)
     await embedding_service.load()
+    readability = ReadabilityService(model_service, factory)
     pool = _pool(places, configuration)
     storage = StorageMonitor(database, control.reopen)
     nearest = Nearest()
     database.submit_read(partial(_load_vectors, nearest, sorted(set(embedding_service.served().values()))))
     backlog = Backlog(configuration, embedding_service, database, inference, model_service.installed)
+    tuning_service = TuningService(
+        database,
+        embedding_service,
+        pool,
+        backlog,
+        places.data_dir,
+        embed_on_battery=lambda: configuration.current.models.embed_on_battery,
+    )
     scheduler = SyncScheduler(
         configuration,
         database,
@@ -161,7 +177,7 @@ async def _compose(
     )
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory)
-    hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest)
+    hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability)
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
@@ -185,9 +201,10 @@ async def _compose(
             )
         ),
         memory.handlers(memory_service),
-        models.handlers(configuration, model_service),
+        models.handlers(configuration, model_service, readability),
         search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
+        tuning.handlers(configuration, tuning_service),
     )
     return Services(
         handlers={name: handler for family in families for name, handler in family.items()},
@@ -198,6 +215,8 @@ async def _compose(
         models=model_service,
         memory=memory_service,
         backlog=backlog,
+        tuning=tuning_service,
+        readability=readability,
         scheduler=scheduler,
         freshness=freshness,
         subscriptions=subscriptions,

@@ -13,10 +13,10 @@ import msgspec
 
 from gnod import paths
 from gnod.config import load
-from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
+from gnod.errors import EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
 from gnod.evaluate import report, runs
 from gnod.evaluate.choice import choose
-from gnod.evaluate.comparison import Comparison, Contrast, compare, contrasts
+from gnod.evaluate.comparison import Comparison, Contrast, Loss, compare, contrasts, losses
 from gnod.evaluate.dataset import check_layout, read
 from gnod.evaluate.evaluation import Run, Summary, evaluate
 from gnod.evaluate.measures import library
@@ -32,6 +32,7 @@ EXIT_INTERRUPTED = 130
 class BenchOutput(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
     """The output of `--json`: the figures without those of each query."""
 
+    losses: list[Loss] = msgspec.field(default_factory=list)
     contrasts: list[Contrast] = msgspec.field(default_factory=list)
     comparisons: list[Comparison] = msgspec.field(default_factory=list)
 
@@ -74,6 +75,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget", type=_seconds, metavar="SECONDS", help="time limit of a hybrid query (default: none)"
     )
+    parser.add_argument("--no-tune", action="store_true", help="do not let the collections learn how to mix both sides")
+    parser.add_argument(
+        "--never-below",
+        type=_loss,
+        metavar="LOSS",
+        help="fail if hybrid search is worse than its better side by more than LOSS (nDCG@10) in a collection",
+    )
     parser.add_argument("--limit", type=_positive, metavar="N", help="run the first N queries only")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write all figures as JSON, with those of each query")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="show the changes since --save wrote FILE")
@@ -87,6 +95,13 @@ def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be >= 1")
+    return number
+
+
+def _loss(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 1:
+        raise argparse.ArgumentTypeError("must be >= 0 and < 1")
     return number
 
 
@@ -130,6 +145,18 @@ class _Bench:
             self._print_json(saved, compared)
         else:
             self._print(saved, compared)
+        self._require_no_loss(losses(saved.runs))
+
+    def _require_no_loss(self, found: list[Loss]) -> None:
+        """Raise LossTooLarge where hybrid search loses more than --never-below allows."""
+        limit = self._options.never_below
+        if limit is None:
+            return
+        if not found:
+            raise UsageError("--never-below needs the modes lexical, vector and hybrid, and an embedding model")
+        if worse := [each for each in found if each.change < -limit]:
+            named = ", ".join(f"{each.collection} ({each.change:+.4f} against {each.better})" for each in worse)
+            raise LossTooLarge(f"hybrid search loses more than {limit:g}: {named}", {"losses": len(worse)})
 
     def _check(self) -> None:
         for folder in self._folders:
@@ -171,6 +198,7 @@ class _Bench:
                     models=self._models,
                     max_queries=self._options.limit,
                     budget_s=self._options.budget,
+                    tune=not self._options.no_tune,
                 )
             )
         finally:
@@ -186,6 +214,9 @@ class _Bench:
     def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         for line in report.table(saved):
             self._out.write(line + "\n")
+        if lost := losses(saved.runs):
+            for line in ["", *report.against_sides(lost)]:
+                self._out.write(line + "\n")
         if compared_modes := contrasts(saved.runs):
             for line in ["", *report.ablation(compared_modes)]:
                 self._out.write(line + "\n")
@@ -196,7 +227,9 @@ class _Bench:
     def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
         figures = {**msgspec.structs.asdict(saved), "runs": short}
-        output = BenchOutput(**figures, contrasts=contrasts(saved.runs), comparisons=compared)
+        output = BenchOutput(
+            **figures, losses=losses(saved.runs), contrasts=contrasts(saved.runs), comparisons=compared
+        )
         _write_json(output, self._out)
 
     def _note(self, message: str) -> None:

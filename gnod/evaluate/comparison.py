@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.evaluate.evaluation import Summary
-from gnod.evaluate.measures import MEASURES
+from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.modes import BASELINE
 
+# What hybrid search combines.
+SIDES = ("lexical", "vector")
 MAX_CHANGED = 10
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -44,6 +46,15 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     is_sure: bool
     better: int
     worse: int
+
+
+class Loss(msgspec.Struct, frozen=True, kw_only=True):
+    """nDCG@10 of hybrid search minus that of its better side (keyword or vector search) in one collection."""
+
+    collection: str
+    model: str | None
+    better: str
+    change: float
 
 
 class ChangedQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +90,21 @@ def contrasts(runs: Sequence[Summary]) -> list[Contrast]:
         for run in runs
         if run.mode != BASELINE and run.collection in baselines
     ]
+
+
+def losses(runs: Sequence[Summary]) -> list[Loss]:
+    """Compare hybrid search with its better side, where all three were measured."""
+    by_collection: dict[str, dict[str, Summary]] = {}
+    for run in runs:
+        by_collection.setdefault(run.collection, {})[run.mode] = run
+    found = []
+    for collection, of_mode in by_collection.items():
+        if all(mode in of_mode for mode in (BASELINE, *SIDES)):
+            score = {mode: of_mode[mode].measures[PER_QUERY] for mode in (BASELINE, *SIDES)}
+            better = max(SIDES, key=lambda mode: score[mode])
+            change = round(score[BASELINE] - score[better], 4)
+            found.append(Loss(collection=collection, model=of_mode[BASELINE].model, better=better, change=change))
+    return found
 
 
 def bootstrap(differences: Sequence[float]) -> Interval:

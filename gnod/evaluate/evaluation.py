@@ -97,11 +97,14 @@ def evaluate(
     models: EvaluationModels | None = None,
     max_queries: int | None = None,
     budget_s: float | None = None,
+    tune: bool = True,
 ) -> Iterator[Run]:
     """Index the collection once and yield one run for each mode. `max_queries`: run the first queries only. `budget_s`:
-    of each hybrid query. Without it, no stage is cut short, and queries are expanded before they are timed."""
+    of each hybrid query. Without it, no stage is cut short, and queries are expanded before they are timed. `tune`: let
+    the collection learn how much its vectors count, as in the daemon."""
     queries = dict(islice(dataset.queries.items(), max_queries))
-    with temporary_index(dataset, progress, models) as index:
+    tune = tune and any(mode in VARIANTS for mode in modes)
+    with temporary_index(dataset, progress, models, tune=tune) as index:
         if budget_s is None and any("expand" in MODES[mode].uses for mode in modes):
             task = f"expanding the queries of {dataset.name}"
             expand_all(index, queries.values(), lambda done: progress(task, done, len(queries)))

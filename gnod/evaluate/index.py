@@ -49,8 +49,11 @@ class Index(NamedTuple):
 
 
 @contextmanager
-def temporary_index(dataset: Dataset, progress: Progress, models: EvaluationModels | None = None) -> Iterator[Index]:
-    """Index the whole collection, and embed it if there are models. The context manager removes the index at its end.
+def temporary_index(
+    dataset: Dataset, progress: Progress, models: EvaluationModels | None = None, *, tune: bool = False
+) -> Iterator[Index]:
+    """Index the whole collection, and embed it if there are models. `tune`: let it learn how much its vectors count.
+    The context manager removes the index at its end.
 
     Raises WorkerFailed and the errors of the models."""
     with TemporaryDirectory(prefix="gnod-bench-", ignore_cleanup_errors=True) as folder:
@@ -61,6 +64,8 @@ def temporary_index(dataset: Dataset, progress: Progress, models: EvaluationMode
             if models is not None:
                 models.embed_all(database, COLLECTION, partial(progress, f"embedding {dataset.name}"))
             took_s = time.monotonic() - started
+            if models is not None and tune:
+                models.learn(database, COLLECTION, lambda task, *done: progress(f"{task} {dataset.name}", *done))
             ids = database.submit_read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
             yield Index(database, ids.result(), failed, took_s, models)
         finally:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
 import psutil
 
+from gnod.config.model import IngestConfig
 from gnod.ingest.embedding import EmbeddingRun
+from gnod.ingest.pool import WorkerPool
+from gnod.models import readability
 from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
 from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
+from gnod.models.readability import Readability
 from gnod.models.reranker import Reranker
-from gnod.store.database import Database
+from gnod.store.database import Connection, Database
+from gnod.store.documents import priors
+from gnod.store.documents.priors import Prior
+from gnod.store.vectors import vectors
+from gnod.tuning import experiment
+from gnod.tuning.learning import learn
 
 T = TypeVar("T")
 
@@ -35,6 +46,8 @@ class EvaluationModels:
         self.expand = expand
         self.rerank = rerank
         self._files = files
+        self._readable: dict[str, Readability] = {}
+        self._measuring = threading.Lock()
 
     def __enter__(self) -> EvaluationModels:
         self._loop = asyncio.new_event_loop()
@@ -85,6 +98,32 @@ class EvaluationModels:
         if self.reranker:
             self.run(self.reranker.score("otter", ["otters"]))
 
+    def readability(self, uri: str) -> Readability | None:
+        """Return what the embedding model can read; measure it if that was never done. In any thread but the loop's."""
+        with self._measuring:
+            installed, path = self._files.find(uri), self._files.readability_for(uri)
+            if uri not in self._readable and installed:
+                found = readability.load(path, installed) or self.run(
+                    readability.measure(installed, self.embedder.sample)
+                )
+                with contextlib.suppress(OSError):
+                    readability.save(path, found)
+                self._readable[uri] = found
+            return self._readable.get(uri)
+
+    def learn(self, database: Database, collection: str, progress: experiment.OnProgress) -> None:
+        """Let a collection learn how much its vectors count, as the daemon does after embedding it."""
+        self.run(self._learn(database, collection, progress))
+
+    async def _learn(self, database: Database, collection: str, progress: experiment.OnProgress) -> None:
+        limits = IngestConfig()
+        pool = WorkerPool(size=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+        try:
+            prior = await learn(database, collection, self.embedder, pool.run, database.path.parent, progress)
+        finally:
+            await pool.close()
+        await database.write(partial(_store, self.uri, prior))
+
     def embed_all(self, database: Database, collection: str, progress: Callable[[int, int], None]) -> None:
         """Embed every chunk of a collection. `progress` gets the number of chunks that are done, and of all."""
         run = EmbeddingRun(database, self.embedder, [collection])
@@ -96,3 +135,8 @@ class EvaluationModels:
 
     async def _start(self) -> Inference:
         return Inference(idle_unload_s=3600)
+
+
+def _store(uri: str, prior: Prior, connection: Connection) -> None:
+    vectors.serve(connection, prior.collection, uri)
+    priors.put(connection, prior)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, Comparison, Contrast
+from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Comparison, Contrast, Loss
 from gnod.evaluate.evaluation import PERCENTILES, Summary
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.modes import BASELINE
@@ -53,6 +53,17 @@ def ablation(contrasts: Sequence[Contrast]) -> Iterator[str]:
         for each in contrasts
     ]
     yield from _columns(headers, rows)
+
+
+def against_sides(losses: Sequence[Loss]) -> Iterator[str]:
+    """Yield the change of hybrid search against its better side, by collection and on average."""
+    if not losses:
+        return
+    yield f"{PER_QUERY} of {BASELINE} against the better of {' and '.join(SIDES)}"
+    rows = [[_plain(each.collection), each.better, f"{each.change:+.4f}"] for each in losses]
+    if len(losses) > 1:
+        rows.append([MEAN, "", f"{sum(each.change for each in losses) / len(losses):+.4f}"])
+    yield from _columns(["collection", "better", "change"], rows)
 
 
 def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:

@@ -33,6 +33,18 @@ class Evidence(NamedTuple):
     prominence: float | None = None
 
 
+class Trust(NamedTuple):
+    """What each retriever can say of a document (gnod.pipeline.trust). `keyword` multiplies the prominence of the
+    keywords, `vector` the odds of the vectors; 0: the vector says nothing."""
+
+    keyword: float = 1.0
+    vector: float = 1.0
+
+
+_BOTH = Trust()
+_ALIKE: Mapping[int, Trust] = {}
+
+
 class Fused(NamedTuple):
     """`score` is in [0, 1]; the best document has 1. `components`: what it is made of, by retriever."""
 
@@ -42,10 +54,16 @@ class Fused(NamedTuple):
 
 
 class Fusion(NamedTuple):
-    """`vector_share`: the weight of the vectors, in [0, 1]; None: the method has none."""
+    """`vector_shares`: the weights of the vectors, in [0, 1], of the documents with each trust; None: the method has
+    none."""
 
     ranked: list[Fused]
-    vector_share: float | None
+    vector_shares: Mapping[Trust, float] | None
+
+    @property
+    def vector_share(self) -> float | None:
+        """Return the weight of the vectors of documents for which both retrievers are trusted."""
+        return None if self.vector_shares is None else self.vector_shares[_BOTH]
 
 
 class Combined(NamedTuple):
@@ -53,7 +71,7 @@ class Combined(NamedTuple):
 
     scores: dict[int, float]
     components: dict[int, dict[str, float]]
-    vector_share: float | None
+    vector_shares: Mapping[Trust, float] | None
 
 
 def prominence(best: float, mean: float, deviation: float) -> float:
@@ -61,18 +79,19 @@ def prominence(best: float, mean: float, deviation: float) -> float:
     return max(0.0, (best - mean) / deviation) if deviation > 0 else 0.0
 
 
-def fuse(method: str, evidence: Sequence[Evidence], order: Order) -> Fusion:
-    """Return the documents of all lists, best first. `method` is a key of METHODS; `order` breaks ties."""
+def fuse(method: str, evidence: Sequence[Evidence], order: Order, trust: Mapping[int, Trust] = _ALIKE) -> Fusion:
+    """Return the documents of all lists, best first. `method` is a key of METHODS; `order` breaks ties. `trust` of
+    documents; of the others, both retrievers are trusted."""
     lists = [each for each in evidence if each.scores]
     if not lists:
         return Fusion([], None)
-    scores, components, share = METHODS[method](lists, order)
+    scores, components, shares = METHODS[method](lists, order, trust)
     best = max(scores.values())
     ranked = [Fused(id_, score / best if best > 0 else 1.0, components[id_]) for id_, score in scores.items()]
-    return Fusion(sorted(ranked, key=lambda f: (-f.score, order(f.document_id))), share)
+    return Fusion(sorted(ranked, key=lambda f: (-f.score, order(f.document_id))), shares)
 
 
-def reciprocal_ranks(lists: Sequence[Evidence], order: Order) -> Combined:
+def reciprocal_ranks(lists: Sequence[Evidence], order: Order, _: Mapping[int, Trust]) -> Combined:
     scores: dict[int, float] = {}
     components: dict[int, dict[str, float]] = {}
     for each in lists:
@@ -88,35 +107,42 @@ def reciprocal_ranks(lists: Sequence[Evidence], order: Order) -> Combined:
     return Combined(scores, components, None)
 
 
-def convex(lists: Sequence[Evidence], _: Order) -> Combined:
+def convex(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> Combined:
     """Weight the vectors by their squared prominence against that of the keywords, one half where that is unknown.
     Where few of the keyword candidates are embedded yet, the vectors count as little: to have a vector is no merit."""
     lexical, vector = _mean_prominence(lists, "lexical"), _mean_prominence(lists, "vector")
-    share = 0.5
-    if lexical is not None and vector is not None and (squares := lexical * lexical + vector * vector) > 0:
-        share = vector * vector / squares
-    return _combined(lists, _coverage(lists) * share)
+    coverage = _coverage(lists, trust)
+
+    def share(trusted: Trust) -> float:
+        keyword_odds, vector_odds = trusted.keyword**2, trusted.vector
+        if lexical is not None and vector is not None and lexical**2 + vector**2 > 0:
+            keyword_odds, vector_odds = keyword_odds * lexical**2, vector_odds * vector**2
+        both = keyword_odds + vector_odds
+        return coverage * vector_odds / both if both else 0.0
+
+    return _combined(lists, trust, share)
 
 
-def half(lists: Sequence[Evidence], _: Order) -> Combined:
+def half(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> Combined:
     """Weight both retrievers equally: a baseline for evaluation."""
-    return _combined(lists, 0.5)
+    return _combined(lists, trust, lambda _: 0.5)
 
 
-METHODS: Mapping[str, Callable[[Sequence[Evidence], Order], Combined]] = {
+METHODS: Mapping[str, Callable[[Sequence[Evidence], Order, Mapping[int, Trust]], Combined]] = {
     "convex": convex,
     "rrf": reciprocal_ranks,
     "half": half,
 }
 
 
-def _combined(lists: Sequence[Evidence], share: float) -> Combined:
+def _combined(lists: Sequence[Evidence], trust: Mapping[int, Trust], share_of: Callable[[Trust], float]) -> Combined:
     kinds = {each.retriever for each in lists}
-    if len(kinds) == 1:
-        share = 1.0 if kinds == {"vector"} else 0.0
-    by_retriever = {"lexical": 1 - share, "vector": share}
-    totals = {kind: sum(each.weight for each in lists if each.retriever == kind) for kind in by_retriever}
     documents = {document_id for each in lists for document_id in each.scores}
+    trusted = {document_id: trust.get(document_id, _BOTH) for document_id in documents}
+    shares = {each: share_of(each) for each in {_BOTH, *trusted.values()}}
+    if len(kinds) == 1:
+        shares = dict.fromkeys(shares, 1.0 if kinds == {"vector"} else 0.0)
+    totals = {kind: sum(each.weight for each in lists if each.retriever == kind) for kind in kinds}
     scores = dict.fromkeys(documents, 0.0)
     components: dict[int, dict[str, float]] = {document_id: {} for document_id in documents}
     for each in lists:
@@ -124,15 +150,17 @@ def _combined(lists: Sequence[Evidence], share: float) -> Combined:
         for document_id, scaled in _scaled(each.scores).items():
             parts = components[document_id]
             parts[each.retriever] = parts.get(each.retriever, 0.0) + part * scaled
-            scores[document_id] += by_retriever[each.retriever] * part * scaled
-    return Combined(scores, components, share)
+            share = shares[trusted[document_id]]
+            scores[document_id] += (share if each.retriever == "vector" else 1 - share) * part * scaled
+    return Combined(scores, components, shares)
 
 
-def _coverage(lists: Sequence[Evidence]) -> float:
-    """Return which part of the documents that keywords found has a vector."""
+def _coverage(lists: Sequence[Evidence], trust: Mapping[int, Trust]) -> float:
+    """Return which part of the documents that keywords found has a vector, of those that the model can read."""
     found = {id_ for each in lists if each.retriever == "lexical" for id_ in islice(each.scores, each.found)}
+    readable = {id_ for id_ in found if trust.get(id_, _BOTH).vector}
     embedded = {id_ for each in lists if each.retriever == "vector" for id_ in each.scores}
-    return len(found & embedded) / len(found) if found else 1.0
+    return len(readable & embedded) / len(readable) if readable else 1.0
 
 
 def _mean_prominence(lists: Sequence[Evidence], retriever: Retriever) -> float | None:

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from math import exp
 from typing import NamedTuple, Protocol
 
+from gnod.analysis.languages import detect_query
+from gnod.models.readability import Readability, script_of
 from gnod.models.reranker import Reranker
 from gnod.pipeline import fusion, reranking, retrieval
 from gnod.pipeline.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
@@ -26,10 +29,9 @@ from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery, QueryLine, variant_lines
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.reranking import RerankedDocuments
-from gnod.pipeline.retrieval import Retrieved
+from gnod.pipeline.retrieval import Knowledge, Retrieved
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection, Read
-from gnod.store.documents import documents
 from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
@@ -54,7 +56,7 @@ class Embed(Protocol):
 
 class SearchDependencies(NamedTuple):
     """What a query runs with. `read`: all reads must see one snapshot. `throughput` of the reranker, `backoff` of the
-    expander: what is known of how fast they are."""
+    expander: what is known of how fast they are. `readability` of a model, by its address."""
 
     read: Read
     nearest: Nearest
@@ -63,6 +65,7 @@ class SearchDependencies(NamedTuple):
     reranker: Reranker | Unavailable
     throughput: ThroughputEstimate
     backoff: Backoff
+    readability: Callable[[str], Readability | None] = lambda _: None
 
 
 class SearchOptions(NamedTuple):
@@ -128,16 +131,20 @@ class _Search:
         self._options = options
         self._on_stage = on_stage
         self._budget = Budget(options.budget_s)
+        self._language: str | None = None
 
     async def run(self) -> HybridResult:
         lines = self._query.lines
         embedding = asyncio.create_task(self._vectors(lines, "embed"))
+        language = asyncio.create_task(asyncio.to_thread(detect_query, self._query.text))
         try:
             words = await self._survey_words(lines, "bm25")
             variants = await self._variants(words)
             vectors = await embedding
+            self._language = await language
         finally:
             embedding.cancel()
+            language.cancel()
         more = await self._variant_vectors(vectors, variants)
         more_words = await self._survey_words(variants, "bm25 variants") if variants else []
         vector_lines = _vector_lines(lines) + (_vector_lines(variants) if more else [])
@@ -167,12 +174,26 @@ class _Search:
             if isinstance(self._dependencies.embed, Unavailable):
                 raise Skipped(self._dependencies.embed.reason)
             work = self._dependencies.embed(queries, passages)
-            vectors = await self._budget.within("the embedding model", work)
+            vectors = self._readable(await self._budget.within("the embedding model", work), [*queries, *passages])
         except Skipped as skipped:
             self._budget.note(stage, started, {}, why=str(skipped), ran=False)
             return None
         self._budget.note(stage, started, {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)})
         return vectors
+
+    def _readable(self, vectors: QueryVectors, texts: Sequence[str]) -> QueryVectors:
+        """Leave out the models that cannot read the script of the query. Raises Skipped when none is left."""
+        text = "\n".join(texts)
+        script = script_of(text)
+        if script in (None, "LATIN"):  # not worth a measurement: every model reads that
+            return vectors
+        unread = [
+            uri for uri in vectors.rows if (known := self._dependencies.readability(uri)) and not known.can_read(text)
+        ]
+        kept = vectors.without(unread)
+        if not kept.rows:
+            raise Skipped(f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})")
+        return kept
 
     async def _variant_vectors(
         self, originals: QueryVectors | None, variants: Sequence[QueryLine]
@@ -234,8 +255,22 @@ class _Search:
         started = time.monotonic()
         nearest, depth = self._dependencies.nearest, self._options.limit
 
+        readability, served = self._dependencies.readability, vectors.served if vectors else {}
+
+        def reader(collection: str) -> Readability | None:
+            return readability(served[collection]) if collection in served else None
+
         def work(connection: Connection) -> Retrieved:
-            return retrieval.retrieve(connection, nearest, words, vector_lines, vectors, self._filters, depth=depth)
+            return retrieval.retrieve(
+                connection,
+                nearest,
+                words,
+                vector_lines,
+                vectors,
+                self._filters,
+                depth=depth,
+                knowledge=Knowledge(self._language, reader),
+            )
 
         found = await self._dependencies.read(work)
         self._budget.note("knn", started, {}, why=None if vectors else "no vectors", ran=vectors is not None)
@@ -243,12 +278,19 @@ class _Search:
 
     async def _fuse(self, found: Retrieved) -> Fusion:
         started = time.monotonic()
-        ids = {id_ for each in found.evidence for id_ in each.scores}
-        docids = await self._dependencies.read(lambda connection: documents.docids(connection, ids))
-        fused = fusion.fuse(self._options.method, found.evidence, lambda id_: (docids.get(id_, ""), id_))
+        facts = found.documents
+
+        def order(id_: int) -> tuple[str, int]:
+            return (facts[id_].docid if id_ in facts else "", id_)
+
+        fused = fusion.fuse(self._options.method, found.evidence, order, found.trust)
         details: dict[str, object] = {"method": self._options.method, "documents": len(fused.ranked)}
         if fused.vector_share is not None:
             details["vector_share"] = round(fused.vector_share, 3)
+        if self._language:
+            details["language"] = self._language
+        if groups := _groups(found, fused):
+            details["groups"] = groups
         self._budget.note("fuse", started, details)
         return fused
 
@@ -288,6 +330,23 @@ class _Search:
             limit_s=self._budget.left_s(),
         )
         return await self._budget.within("the reranker", work, self._budget.left_s() + MARGIN_S)
+
+
+def _groups(found: Retrieved, fused: Fusion) -> list[dict[str, object]]:
+    """Return the groups of documents for which one retriever says less or more, for explanations."""
+    counts = Counter((found.documents[id_][1:], trust) for id_, trust in found.trust.items())
+    shares = fused.vector_shares or {}
+    return [
+        {
+            "collection": collection,
+            "language": language,
+            "documents": count,
+            "vector_share": round(shares.get(trust, 0.0), 3),
+            **({"prior": trust.vector} if trust.vector not in (0.0, 1.0) else {}),
+            **({"unread": True} if not trust.vector else {}),
+        }
+        for ((collection, language), trust), count in counts.most_common()
+    ]
 
 
 def _vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:

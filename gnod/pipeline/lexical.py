@@ -41,11 +41,13 @@ class LexicalResult(NamedTuple):
 
 class LexicalSurvey(NamedTuple):
     """`scores` by document, best first. `beyond`: the score that a document outside of them is assumed to have.
-    `prominence` of the best among all documents of the index (gnod.pipeline.fusion.prominence)."""
+    `prominence` of the best among all documents of the index (gnod.pipeline.fusion.prominence). `coverage`: the share
+    of the query's words, by weight, that occur in the index."""
 
     scores: dict[int, float]
     beyond: float
     prominence: float
+    coverage: float
     expression: Expression
 
 
@@ -87,7 +89,8 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
     raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
     scores = dict(sorted(raised, key=lambda pair: -pair[1]))  # stable: ties stay in docid order
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
-    return LexicalSurvey(scores, beyond, _prominence(found, max(scores.values(), default=0.0)), wanted)
+    prominence = _prominence(found, max(scores.values(), default=0.0))
+    return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted)
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:

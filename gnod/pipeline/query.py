@@ -141,6 +141,14 @@ def parse_text(text: str) -> list[Clause]:
         return []
 
 
+def text_lines(text: str) -> tuple[QueryLine, ...]:
+    """Return the searches for a text in which nothing is syntax. Raises QuerySyntaxError without a word in it."""
+    if not (clauses := parse_text(text)):
+        raise _fault("empty_query", "the text has no words to search for")
+    words = QueryLine(Subquery("lex", text), ORIGINAL, True, tuple(clauses))
+    return (words, QueryLine(Subquery("vec", text), ORIGINAL, True))
+
+
 def parse_subqueries(text: str) -> list[Subquery] | None:
     """Return the lines in order; None: the text is an ordinary query.
 

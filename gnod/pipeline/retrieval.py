@@ -10,14 +10,16 @@ from itertools import islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline import lexical, vector
-from gnod.pipeline.fusion import Evidence
+from gnod.pipeline import lexical, trust, vector
+from gnod.pipeline.fusion import Evidence, Trust
 from gnod.pipeline.lexical import LexicalSurvey
 from gnod.pipeline.nearest import Nearest, Surveyed
 from gnod.pipeline.query import QueryLine
 from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.trust import Facts, QueryFacts, Reader
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection
+from gnod.store.documents import documents, priors
 from gnod.store.documents.filters import Filters
 
 # The convex combination is made over this many candidates of each retriever.
@@ -29,12 +31,26 @@ Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
 
 
 class Retrieved(NamedTuple):
-    """`near`: each document with its best part by vector. `bm25` and `similarity`: of the original query, unscaled."""
+    """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector.
+    `bm25` and `similarity`: of the original query, unscaled."""
 
     evidence: list[Evidence]
+    documents: dict[int, Facts]
+    trust: dict[int, Trust]
     near: dict[int, RankedDocument]
     bm25: dict[int, float]
     similarity: dict[int, float]
+
+
+class Knowledge(NamedTuple):
+    """What is known beside the words of the query. `language` of the query; None: not known. `reader` of the model that
+    serves a collection."""
+
+    language: str | None = None
+    reader: Reader = lambda _: None
+
+
+_NOTHING_KNOWN = Knowledge()
 
 
 def survey_words(
@@ -62,6 +78,7 @@ def retrieve(
     filters: Filters,
     *,
     depth: int,
+    knowledge: Knowledge = _NOTHING_KNOWN,
 ) -> Retrieved:
     """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
     `depth`: of the lists of variants."""
@@ -80,13 +97,21 @@ def retrieve(
     tops = {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
     allowed = _allowed(connection, words, near.keys() | tops)
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
+    facts = {id_: Facts(*row) for id_, row in documents.facts(connection, near.keys() | tops).items()}
+    coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
+    trusted = trust.of_documents(
+        facts, QueryFacts(knowledge.language, coverage), knowledge.reader, priors.odds(connection)
+    )
+    readable = allowed - {id_ for id_, each in trusted.items() if not each.vector}
     evidence = [
         _lexical(line, survey, originals, allowed, pool if line.is_original else depth) for line, survey in words
     ]
-    evidence += [_vector(line, found, allowed, pool if line.is_original else depth) for line, found in surveys]
+    evidence += [_vector(line, found, readable, pool if line.is_original else depth) for line, found in surveys]
     return Retrieved(
         evidence,
-        near,
+        facts,
+        trusted,
+        {id_: each for id_, each in near.items() if id_ in readable},
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
     )

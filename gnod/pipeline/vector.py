@@ -33,6 +33,15 @@ class QueryVectors(NamedTuple):
     def row(self, number: int) -> dict[str, Rows]:
         return {uri: rows[number] for uri, rows in self.rows.items()}
 
+    def without(self, uris: Collection[str]) -> QueryVectors:
+        """Leave out models."""
+        if not uris:
+            return self
+        return QueryVectors(
+            {uri: rows for uri, rows in self.rows.items() if uri not in uris},
+            {name: uri for name, uri in self.served.items() if uri not in uris},
+        )
+
     def joined(self, more: QueryVectors | None) -> QueryVectors:
         """Append the rows of the same models."""
         if more is None:

@@ -22,6 +22,7 @@ from gnod.pipeline.query import ParsedQuery
 from gnod.services.embedding import EmbeddingService
 from gnod.services.model_factory import ModelFactory
 from gnod.services.models import ModelService
+from gnod.services.readability import ReadabilityService
 from gnod.store.database import Database, Read
 from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
@@ -37,12 +38,14 @@ class HybridSearch:
         factory: ModelFactory,
         embedding: EmbeddingService,
         nearest: Nearest,
+        readability: ReadabilityService,
     ) -> None:
         self._database = database
         self._models = models
         self._factory = factory
         self._embedding = embedding
         self._nearest = nearest
+        self._readability = readability
         # By model: what is known of how fast it is.
         self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
         self._backoffs: defaultdict[str, Backoff] = defaultdict(Backoff)
@@ -74,6 +77,7 @@ class HybridSearch:
             reranker=reranker,
             throughput=self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri],
             backoff=backoff,
+            readability=self._readability.of,
         )
         return await hybrid.search(dependencies, query, filters, options, on_stage)
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.evaluate import report
-from gnod.evaluate.comparison import Interval, bootstrap, contrasts
+from gnod.evaluate.comparison import Interval, bootstrap, contrasts, losses
+from gnod.evaluate.evaluation import Summary
 from tests.evaluate.test_runs import SUMMARY
 
 differences = st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=1, max_size=60)
@@ -67,3 +68,22 @@ def test_every_mode_beside_the_baseline_of_its_collection() -> None:
     assert columns.split() == ["collection", "mode", "change", "from", "to", "better", "worse"]
     assert row.split() == ["tiny", "lexical", "-0.2500", "-0.2500", "-0.2500", "*", "0", "2"]
     assert list(report.ablation([])) == []
+
+
+def _run(collection: str, mode: str, score: float) -> Summary:
+    measures = {**SUMMARY.measures, "nDCG@10": score}
+    return msgspec.structs.replace(SUMMARY, collection=collection, mode=mode, measures=measures)
+
+
+def test_hybrid_search_is_compared_with_its_better_side() -> None:
+    runs = [
+        *(_run("a", "lexical", 0.5), _run("a", "vector", 0.7), _run("a", "hybrid", 0.68)),
+        *(_run("b", "lexical", 0.5), _run("b", "vector", 0.4), _run("b", "hybrid", 0.56)),
+        *(_run("c", "lexical", 0.5), _run("c", "hybrid", 0.1)),
+    ]
+    found = losses(runs)
+    assert [(each.better, each.change) for each in found] == [("vector", -0.02), ("lexical", 0.06)]
+    printed = list(report.against_sides(found))
+    assert printed[0] == "nDCG@10 of hybrid against the better of lexical and vector"
+    assert [line.split()[-1] for line in printed[2:]] == ["-0.0200", "+0.0600", "+0.0200"]
+    assert not list(report.against_sides([]))

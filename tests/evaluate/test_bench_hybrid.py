@@ -12,6 +12,7 @@ import pytest
 
 from gnod.evaluate import command
 from gnod.evaluate.modes import FilteredExpander
+from gnod.pipeline import fusion
 from gnod.pipeline.expansion.expander import Expander, Expansion
 from gnod.pipeline.query import Subquery
 from tests.evaluate import tiny
@@ -119,3 +120,28 @@ def test_models_that_cannot_do_it(minilm_gguf: Path, measured: Callable[..., tup
         assert status in (1, 2)
         assert err.startswith(message)
         assert out == ""
+
+
+def test_a_loss_against_the_better_side_is_a_failure(measured: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, err = measured("--never-below=0.9")
+    assert (status, err.count("loses")) == (0, 0)
+    assert "nDCG@10 of hybrid against the better of lexical and vector" in out
+    status, out, err = measured("--never-below=0.01", "--mode=lexical", "--mode=hybrid")
+    assert status == 1
+    assert "--never-below needs the modes lexical, vector and hybrid" in err
+    with_loss = losing(measured)
+    assert with_loss[0] == 1
+    assert "hybrid search loses more than 0: tiny (" in with_loss[2]
+
+
+def losing(measured: Callable[..., tuple[int, str, str]]) -> tuple[int, str, str]:
+    """Measure while the fusion turns the ranking round."""
+    turned = fusion.METHODS["convex"]
+
+    def worst_first(lists: Any, order: Any, trust: Any) -> fusion.Combined:
+        combined = turned(lists, order, trust)
+        return combined._replace(scores={id_: 1 - score for id_, score in combined.scores.items()})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusion, "METHODS", {**fusion.METHODS, "convex": worst_first})
+        return measured("--never-below=0")

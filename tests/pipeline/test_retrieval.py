@@ -9,17 +9,23 @@ import numpy as np
 import pytest
 
 from gnod.errors import QuerySyntaxError
+from gnod.models.readability import LanguageReading, Readability
 from gnod.pipeline import retrieval
-from gnod.pipeline.fusion import Evidence
+from gnod.pipeline.fusion import Evidence, Trust
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
-from gnod.pipeline.retrieval import Retrieved
+from gnod.pipeline.retrieval import Knowledge, Retrieved
+from gnod.pipeline.trust import Reader
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection
+from gnod.store.documents import priors
 from gnod.store.documents.filters import Filters
+from gnod.store.documents.priors import Prior
+from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
+READING = LanguageReading(separation=0.5, spread=0.1, tokens_per_character=0.5, unknown=0.5)
 
 
 @pytest.fixture
@@ -38,7 +44,8 @@ def retrieved(
     variants: Sequence[Subquery] = (),
     filters: Filters | None = None,
     depth: int = 10,
-    vectors: bool = True,
+    with_vectors: bool = True,
+    reader: Reader = lambda _: None,
 ) -> Retrieved:
     originals, added = parse_query(query).lines, variant_lines(variants)
     wanted = filters or Filters()
@@ -53,7 +60,9 @@ def retrieved(
         unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
         given = QueryVectors(unit, {"notes": URI}) if rows else None
         return retrieval.retrieve(
-            connection, Nearest(), words, meanings, given if vectors else None, wanted, depth=depth
+            *(connection, Nearest(), words, meanings, given if with_vectors else None, wanted),
+            depth=depth,
+            knowledge=Knowledge(reader=reader),
         )
 
     return index.database.submit_read(work).result()
@@ -133,7 +142,7 @@ def test_what_has_no_vector_is_found_by_words(cars: SmallIndex) -> None:
 
 
 def test_without_vectors_there_are_words_alone(cars: SmallIndex) -> None:
-    found = retrieved(cars, "jaguar", vectors=False)
+    found = retrieved(cars, "jaguar", with_vectors=False)
     assert [each.retriever for each in found.evidence] == ["lexical"]
     assert found.near == {}
     assert found.similarity == {}
@@ -183,7 +192,39 @@ def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None
 
 
 def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:
-    found = retrieved(cars, "jaguar", [Subquery("lex", "?!")], vectors=False)
+    found = retrieved(cars, "jaguar", [Subquery("lex", "?!")], with_vectors=False)
     assert len(found.evidence) == 1
     with pytest.raises(QuerySyntaxError):
-        retrieved(cars, "lex: ?!", vectors=False)
+        retrieved(cars, "lex: ?!", with_vectors=False)
+
+
+def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    prior = Prior("notes", 4.0, URI, 9, 99, 0.5, 0.6, 0.6, 0.7, 0.01, 0.1, 1.0)
+
+    def learn(connection: Connection) -> None:
+        vectors.serve(connection, "notes", URI)
+        priors.put(connection, prior)
+
+    cars.database.submit_write(learn).result()
+    found = retrieved(cars, "car")
+    assert set(found.trust.values()) == {Trust(vector=4.0)}
+    assert found.trust.keys() == found.documents.keys()
+    assert cars.database.submit_read(priors.all_priors).result() == [prior]
+    cars.database.submit_write(lambda c: priors.put(c, prior._replace(model="file:/another.gguf"))).result()
+    assert not retrieved(cars, "car").trust
+    assert cars.database.submit_write(lambda c: priors.reset(c, "notes")).result()
+    assert not cars.database.submit_write(lambda c: priors.reset(c, "notes")).result()
+
+
+def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) -> None:
+    cars.add({"hindi.md": "car क्रेन " * 20}, language="hi")
+    cars.embed(URI)
+    unread = Readability(version=1, model="", languages={"hi": READING}, scripts={"DEVANAGARI": 0.5})
+    found = retrieved(cars, "car", reader=lambda _: unread)
+    hindi = next(id_ for id_, facts in found.documents.items() if facts.language == "hi")
+    assert found.trust == {hindi: Trust(vector=0.0)}
+    assert hindi in of(found, "lexical").scores
+    assert hindi not in of(found, "vector").scores
+    assert hindi not in found.near
+    assert hindi in of(retrieved(cars, "car"), "vector").scores

@@ -213,12 +213,14 @@ def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
     return {d.id: d for d in _select(connection, f"WHERE d.id IN ({marks})", tuple(ids))}
 
 
-def docids(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None]]:
+    """Return the docid, collection and language of documents."""
     rows = connection.execute(
-        "SELECT id, docid FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT d.id, d.docid, c.name, d.language FROM json_each(?) wanted"
+        " CROSS JOIN documents d ON d.id = wanted.value CROSS JOIN collections c ON c.id = d.collection_id",
         (msgspec.json.encode(sorted(ids)).decode(),),
     )
-    return dict(rows)
+    return {id_: (docid, collection, language) for id_, docid, collection, language in rows}
 
 
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:

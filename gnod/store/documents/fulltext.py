@@ -54,6 +54,13 @@ class _Scored(NamedTuple):
     factor: float
 
 
+class _Weighed(NamedTuple):
+    """A term's weight, and in how many documents each of its phrases occurs."""
+
+    weight: float
+    frequencies: list[tuple[str, int]]
+
+
 class Match(NamedTuple):
     document_id: int
     score: float
@@ -61,12 +68,13 @@ class Match(NamedTuple):
 
 class Survey(NamedTuple):
     """The best documents, and the distribution of the scores over all `documents`, where one without a match has 0: the
-    sum of the scores, and of their square roots."""
+    sum of the scores, and of their square roots. `coverage`: the share of the terms, by weight, that occur at all."""
 
     matches: list[tuple[int, float]]
     documents: int
     total: float
     total_of_roots: float
+    coverage: float
 
 
 def search(
@@ -116,23 +124,23 @@ def survey(
 ) -> Survey:
     """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
     documents = _documents(connection)
-    scored = _scored(connection, terms, thorough=True)
+    weighed = _weighed(connection, terms)
+    scored = _factors(weighed, documents, thorough=True)
     if not scored:
-        return Survey([], documents, 0.0, 0.0)
+        return Survey([], documents, 0.0, 0.0, 0.0)
     where, bound = _conditions(filters, required, excluded)
-    hits = "hits"
+    best = f"SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
     if filters.are_empty and not required and not excluded:
-        # Without filters only the best rows are joined with their documents. Half the time.
-        hits, bound = "(SELECT id, score FROM hits ORDER BY score DESC LIMIT ?) hits", [depth]
+        best, bound = "SELECT id, score FROM hits", []  # every row of the full-text table is an active document
     rows = connection.execute(
         f"{_hits(_FUSED_SCORE, len(scored))}"
-        " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL SELECT * FROM"
-        f" (SELECT hits.id, hits.score FROM {hits} CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
-        " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?)",
+        " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL"
+        f" SELECT * FROM ({best} ORDER BY hits.score DESC, hits.id LIMIT ?)",
         (*_bound(scored), *bound, depth),
     )
     total, roots = next(rows)
-    return Survey(list(rows), documents, total, roots)
+    found = sum(term.weight for term in weighed if any(n for _, n in term.frequencies))
+    return Survey(list(rows), documents, total, roots, found / sum(term.weight for term in weighed))
 
 
 def _hits(score: str, phrases: int) -> str:
@@ -179,19 +187,27 @@ def quote(phrase: str) -> str:
     return '"' + phrase.replace('"', '""') + '"'
 
 
-def _scored(connection: Connection, terms: Sequence[Term], *, thorough: bool = False) -> list[_Scored]:
-    """Return the phrases to score, each with the factor for FTS5's score. `thorough`: keep common words while that is
-    cheap."""
+def _scored(connection: Connection, terms: Sequence[Term]) -> list[_Scored]:
+    """Return the phrases to score, each with the factor for FTS5's score."""
+    return _factors(_weighed(connection, terms), _documents(connection), thorough=False)
+
+
+def _weighed(connection: Connection, terms: Sequence[Term]) -> list[_Weighed]:
     total = _documents(connection)
     weighed = []
     for term in terms:
         frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
-        weighed.append((term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
-    best = max((weight for weight, _ in weighed), default=0.0) if total >= _LARGE else 0.0
+        weighed.append(_Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
+    return weighed
+
+
+def _factors(weighed: Sequence[_Weighed], total: int, *, thorough: bool) -> list[_Scored]:
+    """Leave out common words. `thorough`: keep them while that is cheap."""
+    best = max((term.weight for term in weighed), default=0.0) if total >= _LARGE else 0.0
     scored: list[_Scored] = []
     walked = 0
-    for weight, frequencies in sorted(weighed, key=lambda pair: -pair[0]):
+    for weight, frequencies in sorted(weighed, key=lambda term: -term.weight):
         walked += sum(n for _, n in frequencies)
         if weight >= _NEGLIGIBLE * best or (thorough and weight >= _FUSED_NEGLIGIBLE * best and walked <= _WALK):
             scored += [_Scored(phrase, weight / _fts5_idf(total, n)) for phrase, n in frequencies if n]

@@ -1,0 +1,137 @@
+"""Learns how much the vectors of a collection should count: on request, and once in the background after a collection
+is embedded and the machine has been idle for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from gnod.errors import GnoError, NotEmbedded
+from gnod.ingest.pool import WorkerPool
+from gnod.services import throttling
+from gnod.services.backlog import Backlog, BacklogState
+from gnod.services.embedding import EmbeddingService
+from gnod.store.database import Connection, Database
+from gnod.store.documents import priors
+from gnod.store.documents.priors import Prior
+from gnod.tuning import experiment
+from gnod.tuning.experiment import OnProgress
+from gnod.tuning.learning import learn
+
+# How long nothing has been embedded before the background run.
+IDLE_S = 60.0
+# Smaller collections make too few questions.
+MIN_DOCUMENTS = 50
+# A collection is learned again when it has grown by this factor.
+_GROWN = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class TuningService:
+    """`embed_on_battery`: whether background work may use the battery. `folder`: for scratch indexes."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedding: EmbeddingService,
+        pool: WorkerPool,
+        backlog: Backlog,
+        folder: Path,
+        embed_on_battery: Callable[[], bool],
+    ) -> None:
+        self._database = database
+        self._embedding = embedding
+        self._pool = pool
+        self._folder = folder
+        self._embed_on_battery = embed_on_battery
+        self._one_at_a_time = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._background: asyncio.Task[None] | None = None
+        for left_over in experiment.left_overs(folder):
+            shutil.rmtree(left_over, ignore_errors=True)
+        backlog.changed.connect(self._embedding_changed)
+        self._embedding_changed(backlog.state())
+
+    async def tune(self, collection: str, on_progress: OnProgress = lambda *_: None) -> Prior:
+        """Learn from a collection and store the result. Raises NotEmbedded, and the errors of the models."""
+        uri = self._embedding.served().get(collection)
+        if uri is None:
+            raise NotEmbedded(f"{collection} has no vectors yet: `gnoctl embed` shows the progress")
+        async with self._one_at_a_time:
+            embedder = self._embedding.embedder(uri)
+            prior = await learn(self._database, collection, embedder, self._pool.run, self._folder, on_progress)
+            await self._database.write(partial(_put, prior))
+        _log.info("collection.tuned", extra={"fields": prior._asdict()})
+        return prior
+
+    async def priors(self) -> dict[str, Prior]:
+        """Return what was learned, by collection."""
+        known = await self._database.read(priors.all_priors)
+        return {prior.collection: prior for prior in known}
+
+    async def reset(self, collection: str) -> bool:
+        """Forget what was learned, and do not learn it again in the background. Returns whether there was something."""
+        uri = self._embedding.served().get(collection)
+        return await self._database.write(partial(_reset, collection, uri))
+
+    async def close(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if self._background:
+            self._background.cancel()
+            await asyncio.gather(self._background, return_exceptions=True)
+
+    def _embedding_changed(self, state: BacklogState) -> None:
+        """Wait until nothing has been embedded for a while. New chunks end a background run: it comes again."""
+        if self._timer:
+            self._timer.cancel()
+        if state.state == "embedding" and self._background:
+            self._background.cancel()
+        if state.state == "idle" and not state.pending:
+            self._timer = asyncio.get_running_loop().call_later(IDLE_S, self._begin)
+
+    def _begin(self) -> None:
+        if self._background is None or self._background.done():
+            self._background = asyncio.create_task(self._tune_all(), name="tuning")
+
+    async def _tune_all(self) -> None:
+        try:
+            known = await self.priors()
+            counts = await self._database.read(_counts)
+            for collection, uri in self._embedding.served().items():
+                count, prior = counts.get(collection, 0), known.get(collection)
+                is_known = prior is not None and prior.model == uri and count < _GROWN * prior.documents
+                if count < MIN_DOCUMENTS or is_known:
+                    continue
+                if throttling.low_battery(may_use_battery=self._embed_on_battery()):
+                    return
+                await self.tune(collection)
+        except GnoError as error:
+            _log.warning("collection.not_tuned", extra={"fields": {"kind": error.kind, "message": error.message}})
+
+
+def _put(prior: Prior, connection: Connection) -> None:
+    priors.put(connection, prior)
+
+
+def _reset(collection: str, uri: str | None, connection: Connection) -> bool:
+    known = {prior.collection: prior for prior in priors.all_priors(connection)}
+    was_there = priors.reset(connection, collection)
+    if uri is not None:  # known, but as for any collection
+        count = _counts(connection).get(collection, 0)
+        priors.put(connection, Prior.neutral(collection, uri, count))
+    return was_there and known[collection].questions > 0
+
+
+def _counts(connection: Connection) -> dict[str, int]:
+    rows = connection.execute(
+        "SELECT c.name, count(*) FROM documents d JOIN collections c ON c.id = d.collection_id"
+        " WHERE d.active GROUP BY 1"
+    )
+    return dict(rows)

@@ -1,0 +1,265 @@
+"""Ask known-item questions to a scratch index: the collection, with each question removed from its document.
+
+The documents keep their vectors; only those that changed are embedded again. A large collection is represented by a
+sample. The scratch index is deleted at the end, and nothing of a question is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+import numpy as np
+
+from gnod.errors import GnoError
+from gnod.ingest.embedding import EmbeddingRun
+from gnod.ingest.jobs import Outcome, Prepared, TextJob
+from gnod.models.embedder import Embedder
+from gnod.pipeline import retrieval
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import text_lines
+from gnod.pipeline.vector import QueryVectors
+from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, documents
+from gnod.store.documents.filters import Filters
+from gnod.store.documents.records import Chunk
+from gnod.store.vectors import vectors
+from gnod.store.vectors.vector_rows import DTYPE
+from gnod.tuning.choice import MIN_QUESTIONS, Asked
+from gnod.tuning.questions import Question, questions
+
+# A larger collection is represented by so many documents, those with the lowest docids: a fixed random sample.
+MAX_DOCUMENTS = 3000
+MAX_QUESTIONS = 300
+# Changed documents are embedded again: so many chunks at most, and none of a document with more than these.
+MAX_CHUNKS = 700
+MAX_CHUNKS_OF_DOCUMENT = 8
+_SCRATCH = "tuning-"
+_BATCH = 100
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]{8,200})\]\((?P<target>[^)\s#:]+)(?:#[^)\s]*)?\)")
+_MIN_LINK_WORDS = 3
+
+Prepare = Callable[[TextJob], Awaitable[Outcome]]
+OnProgress = Callable[[str, int, int], None]
+"""Called with the current task, the number of items that are done, and of all."""
+
+
+class _Source(NamedTuple):
+    """A document of the real index."""
+
+    path: str
+    title: str
+    language: str | None
+    markdown: str
+    own_title: str
+    chunks: list[Chunk]
+
+
+class _Item(NamedTuple):
+    """A question, and the path of the document that answers it."""
+
+    kind: str
+    text: str
+    path: str
+
+
+async def ask(
+    database: Database,
+    collection: str,
+    embedder: Embedder,
+    prepare: Prepare,
+    folder: Path,
+    on_progress: OnProgress = lambda *_: None,
+) -> tuple[int, list[Asked]]:
+    """Return how many documents a collection has, and what both retrievers find for questions about it; nothing if
+    there are too few questions. `folder`: for the scratch index.
+
+    Raises the errors of the models and of the database.
+    """
+    sources = await database.read(partial(_sources, collection))
+    count = await database.read(lambda connection: documents.count_under(connection, collection, ""))
+    items, changed = _plan(sources)
+    if len(items) < MIN_QUESTIONS:
+        return count, []
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder, ignore_cleanup_errors=True) as scratch:
+        index = await asyncio.to_thread(Database, Path(scratch) / "index.sqlite", readers=1, use_knn=False)
+        try:
+            await _fill(index, collection, sources, changed, prepare, on_progress)
+            await _copy_vectors(database, index, embedder.uri)
+            await _embed(index, embedder, collection, on_progress)
+            return count, await _ask_all(index, collection, embedder, items, on_progress)
+        finally:
+            await asyncio.to_thread(index.close)
+
+
+def left_overs(folder: Path) -> list[Path]:
+    """Return the scratch folders that a killed process left behind."""
+    return sorted(folder.glob(f"{_SCRATCH}*"))
+
+
+def _sources(collection: str, connection: Connection) -> list[_Source]:
+    rows = connection.execute(
+        "SELECT d.path, d.title, d.language, c.markdown, coalesce(c.title, ''), d.mirror_hash FROM documents d"
+        " JOIN content c ON c.mirror_hash = d.mirror_hash"
+        " WHERE d.active AND d.collection_id = (SELECT id FROM collections WHERE name = ?) ORDER BY d.docid LIMIT ?",
+        (collection, MAX_DOCUMENTS),
+    )
+    return [
+        _Source(path, title, language, markdown, own_title, _chunks(connection, mirror))
+        for path, title, language, markdown, own_title, mirror in rows
+    ]
+
+
+def _chunks(connection: Connection, mirror_hash: str) -> list[Chunk]:
+    rows = connection.execute(
+        "SELECT start, end, start_line, end_line, heading, embed_hash FROM chunks WHERE mirror_hash = ? ORDER BY seq",
+        (mirror_hash,),
+    )
+    return [Chunk(*row) for row in rows]
+
+
+def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, Question]]:
+    """Return the questions, and for each changed document the question that was removed from it."""
+    items: list[_Item] = []
+    changed: dict[str, Question] = {}
+    chunks = 0
+    for number, source in enumerate(sources):
+        if len(items) >= MAX_QUESTIONS or chunks >= MAX_CHUNKS:
+            break
+        possible = questions(source.own_title, source.markdown)
+        if possible and len(source.chunks) <= MAX_CHUNKS_OF_DOCUMENT:
+            # A docstring is most like what people ask of code; of the others, each kind in turn.
+            question = possible[0] if possible[0].kind == "docstring" else possible[number % len(possible)]
+            changed[source.path] = question
+            items.append(_Item(question.kind, question.text, source.path))
+            chunks += len(source.chunks)
+    links = islice(_links(sources), max(MAX_QUESTIONS // 4, MAX_QUESTIONS - len(items)))
+    return _unique([*items, *links]), changed
+
+
+def _links(sources: Sequence[_Source]) -> list[_Item]:
+    """Return the texts of links between documents: each asks for what it leads to."""
+    paths = {source.path for source in sources}
+    found: dict[str, _Item] = {}
+    for source in sources:
+        for match in _LINK.finditer(source.markdown):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(source.path), unquote(match["target"])))
+            text = match["text"].replace("`", "").strip()
+            if target in paths and target != source.path and len(text.split()) >= _MIN_LINK_WORDS:
+                found.setdefault(target, _Item("link", text, target))
+    return list(found.values())
+
+
+def _unique(items: Sequence[_Item]) -> list[_Item]:
+    """Leave out questions that several documents answer."""
+    texts = [item.text.casefold() for item in items]
+    return [item for item, text in zip(items, texts, strict=True) if texts.count(text) == 1]
+
+
+async def _fill(
+    index: Database,
+    collection: str,
+    sources: Sequence[_Source],
+    changed: Mapping[str, Question],
+    prepare: Prepare,
+    on_progress: OnProgress,
+) -> None:
+    collection_id = await index.write(partial(_add_collection, collection))
+    batch: list[tuple[str, Prepared]] = []
+    for done, source in enumerate(sources, 1):
+        question = changed.get(source.path)
+        text, title = (question.markdown, question.title) if question else (source.markdown, source.own_title)
+        job = TextJob(text=text, relative_path=source.path, title=title or None, language=source.language)
+        outcome = await prepare(job)
+        if isinstance(outcome, Prepared):
+            # An unchanged document keeps its chunks, and so its vectors.
+            batch.append((source.path, outcome if question else _as_before(outcome, source)))
+        if len(batch) >= _BATCH or done == len(sources):
+            await index.write(partial(_store, collection_id, batch))
+            batch = []
+        on_progress("reading", done, len(sources))
+
+
+def _as_before(outcome: Prepared, source: _Source) -> Prepared:
+    return msgspec.structs.replace(outcome, chunks=source.chunks, own_title=source.own_title)
+
+
+def _add_collection(collection: str, connection: Connection) -> int:
+    collections.mirror(connection, [collections.Folder(collection, "/", None)], [])
+    return collections.id_of(connection, collection)
+
+
+def _store(collection_id: int, batch: list[tuple[str, Prepared]], connection: Connection) -> None:
+    for path, prepared in batch:
+        documents.put(connection, collection_id, path, prepared, now=0.0)
+
+
+async def _copy_vectors(database: Database, index: Database, uri: str) -> None:
+    """Give the chunks that did not change their vectors."""
+    hashes = await index.read(_hashes)
+    for first in range(0, len(hashes), _BATCH):
+        pieces = await database.read(partial(_pieces, uri, hashes[first : first + _BATCH]))
+        await index.write(partial(_put, uri, pieces))
+
+
+def _hashes(connection: Connection) -> list[str]:
+    return [embed_hash for (embed_hash,) in connection.execute("SELECT DISTINCT embed_hash FROM chunks")]
+
+
+def _put(uri: str, pieces: dict[str, list[vectors.Piece]], connection: Connection) -> None:
+    vectors.put(connection, uri, pieces)
+
+
+def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str, list[vectors.Piece]]:
+    rows = connection.execute(
+        "SELECT v.embed_hash, v.embedding, v.start, v.end, v.line, v.last_line FROM json_each(?) wanted"
+        " CROSS JOIN content_vectors v ON v.embed_hash = wanted.value"
+        " WHERE v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
+        (msgspec.json.encode(list(hashes)).decode(), uri),
+    )
+    found: dict[str, list[vectors.Piece]] = {}
+    for embed_hash, embedding, *place in rows:
+        found.setdefault(embed_hash, []).append(vectors.Piece(np.frombuffer(embedding, DTYPE), *place))
+    return found
+
+
+async def _embed(index: Database, embedder: Embedder, collection: str, on_progress: OnProgress) -> None:
+    run = EmbeddingRun(index, embedder, [collection])
+    total, done = await run.count(), 0
+    while (step := await run.step()) is not None:
+        done += step.embedded + step.failed
+        on_progress("embedding", done, total)
+
+
+async def _ask_all(
+    index: Database, collection: str, embedder: Embedder, items: Sequence[_Item], on_progress: OnProgress
+) -> list[Asked]:
+    nearest, served = Nearest(), {collection: embedder.uri}
+    ids = await index.read(lambda connection: {path: id_ for id_, _, path in documents.addresses(connection)})
+    asked: list[Asked] = []
+    for done, item in enumerate(items, 1):
+        rows = QueryVectors({embedder.uri: await embedder.texts([item.text])}, served)
+        if item.path in ids:
+            try:
+                asked.append(await index.read(partial(_ask, nearest, item.text, ids[item.path], rows)))
+            except GnoError:  # a text without a word to search for
+                continue
+        on_progress("asking", done, len(items))
+    return asked
+
+
+def _ask(nearest: Nearest, text: str, target: int, rows: QueryVectors, connection: Connection) -> Asked:
+    lines = text_lines(text)
+    words = retrieval.survey_words(connection, lines, Filters())
+    vector_lines = [line for line in lines if not line.is_lexical]
+    found = retrieval.retrieve(connection, nearest, words, vector_lines, rows, Filters(), depth=retrieval.POOL)
+    return Asked(target, found.evidence, found.trust)

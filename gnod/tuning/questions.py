@@ -1,0 +1,92 @@
+"""Known-item questions: texts of a document that ask for it, and the document without them. Pure.
+
+A title, a heading, the first sentence of a paragraph or of a docstring says in a few words what a document is about, as
+a question does. It is removed from the document, so that neither keywords nor vectors find it again word for word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gnod.ingest import frontmatter
+
+_MIN_WORDS, _MAX_WORDS = 3, 25
+_MIN_SENTENCE_WORDS = 5
+# What is left of a document without the question.
+_MIN_CHARACTERS = 100
+
+_DOCSTRING = re.compile(r'(?:"""|\'\'\'|/\*\*+)\s*(?P<text>\S.*?)(?=\n\s*\n|\n\s*[:@*]|"""|\'\'\'|\*/)', re.DOTALL)
+_HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *#*$", re.MULTILINE)
+_NO_PROSE = r"[ \t]*(?:[#|>*+=-]|```|~~~|\d+[.)])"
+_PARAGRAPH = re.compile(rf"(?:\A|\n[ \t]*\n)(?P<text>(?!{_NO_PROSE})\S.+?)(?=\n[ \t]*\n|\Z)", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED_CHARACTERS_PER_WORD = 2
+
+
+class Question(NamedTuple):
+    """`title` and `markdown`: the document without the text that became the question."""
+
+    kind: str
+    text: str
+    title: str
+    markdown: str
+
+
+def questions(title: str, markdown: str) -> list[Question]:
+    """Return the questions that a document answers, at most one of each kind: docstring, title, heading, sentence."""
+    body = frontmatter.parse(markdown).body_start
+    found = [*_docstring(title, markdown, body), *_title(title, markdown, body), *_heading(title, markdown, body)]
+    found += _sentence(title, markdown, body)
+    return [each for each in found if len(each.markdown) - body >= _MIN_CHARACTERS]
+
+
+def _docstring(title: str, markdown: str, body: int) -> Iterator[Question]:
+    match = _DOCSTRING.search(markdown, body)
+    text = _first_sentence(match["text"]) if match else ""
+    if match and _is_question(text, _MIN_WORDS):
+        yield Question("docstring", text, title, markdown[: match.start("text")] + markdown[match.end("text") :])
+
+
+def _title(title: str, markdown: str, body: int) -> Iterator[Question]:
+    if _is_question(title, _MIN_WORDS):
+        same = re.compile(r"\W+".join(map(re.escape, _WORD.findall(title))), re.IGNORECASE)
+        yield Question("title", title, "", markdown[:body] + same.sub(" ", markdown[body:]))
+
+
+def _heading(title: str, markdown: str, body: int) -> Iterator[Question]:
+    for match in _HEADING.finditer(markdown, body):
+        if match["text"] != title and _is_question(match["text"], _MIN_WORDS):
+            yield Question("heading", match["text"], title, markdown[: match.start()] + markdown[match.end() :])
+            return
+
+
+def _sentence(title: str, markdown: str, body: int) -> Iterator[Question]:
+    for match in _PARAGRAPH.finditer(markdown, body):
+        text = _first_sentence(match["text"])
+        rest = match["text"][_length(match["text"], text) :]
+        if _is_question(text, _MIN_SENTENCE_WORDS) and rest.strip():
+            yield Question(
+                "sentence", text, title, markdown[: match.start("text")] + rest + markdown[match.end("text") :]
+            )
+            return
+
+
+def _first_sentence(text: str) -> str:
+    return _SENTENCE_END.split(" ".join(text.replace("*", " ").split()), maxsplit=1)[0].rstrip(" .")
+
+
+def _length(text: str, sentence: str) -> int:
+    """Return how far the words of a sentence reach in the text that it begins."""
+    at = 0
+    for word in _WORD.findall(sentence):
+        at = text.find(word, at) + len(word)
+    return at
+
+
+def _is_question(text: str, least: int) -> bool:
+    words = len(_WORD.findall(text)) + len(_UNSPACED.findall(text)) // _UNSPACED_CHARACTERS_PER_WORD
+    return least <= words <= _MAX_WORDS
