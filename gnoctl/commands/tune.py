@@ -42,8 +42,13 @@ def tune(options: TuneOptions) -> None:
     params = IndexTuneParams(collections=options.collections, action=action)
     result = options.call("index.tune", params, IndexTuneResult, shows_progress=action == "tune")
     options.show(result, _table(result, options))
-    if not result.collections and not options.json:
+    if options.json:
+        return
+    if not result.collections:
         note(NOTHING_INDEXED)
+    for each in result.collections:
+        if action == "tune" and not each.questions:
+            options.note(f"{each.name}: its documents make too few questions, so nothing changes")
 
 
 def _table(result: IndexTuneResult, options: TuneOptions) -> Iterator[str]:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from gnod.errors import InferenceFailed
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
-from gnod.models.readability import script_of
 from gnod.pipeline import hybrid, lexical, vector
 from gnod.pipeline.budget import Backoff, Stage, ThroughputEstimate
 from gnod.pipeline.expansion.expander import LIMIT_S, Expander, Expansion
@@ -116,8 +115,6 @@ def _hybrid(variant: Variant, index: Index, budget_s: float | None) -> Retriever
     }
 
     def retrieve(query: str, limit: int) -> QueryResult:
-        if script_of(query) not in (None, "LATIN"):
-            models.readability(models.uri)  # the search itself cannot wait for the measurement
         result = models.run(hybrid.search(dependencies, parse_query(query), Filters(), options._replace(limit=limit)))
         cut = [stage for stage in result.stages if stage.why and stage.name not in unused]
         return QueryResult([(index.ids[each.id], each.score) for each in result.ranked], cut)

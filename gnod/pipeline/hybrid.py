@@ -56,7 +56,7 @@ class Embed(Protocol):
 
 class SearchDependencies(NamedTuple):
     """What a query runs with. `read`: all reads must see one snapshot. `throughput` of the reranker, `backoff` of the
-    expander: what is known of how fast they are. `readability` of a model, by its address."""
+    expander: what is known of how fast they are. `readability` of a model, by its address; called in a thread."""
 
     read: Read
     nearest: Nearest
@@ -136,7 +136,7 @@ class _Search:
     async def run(self) -> HybridResult:
         lines = self._query.lines
         embedding = asyncio.create_task(self._vectors(lines, "embed"))
-        language = asyncio.create_task(asyncio.to_thread(detect_query, self._query.text))
+        language = asyncio.create_task(asyncio.to_thread(_language_of, self._query.text))
         try:
             words = await self._survey_words(lines, "bm25")
             variants = await self._variants(words)
@@ -174,22 +174,22 @@ class _Search:
             if isinstance(self._dependencies.embed, Unavailable):
                 raise Skipped(self._dependencies.embed.reason)
             work = self._dependencies.embed(queries, passages)
-            vectors = self._readable(await self._budget.within("the embedding model", work), [*queries, *passages])
+            found = await self._budget.within("the embedding model", work)
+            vectors = await self._readable(found, "\n".join((*queries, *passages)))
         except Skipped as skipped:
             self._budget.note(stage, started, {}, why=str(skipped), ran=False)
             return None
         self._budget.note(stage, started, {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)})
         return vectors
 
-    def _readable(self, vectors: QueryVectors, texts: Sequence[str]) -> QueryVectors:
+    async def _readable(self, vectors: QueryVectors, text: str) -> QueryVectors:
         """Leave out the models that cannot read the script of the query. Raises Skipped when none is left."""
-        text = "\n".join(texts)
         script = script_of(text)
         if script in (None, "LATIN"):  # not worth a measurement: every model reads that
             return vectors
-        unread = [
-            uri for uri in vectors.rows if (known := self._dependencies.readability(uri)) and not known.can_read(text)
-        ]
+        # In a thread: it may read a file, or measure the model.
+        known = {uri: await asyncio.to_thread(self._dependencies.readability, uri) for uri in vectors.rows}
+        unread = [uri for uri, readability in known.items() if readability and not readability.can_read(text)]
         kept = vectors.without(unread)
         if not kept.rows:
             raise Skipped(f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})")
@@ -332,9 +332,14 @@ class _Search:
         return await self._budget.within("the reranker", work, self._budget.left_s() + MARGIN_S)
 
 
+def _language_of(query: str) -> str | None:
+    """Return the language of a query; None if it is not known, or the query mixes scripts."""
+    return detect_query(query) if len({script_of(word) for word in query.split()} - {None}) == 1 else None
+
+
 def _groups(found: Retrieved, fused: Fusion) -> list[dict[str, object]]:
     """Return the groups of documents for which one retriever says less or more, for explanations."""
-    counts = Counter((found.documents[id_][1:], trust) for id_, trust in found.trust.items())
+    counts = Counter((found.documents[id_][1:3], trust) for id_, trust in found.trust.items())
     shares = fused.vector_shares or {}
     return [
         {

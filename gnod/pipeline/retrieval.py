@@ -10,6 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
+from gnod.models.readability import script_of
 from gnod.pipeline import lexical, trust, vector
 from gnod.pipeline.fusion import Evidence, Trust
 from gnod.pipeline.lexical import LexicalSurvey
@@ -97,7 +98,11 @@ def retrieve(
     tops = {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
     allowed = _allowed(connection, words, near.keys() | tops)
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
-    facts = {id_: Facts(*row) for id_, row in documents.facts(connection, near.keys() | tops).items()}
+    known = documents.facts(connection, near.keys() | tops)
+    facts = {
+        id_: Facts(docid, collection, language, script_of(sample))
+        for id_, (docid, collection, language, sample) in known.items()
+    }
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
     trusted = trust.of_documents(
         facts, QueryFacts(knowledge.language, coverage), knowledge.reader, priors.odds(connection)

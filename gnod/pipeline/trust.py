@@ -16,8 +16,6 @@ from gnod.pipeline.fusion import Trust
 # What the coverage of the query by keywords is raised to, where the model reads both languages, and where it does not.
 READ_EXPONENT = 2.0
 UNREAD_EXPONENT = 1.0
-# Not worth a measurement: every model reads English, and texts of unknown language are short, or code.
-_EVERYBODY_READS = (None, "en")
 # Written languages that are close enough to share words.
 _SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr"}
 
@@ -27,11 +25,12 @@ Reader = Callable[[str], Readability | None]
 
 
 class Facts(NamedTuple):
-    """What the index knows of a document."""
+    """What the index knows of a document. `script`: as Unicode names it, where the language is not known."""
 
     docid: str
     collection: str
     language: str | None
+    script: str | None = None
 
 
 class QueryFacts(NamedTuple):
@@ -49,21 +48,25 @@ def of_documents(
 ) -> dict[int, Trust]:
     """Return the trust of the documents where it is not the same for all. `priors`: by collection, what was learned for
     the odds of its vectors."""
-    groups = {(facts.collection, facts.language) for facts in documents.values()}
-    by_group = {group: _trust(*group, query, reader, priors) for group in groups}
-    found = {id_: by_group[facts.collection, facts.language] for id_, facts in documents.items()}
+    by_group = {group: _trust(*group, query, reader, priors) for group in {facts[1:] for facts in documents.values()}}
+    found = {id_: by_group[facts[1:]] for id_, facts in documents.items()}
     return {id_: trust for id_, trust in found.items() if trust != Trust()}
 
 
 def _trust(
-    collection: str, language: str | None, query: QueryFacts, reader: Reader, priors: Mapping[str, float]
+    collection: str,
+    language: str | None,
+    script: str | None,
+    query: QueryFacts,
+    reader: Reader,
+    priors: Mapping[str, float],
 ) -> Trust:
     prior = priors.get(collection, 1.0)
     is_foreign = bool(query.language and language and _kin(query.language) != _kin(language))
-    if language in _EVERYBODY_READS and not is_foreign:
-        return Trust(vector=prior)
+    if language in (None, "en") and script in (None, "LATIN") and not is_foreign:
+        return Trust(vector=prior)  # not worth a measurement: every model reads that
     reads = reader(collection)
-    if reads and not reads.can_read_language(language):
+    if reads and not (reads.can_read_language(language) and (script is None or reads.can_read_script(script))):
         return Trust(vector=0.0)
     if not is_foreign:
         return Trust(vector=prior)

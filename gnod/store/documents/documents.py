@@ -18,6 +18,8 @@ from gnod.store.database import Connection
 from gnod.store.documents.records import FileStat, Prepared
 from gnod.types import LineMap
 
+# Enough letters to see the script of a text.
+_SAMPLE_CHARACTERS = 200
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -213,14 +215,16 @@ def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
     return {d.id: d for d in _select(connection, f"WHERE d.id IN ({marks})", tuple(ids))}
 
 
-def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None]]:
-    """Return the docid, collection and language of documents."""
+def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
+    """Return the docid, collection and language of documents; if the language is not known, the first characters."""
     rows = connection.execute(
-        "SELECT d.id, d.docid, c.name, d.language FROM json_each(?) wanted"
-        " CROSS JOIN documents d ON d.id = wanted.value CROSS JOIN collections c ON c.id = d.collection_id",
-        (msgspec.json.encode(sorted(ids)).decode(),),
+        "SELECT d.id, d.docid, c.name, d.language, CASE WHEN d.language IS NULL THEN"
+        " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
+        " FROM json_each(?1) wanted CROSS JOIN documents d ON d.id = wanted.value"
+        " CROSS JOIN collections c ON c.id = d.collection_id",
+        (msgspec.json.encode(sorted(ids)).decode(), _SAMPLE_CHARACTERS),
     )
-    return {id_: (docid, collection, language) for id_, docid, collection, language in rows}
+    return {id_: (docid, collection, language, sample or "") for id_, docid, collection, language, sample in rows}
 
 
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:
