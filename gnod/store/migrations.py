@@ -328,9 +328,10 @@ def m007_failed(connection: apsw.Connection) -> None:
     )
 
 
-def m008_places(connection: apsw.Connection) -> None:
+def m008_places_and_priors(connection: apsw.Connection) -> None:
     # A copy in memory also knows which documents hold a vector. So `vector_changes` records each vector that comes to
     # a document or leaves it, although the vector itself stays: an edited document keeps those of its unchanged chunks.
+    # `collection_priors` has what `gnod.tuning` learned.
     of_text = "SELECT model_id, id FROM content_vectors WHERE embed_hash = {row}.embed_hash"
     of_document = (
         "SELECT v.model_id, v.id FROM chunks k JOIN content_vectors v ON v.embed_hash = k.embed_hash"
@@ -359,11 +360,6 @@ def m008_places(connection: apsw.Connection) -> None:
         BEGIN
             INSERT INTO vector_changes (model_id, vector_id) {of_document.format(row="OLD")};
         END;
-    """)
-
-
-def m009_priors(connection: apsw.Connection) -> None:
-    connection.execute("""
         CREATE TABLE collection_priors (
             collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
             vector_odds REAL NOT NULL,
@@ -389,8 +385,7 @@ MIGRATIONS: list[schema.Migration] = [
     m005_unembedded,
     m006_mounts,
     m007_failed,
-    m008_places,
-    m009_priors,
+    m008_places_and_priors,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -41,6 +41,7 @@ MIGRATIONS = {
     5: "c106f4212fe81bb0",
     6: "8b0631a67310e6e9",
     7: "5e16ecc2d9ffd7e1",
+    8: "088c5678f962bdb1",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
