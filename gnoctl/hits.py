@@ -108,6 +108,9 @@ def _stage(stage: dict[str, object]) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, dict):
+        shown = (f"{text.line(str(key))} {_value(each)}" for key, each in value.items() if each is not None)
+        return f"({', '.join(shown)})"
     if isinstance(value, list):
-        return text.line(", ".join(map(str, value)))
+        return ", ".join(map(_value, value))
     return text.line(f"{value:,.4g}" if isinstance(value, float) else str(value))

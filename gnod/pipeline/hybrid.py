@@ -192,7 +192,8 @@ class _Search:
         unread = [uri for uri, readability in known.items() if readability and not readability.can_read(text)]
         kept = vectors.without(unread)
         if not kept.rows:
-            raise Skipped(f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})")
+            named = f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})"
+            raise Skipped(f"{named}: `gnoctl models list` shows what other models read")
         return kept
 
     async def _variant_vectors(
