@@ -12,8 +12,10 @@ from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded
 from gnod.handlers.wire_types import iso
-from gnod.pipeline import lexical
-from gnod.pipeline.passages import Passage, TermVariant, best_passage, best_passage_of
+from gnod.pipeline import anchors, lexical
+from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.expression import Expression
+from gnod.pipeline.passages import Passage, best_passage, best_passage_of
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
@@ -24,15 +26,15 @@ from gnod.types import format_uri, source_line
 
 
 class Marked(NamedTuple):
-    """What is marked in passages: the variants of each query term, and the analysers that find them."""
+    """What is marked in passages: the words of an expression, and the analysers that find them."""
 
-    query_terms: Sequence[Sequence[TermVariant]] = ()
-    analyzers: Sequence[Analyzer] = ()
+    expression: Expression
+    analyzers: Sequence[Analyzer]
 
 
 def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
     analyzers = lexical.analyzers_of_index(connection)
-    return Marked(lexical.query_terms(clauses, analyzers), analyzers)
+    return Marked(lexical.expression_of(clauses, analyzers), analyzers)
 
 
 def hits_of(
@@ -41,6 +43,7 @@ def hits_of(
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
     that left the index meanwhile are left out. Raises LimitExceeded for whole texts that no answer can hold."""
     by_id = documents.by_ids(connection, [each.id for each in ranked])
+    wanted = anchors.wanted(connection, words.expression, list(by_id))
     hits: list[Hit] = []
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:
@@ -51,7 +54,7 @@ def hits_of(
         room -= len(text or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        passage = _passage(connection, document.mirror_hash, each.span, words)
+        passage = _passage(connection, document.mirror_hash, each.span, wanted[each.id], words.analyzers)
         hits.append(
             Hit(
                 rank=len(hits) + 1,
@@ -79,9 +82,11 @@ def hits_of(
     return hits
 
 
-def _passage(connection: Connection, mirror_hash: str, span: Span | None, words: Marked) -> Passage:
+def _passage(
+    connection: Connection, mirror_hash: str, span: Span | None, wanted: Wanted, analyzers: Sequence[Analyzer]
+) -> Passage:
     """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start."""
     if span is None:
-        return best_passage_of(texts.parts(connection, mirror_hash), words.query_terms, words.analyzers)
+        return best_passage_of(texts.parts(connection, mirror_hash), wanted.terms, analyzers, wanted.anchor)
     text = texts.stretch(connection, mirror_hash, span.start, span.end)
-    return best_passage(text, words.query_terms, words.analyzers).below(span.line - 1)
+    return best_passage(text, wanted.terms, analyzers).below(span.line - 1)

@@ -128,7 +128,7 @@ def _search_lexical(
         prefix_last_term=(params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace(),
     )
     ranked_ms = milliseconds_since(asked.started)
-    words = Marked(result.expression.query_terms(), result.analyzers)
+    words = Marked(result.expression, result.analyzers)
     shown = hits_of(connection, asked.config, result.ranked, words, params)
     explain = _explain_lexical(result, ranked_ms, milliseconds_since(asked.started)) if params.explain else None
     return SearchResult(
@@ -193,7 +193,7 @@ def _search_similar(asked: _Request, connection: Connection, params: SearchSimil
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun), "model": models[document.collection]}
     ]
     address = format_uri(document.collection, document.path)
-    return _vector_result(asked, connection, params, "similar", address, ranked, Marked(), stages)
+    return _vector_result(asked, connection, params, "similar", address, ranked, marked(connection, []), stages)
 
 
 def _vector_result(

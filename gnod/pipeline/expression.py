@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.stemming import fold, normalise
@@ -53,12 +53,21 @@ class Expression(NamedTuple):
         counts = Counter(phrases for word in words for phrases in (word.variants, word.wholes) if phrases)
         return [Term(phrases, weight) for phrases, weight in counts.items()]
 
-    def query_terms(self) -> list[list[TermVariant]]:
+    def phrases(self) -> list[str]:
+        """Return every phrase that scores, once."""
+        words = [*self.words, *self.required]
+        return list(dict.fromkeys(phrase for word in words for phrase in (*word.variants, *word.wholes)))
+
+    def query_terms(self, among: Collection[str] | None = None) -> list[list[TermVariant]]:
         """Return the variants of each word as index terms, for marking a text. An identifier in one piece is marked by
-        its parts, unless it is one word (`github` for `GitHub`)."""
+        its parts, unless it is one word (`github` for `GitHub`). `among`: only these phrases."""
         words = dict.fromkeys([*self.words, *self.required])
         return [
-            [terms for phrase in (*word.variants, *word.wholes) if all(map(_is_findable, terms := _terms(phrase)))]
+            [
+                terms
+                for phrase in (*word.variants, *word.wholes)
+                if (among is None or phrase in among) and is_findable(terms := terms_of(phrase))
+            ]
             for word in words
         ]
 
@@ -168,11 +177,13 @@ def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
     return quote(" ".join(parts)) + prefix
 
 
-def _terms(phrase: str) -> tuple[str, ...]:
+def terms_of(phrase: str) -> TermVariant:
+    """Return the index terms of a phrase."""
     terms = tuple(phrase.removesuffix(" *").strip('"').split())
     is_prefix = phrase.endswith(" *") and len(terms[-1]) >= _MIN_PREFIX
     return (*terms[:-1], terms[-1] + ANY_ENDING) if is_prefix else terms
 
 
-def _is_findable(term: str) -> bool:
-    return term[-1] in "+#" or not _JOINERS.search(term)
+def is_findable(terms: TermVariant) -> bool:
+    """Tell whether these terms can be found in a text: an identifier in one piece is found by its parts."""
+    return all(term[-1] in "+#" or not _JOINERS.search(term) for term in terms)

@@ -6,7 +6,7 @@ Depends on the store and the analyser; knows no snippets, no wire and no files.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -14,11 +14,12 @@ from weakref import WeakKeyDictionary
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline import expression, fusion
+from gnod.pipeline import expression, fusion, windows
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.passages import TermVariant
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.windows import Window
 from gnod.store.database import Connection
 from gnod.store.documents import documents, fulltext
 from gnod.store.documents.filters import Filters
@@ -26,6 +27,8 @@ from gnod.store.documents.filters import Filters
 # A document with every word of the query goes ahead where scores are close: within a tenth.
 ALL_WORDS_BONUS = 0.1
 _MIN_DEPTH = 100
+# Candidates whose windows are looked at.
+_WINDOWED = 50
 # A prefix that more documents match is no help, and slow to rank.
 _MAX_PREFIX_MATCHES = 5000
 
@@ -60,25 +63,28 @@ def search(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """Return the best `limit` documents; components `bm25` and `every_word`. Raises QuerySyntaxError."""
+    """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Raises
+    QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
     wanted = _expression(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
     required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
     depth = max(_MIN_DEPTH, 2 * limit)
-    matches = fulltext.search(connection, wanted.terms(), filters, depth, required=required, excluded=excluded)
+    terms = fulltext.weigh(connection, wanted.terms())
+    matches = fulltext.search(connection, terms, filters, depth, required=required, excluded=excluded)
     total = len(matches)
     if total >= depth:
         total = fulltext.count(connection, wanted.any_word(), filters, required=required, excluded=excluded)
-    ranked = normalised(_with_bonus(connection, matches, wanted)[:limit])
+    ranked = normalised(_with_windows(connection, _with_bonus(connection, matches, wanted), terms)[:limit])
     return LexicalResult([r for r in ranked if r.score >= min_score], total, wanted, analyzers)
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
     """Return the best `depth` documents for fusion with another ranking. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers_of_index(connection))
+    terms = fulltext.weigh(connection, wanted.terms())
     found = fulltext.survey(
         connection,
-        wanted.terms(),
+        terms,
         filters,
         depth,
         required=wanted.required_phrases(),
@@ -87,10 +93,11 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
     every_word = wanted.every_word()
     whole = fulltext.matching(connection, every_word) if every_word else set()
     raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
-    scores = dict(sorted(raised, key=lambda pair: -pair[1]))  # stable: ties stay in docid order
+    scores = _descending(dict(raised))
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     prominence = _prominence(found, max(scores.values(), default=0.0))
-    return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted)
+    near = _best_windows(connection, list(scores)[:_WINDOWED], terms)
+    return LexicalSurvey(_descending(windows.blended(scores, near)), beyond, prominence, found.coverage, wanted)
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
@@ -113,12 +120,17 @@ def normalised(ranked: Sequence[RankedDocument]) -> list[RankedDocument]:
     return [r._replace(score=(r.score - worst) / (best - worst)) for r in ranked]
 
 
-def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
-    """Return the variants of each word, for marking a text; none where there is nothing to search for."""
+def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
+    """Return what is searched for; an empty expression where there is nothing to search for."""
     try:
-        return expression.build(clauses, analyzers).query_terms()
+        return expression.build(clauses, analyzers)
     except QuerySyntaxError:
-        return []
+        return Expression([], [], [])
+
+
+def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
+    """Return the variants of each word, for marking a text."""
+    return expression_of(clauses, analyzers).query_terms()
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
@@ -171,6 +183,46 @@ def _with_bonus(connection: Connection, matches: Sequence[fulltext.Match], wante
         score = match.score * (1 + ALL_WORDS_BONUS * has_all)
         ranked.append(RankedDocument(match.document_id, score, None, components))
     return sorted(ranked, key=lambda r: -r.score)  # stable: ties stay in docid order
+
+
+def _with_windows(
+    connection: Connection, ranked: list[RankedDocument], terms: Sequence[fulltext.Weighed]
+) -> list[RankedDocument]:
+    near = _best_windows(connection, [each.id for each in ranked[:_WINDOWED]], terms)
+    if not near:
+        return ranked
+    scores = windows.blended({each.id: each.score for each in ranked}, near)
+    blended = [
+        each._replace(score=scores[each.id], components=_with_window(each.components, near.get(each.id)))
+        for each in ranked
+    ]
+    return sorted(blended, key=lambda r: -r.score)  # stable: ties stay in docid order
+
+
+def _with_window(components: Mapping[str, float], window: Window | None) -> Mapping[str, float]:
+    return components if window is None else {**components, "window": window.score}
+
+
+def _best_windows(
+    connection: Connection, candidates: Sequence[int], terms: Sequence[fulltext.Weighed]
+) -> dict[int, Window]:
+    """Return the best windows of those candidates that are long. One word has no neighbours."""
+    least = windows.NEGLIGIBLE * max((term.weight for term in terms), default=0.0)
+    heavy = [term for term in terms if term.weight >= least]
+    if len(heavy) < 2:
+        return {}
+    lengths = fulltext.body_lengths(connection, candidates)
+    long = [id_ for id_ in candidates if lengths.get(id_, 0) >= windows.LONG]
+    return windows.best_windows([windows.Places(term.weight, _places(connection, term, long)) for term in heavy])
+
+
+def _places(connection: Connection, term: fulltext.Weighed, among: Sequence[int]) -> list[tuple[int, bytes]]:
+    phrases = [phrase for phrase, n in term.frequencies if n and among]
+    return [found for phrase in phrases for found in fulltext.body_positions(connection, phrase, among)]
+
+
+def _descending(scores: Mapping[int, float]) -> dict[int, float]:
+    return dict(sorted(scores.items(), key=lambda pair: -pair[1]))  # stable: ties stay in docid order
 
 
 def _analyzer(language: str) -> Analyzer:

@@ -77,10 +77,13 @@ def best_passage(text: str, query_terms: Sequence[Sequence[TermVariant]], analyz
 
 
 def best_passage_of(
-    parts: Iterable[str], query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+    parts: Iterable[str],
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    anchor: TermVariant | None = None,
 ) -> Passage:
     """Return the best passage of a text that comes in parts. A passage lies within one part; the first with every word
-    of the query is the best."""
+    of the query is the best. `anchor`: a variant that the best passage is known to contain."""
     opening: Passage | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()
@@ -89,10 +92,11 @@ def best_passage_of(
     for part in parts:
         opening = opening or _opening(part)
         finder = _Finder(part, analyzers)
-        promised = {number for number, word in enumerate(shortest_first) if any([*map(finder.may_have, word)])}
+        sought = [[anchor]] if anchor else shortest_first
+        promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
-        if promised and not any(promised <= words for words in found):
-            words, passage = _passage(part, finder, query_terms)
+        if promised and (anchor or not any(promised <= words for words in found)):
+            words, passage = _passage(part, finder, query_terms, anchor)
             if words:
                 found.setdefault(words, passage.below(above))
             if len(words) == len(query_terms):
@@ -104,10 +108,10 @@ def best_passage_of(
 
 
 def _passage(
-    text: str, finder: _Finder, query_terms: Sequence[Sequence[TermVariant]]
+    text: str, finder: _Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
 ) -> tuple[frozenset[int], Passage]:
     """Return the best passage of a text, and the query terms in it."""
-    window = finder.window(query_terms)
+    window = finder.window(query_terms, anchor)
     if not window:
         return frozenset(), _opening(text)
     start, end = _snippet_range(text, window[0].start, max(mark.end for mark in window))
@@ -152,26 +156,22 @@ class _Finder:
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
-        for variant, number in self._rarest_first(query_terms):
+        for variant, number in _numbered(query_terms) if within else self._rarest_first(query_terms):
             stretches = [within] if within else self._stretches(variant, marks)
             marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
 
-    def window(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[Mark]:
-        """Return the marks of the best stretch of the text; none when no term occurs.
+    def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
+        """Return the marks of the best stretch of the text; none when no term occurs. `anchor`: the stretch is near a
+        place of this variant.
 
         Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
         """
-        possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number in self._rarest_first(query_terms):
-            if self.may_have(variant):
-                needle = _needle(self._rarest(variant))
-                for start in self._starts(needle, self._stretches(variant, possible)):
-                    possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        possible = self._near(anchor, query_terms) if anchor else self._possible(query_terms)
         rough = sorted(possible)
         checked: dict[Mark, Mark | None] = {}
         while rough:
-            window = _best_window(rough)
+            window = best_window(rough)
             for mark in window:
                 if mark not in checked:
                     checked[mark] = self._check(mark, possible[mark])
@@ -180,6 +180,27 @@ class _Finder:
                 return sorted(set(found))
             rough = [mark for mark in rough if checked.get(mark, mark)]
         return []
+
+    def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+        """Return the places where a term may be, and as which variants."""
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number in self._rarest_first(query_terms):
+            if self.may_have(variant):
+                needle = _needle(self._rarest(variant))
+                for start in self._starts(needle, self._stretches(variant, possible)):
+                    possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        return possible
+
+    def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+        """As `_possible`, near the places of the anchor: it is searched everywhere, the others only there."""
+        starts = self._places_of(_needle(self._rarest(anchor)))[:_MAX_PLACES]
+        stretches = _stretches(starts, WINDOW_CHARACTERS)
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number in _numbered(query_terms):
+            needle = _needle(max(variant, key=len))
+            for start in self._starts(needle, stretches):
+                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        return possible
 
     def may_have(self, variant: TermVariant) -> bool:
         return all(self._places_of(_needle(term)) for term in variant)
@@ -194,10 +215,11 @@ class _Finder:
         return None
 
     def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-        variants = [(variant, number) for number, word in enumerate(query_terms) for variant in word]
-        return sorted(variants, key=lambda pair: (self._frequency(pair[0]), pair[1]))
+        return sorted(_numbered(query_terms), key=lambda pair: (self._frequency(pair[0]), pair[1]))
 
     def _rarest(self, variant: TermVariant) -> str:
+        if len(variant) == 1:
+            return variant[0]
         return min(variant, key=lambda term: len(self._places_of(_needle(term))))
 
     def _frequency(self, variant: TermVariant) -> int:
@@ -277,6 +299,10 @@ class _Finder:
         return self._terms[word]
 
 
+def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+    return [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+
+
 def _is_among(term: str, terms: frozenset[str]) -> bool:
     if term.endswith(ANY_ENDING):
         return any(each.startswith(term.removesuffix(ANY_ENDING)) for each in terms)
@@ -325,9 +351,9 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _best_window(marks: list[Mark]) -> list[Mark]:
-    """Return the marks of the best stretch of WINDOW_CHARACTERS: most different words, the rarer in this document
-    the better; the earliest of equals, unless a later one is much closer together."""
+def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
+    """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
+    rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
     worth = {term: 1 / log(2 + count) for term, count in Counter(mark.term for mark in marks).items()}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
@@ -337,7 +363,7 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
         if inside[mark.term] == 1:
             score += worth[mark.term]
         # Shrink to what fits, and then to what is needed.
-        while first < last and (marks[first].start < mark.end - WINDOW_CHARACTERS or inside[marks[first].term] > 1):
+        while first < last and (marks[first].start < mark.end - size or inside[marks[first].term] > 1):
             term = marks[first].term
             inside[term] -= 1
             if not inside[term]:
@@ -345,7 +371,7 @@ def _best_window(marks: list[Mark]) -> list[Mark]:
             first += 1
         length = mark.end - marks[first].start
         gain = score - best_score
-        if gain > _SAME or (gain > -_SAME and length < best_length - WINDOW_CHARACTERS // 4):
+        if gain > _SAME or (gain > -_SAME and length < best_length - size // 4):
             best, best_score, best_length = marks[first : last + 1], score, length
     return best
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gnod.store.database import Connection
 from gnod.store.documents import collections, documents
 from gnod.store.documents.filters import Filters
-from gnod.store.documents.fulltext import Term, search
+from gnod.store.documents.fulltext import Term, search, weigh
 from tests.small_index import SmallIndex
 
 
@@ -102,7 +102,7 @@ def test_the_full_text_table_is_walked_once_with_filters(small_index: SmallIndex
             return True
 
         connection.exec_trace = trace
-        search(connection, terms, Filters(collections=("notes",)), 5)
+        search(connection, weigh(connection, terms), Filters(collections=("notes",)), 5)
         connection.exec_trace = None
         (ranking,) = [(sql, values) for sql, values in statements if "bm25" in sql]
         rows = connection.execute(f"EXPLAIN QUERY PLAN {ranking[0]}", ranking[1])  # type: ignore[arg-type]

@@ -8,9 +8,14 @@ against .50). It is Lucene's: log(1 + (N - n + 0.5) / (n + 0.5)).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Collection, Sequence
 from math import log
 from typing import NamedTuple
+from weakref import WeakSet
+
+import apsw
+import msgspec
 
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
@@ -40,6 +45,12 @@ _FUSED_SCORE = _score(FUSED_WEIGHTS)
 
 _FTS5_MIN_IDF = 1e-6
 
+_BODY = 2
+# A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
+_AMONG = "+rowid IN (SELECT value FROM json_each(?))"
+# Connections that know the SQL function body_positions.
+_with_positions: WeakSet[Connection] = WeakSet()
+
 
 class Term(NamedTuple):
     """A query term: any of `phrases` (FTS5 syntax). They are variants of one word and share one document frequency: a
@@ -54,7 +65,7 @@ class _Scored(NamedTuple):
     factor: float
 
 
-class _Weighed(NamedTuple):
+class Weighed(NamedTuple):
     """A term's weight, and in how many documents each of its phrases occurs."""
 
     weight: float
@@ -77,9 +88,20 @@ class Survey(NamedTuple):
     coverage: float
 
 
+def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
+    """Look up the document frequencies of terms."""
+    total = _documents(connection)
+    weighed = []
+    for term in terms:
+        frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
+        together = min(sum(n for _, n in frequencies), total)
+        weighed.append(Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
+    return weighed
+
+
 def search(
     connection: Connection,
-    terms: Sequence[Term],
+    terms: Sequence[Weighed],
     filters: Filters,
     depth: int,
     *,
@@ -92,7 +114,7 @@ def search(
     full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
     SQLite restart FTS5 for every row.
     """
-    scored = _scored(connection, terms)
+    scored = _factors(terms, _documents(connection), thorough=False)
     if not scored:
         return []
     where, bound = _conditions(filters, required, excluded)
@@ -115,7 +137,7 @@ def search(
 
 def survey(
     connection: Connection,
-    terms: Sequence[Term],
+    terms: Sequence[Weighed],
     filters: Filters,
     depth: int,
     *,
@@ -124,8 +146,7 @@ def survey(
 ) -> Survey:
     """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
     documents = _documents(connection)
-    weighed = _weighed(connection, terms)
-    scored = _factors(weighed, documents, thorough=True)
+    scored = _factors(terms, documents, thorough=True)
     if not scored:
         return Survey([], documents, 0.0, 0.0, 0.0)
     where, bound = _conditions(filters, required, excluded)
@@ -139,8 +160,8 @@ def survey(
         (*_bound(scored), *bound, depth),
     )
     total, roots = next(rows)
-    found = sum(term.weight for term in weighed if any(n for _, n in term.frequencies))
-    return Survey(list(rows), documents, total, roots, found / sum(term.weight for term in weighed))
+    found = sum(term.weight for term in terms if any(n for _, n in term.frequencies))
+    return Survey(list(rows), documents, total, roots, found / sum(term.weight for term in terms))
 
 
 def _hits(score: str, phrases: int) -> str:
@@ -182,27 +203,43 @@ def count(
     return int(found.get)
 
 
+def occurring(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[int]:
+    """Return those of the documents whose body has the phrase."""
+    rows = connection.execute(
+        f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}",
+        (f"body : {phrase}", _json(document_ids)),
+    )
+    return [document_id for (document_id,) in rows]
+
+
+def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
+    """Return where a phrase begins in the bodies of documents, in terms from the start: ascending, as unsigned 32-bit
+    integers of this machine. Documents without the phrase are left out."""
+    if connection not in _with_positions:
+        connection.register_fts5_function("body_positions", _positions_of_row)
+        _with_positions.add(connection)
+    rows = connection.execute(
+        f"SELECT rowid, body_positions(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}",
+        (f"body : {phrase}", _json(document_ids)),
+    )
+    return list(rows)
+
+
+def body_lengths(connection: Connection, document_ids: Collection[int]) -> dict[int, int]:
+    """Return the number of terms in the bodies of documents."""
+    rows = connection.execute(
+        "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value",
+        (_json(document_ids),),
+    )
+    return {document_id: _varints(sizes)[_BODY] for document_id, sizes in rows}
+
+
 def quote(phrase: str) -> str:
     """Return terms, separated by spaces, as an FTS5 phrase."""
     return '"' + phrase.replace('"', '""') + '"'
 
 
-def _scored(connection: Connection, terms: Sequence[Term]) -> list[_Scored]:
-    """Return the phrases to score, each with the factor for FTS5's score."""
-    return _factors(_weighed(connection, terms), _documents(connection), thorough=False)
-
-
-def _weighed(connection: Connection, terms: Sequence[Term]) -> list[_Weighed]:
-    total = _documents(connection)
-    weighed = []
-    for term in terms:
-        frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
-        together = min(sum(n for _, n in frequencies), total)
-        weighed.append(_Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
-    return weighed
-
-
-def _factors(weighed: Sequence[_Weighed], total: int, *, thorough: bool) -> list[_Scored]:
+def _factors(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[_Scored]:
     """Leave out common words. `thorough`: keep them while that is cheap."""
     best = max((term.weight for term in weighed), default=0.0) if total >= _LARGE else 0.0
     scored: list[_Scored] = []
@@ -237,3 +274,22 @@ def _conditions(filters: Filters, required: str | None, excluded: str | None) ->
             where += f" AND d.id {operator} (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound.append(expression)
     return where, bound
+
+
+def _positions_of_row(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    return array("I", api.phrase_locations(0)[_BODY]).tobytes()
+
+
+def _varints(data: bytes) -> list[int]:
+    """Decode the sizes of a row, one varint a column (SQLite, fts5_storage.c)."""
+    numbers, number = [], 0
+    for byte in data:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers
+
+
+def _json(numbers: Collection[int]) -> bytes:
+    return msgspec.json.encode(list(numbers))

@@ -1,0 +1,109 @@
+"""How close together the words of a query are in a long document (passage evidence: Callan 1994). Pure.
+
+BM25 counts the words of a whole document. In a long one, the words of a query also occur far apart, in passages about
+other things. So the score of the best window of WINDOW terms counts, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+WINDOW = 64
+# The share of the window's score in that of a long document, and from how many terms on a document is long
+# (docs/adr/0027-long-documents.md has the figures).
+SHARE = 1 / 3
+LONG = 600
+# Terms below this share of the heaviest term's weight say little and occur often.
+NEGLIGIBLE = 0.15
+# As FTS5 has it. All windows have the same length, so that BM25's b plays no part.
+_K1 = 1.2
+_BLOCK = WINDOW // 2
+
+
+class Places(NamedTuple):
+    """Where a term of a query occurs: of each document, the positions of each of its phrases, as unsigned 32-bit
+    integers."""
+
+    weight: float
+    positions: Sequence[tuple[int, bytes]]
+
+
+class Window(NamedTuple):
+    """`start`: the position of its first term."""
+
+    score: float
+    start: int
+
+
+def best_windows(terms: Sequence[Places]) -> dict[int, Window]:
+    """Return the best window of each document, the first of equals. Windows begin at every half window."""
+    found = [_Found.of(term) for term in terms if term.positions]
+    if not found:
+        return {}
+    # The blocks of all documents in one row. After each document an empty one, at which no window of it begins: none
+    # reaches into the next document.
+    blocks: dict[int, int] = {}
+    for each in found:
+        for document, last in each.last_blocks():
+            blocks[document] = max(blocks.get(document, 0), last + 2)
+    starts = dict(zip(blocks, np.cumsum([0, *blocks.values()]).tolist(), strict=False))
+    scores = np.zeros(sum(blocks.values()))
+    for each in found:
+        counts = each.counts(starts, len(scores))
+        counts[:-1] += counts[1:]
+        scores += each.weight * (_K1 + 1) * counts / (counts + _K1)
+    return {document: _best(scores[start : start + blocks[document] - 1]) for document, start in starts.items()}
+
+
+def blended(scores: Mapping[int, float], windows: Mapping[int, Window]) -> dict[int, float]:
+    """Return the scores, those of documents with a window blended with the window's, in the same order.
+
+    The scores of windows are scaled by the median of their ratio to the documents' scores, so that long documents on
+    the whole neither gain nor lose against the others.
+    """
+    ratios = [windows[id_].score / score for id_, score in scores.items() if score > 0 and id_ in windows]
+    if not ratios:
+        return dict(scores)
+    scale = SHARE / median(ratios)
+    return {
+        id_: (1 - SHARE) * score + scale * windows[id_].score if id_ in windows else score
+        for id_, score in scores.items()
+    }
+
+
+def _best(scores: NDArray[np.float64]) -> Window:
+    block = int(scores.argmax())
+    return Window(float(scores[block]), block * _BLOCK)
+
+
+class _Found(NamedTuple):
+    """Blocks in which a term occurs, one entry for each occurrence, document by document."""
+
+    weight: float
+    documents: list[int]
+    lengths: list[int]
+    blocks: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, term: Places) -> _Found:
+        positions = np.frombuffer(b"".join([data for _, data in term.positions]), np.uint32)
+        return cls(
+            term.weight,
+            [document for document, _ in term.positions],
+            [len(data) // positions.itemsize for _, data in term.positions],
+            (positions // _BLOCK).astype(np.int64),
+        )
+
+    def last_blocks(self) -> list[tuple[int, int]]:
+        ends = np.cumsum(self.lengths) - 1
+        return list(zip(self.documents, self.blocks[ends].tolist(), strict=True))
+
+    def counts(self, starts: Mapping[int, int], size: int) -> NDArray[np.float64]:
+        """Return how often the term occurs in each block of the row."""
+        offsets = np.repeat([starts[document] for document in self.documents], self.lengths)
+        return np.bincount(self.blocks + offsets, minlength=size).astype(np.float64)

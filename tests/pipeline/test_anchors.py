@@ -1,0 +1,58 @@
+"""Which variants of the words a document contains, and which of them leads to its best passage."""
+
+from __future__ import annotations
+
+from gnod.handlers.hits import marked
+from gnod.pipeline import anchors
+from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.passages import best_passage_of
+from gnod.pipeline.query import parse_clauses
+from gnod.store.database import Connection
+from tests.small_index import SmallIndex
+
+FILLER = "\n\n".join(f"The valve of pump {i} is checked. Nothing else happens here, number {i}." for i in range(60))
+ANSWER = "The emergency valve opens at nine bar."
+
+
+def wanted(index: SmallIndex, query: str) -> Wanted:
+    def work(connection: Connection) -> Wanted:
+        words = marked(connection, parse_clauses(query))
+        return anchors.wanted(connection, words.expression, [1])[1]
+
+    return index.database.submit_read(work).result()
+
+
+def test_only_the_variants_that_are_in_the_document(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "Die Pumpen laufen."}, language="de")
+    small_index.add({"b.md": "The pumps run."}, language="en")
+    assert wanted(small_index, "Pumpen elephants").terms == [[("pump",)], []]
+
+
+def test_the_anchor_is_the_rarest_word_of_the_best_window(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": f"{FILLER}\n\n{ANSWER}\n\n{FILLER}\n\nAn emergency plan."})
+    found = wanted(small_index, "emergency valve opens")
+    assert found.anchor == ("open",)
+    assert best_passage_of([f"{FILLER}\n\n{ANSWER}\n\n{FILLER}"], found.terms, [], ("none",)).line == 1
+    assert wanted(small_index, "elephant").anchor is None
+
+
+def test_the_passage_of_a_long_document_is_near_the_anchor(small_index: SmallIndex) -> None:
+    text = f"{FILLER}\n\n{ANSWER}\n\n{FILLER}"
+    small_index.add({"a.md": text})
+
+    def work(connection: Connection) -> str:
+        words = marked(connection, parse_clauses("emergency valve opens"))
+        found = anchors.wanted(connection, words.expression, [1])[1]
+        with_anchor = best_passage_of([text], found.terms, words.analyzers, found.anchor)
+        assert with_anchor == best_passage_of([text], found.terms, words.analyzers)
+        assert with_anchor == best_passage_of([text[:1500], text[1500:]], found.terms, words.analyzers, found.anchor)
+        return with_anchor.snippet
+
+    assert ANSWER in small_index.database.submit_read(work).result()
+
+
+def test_a_short_document_has_no_anchor(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": ANSWER})
+    found = wanted(small_index, "emergency valve")
+    assert found.anchor is None
+    assert found.terms == [[("emergenc",)], [("valv",)]]
