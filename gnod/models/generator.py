@@ -42,10 +42,12 @@ class Generator(InstalledModel):
         temperature: float = 0.0,
         seed: int = 0,
         limit_s: float | None = None,
+        yields_after_s: float | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Generated:
         """Return the assistant's next message; at the limit, its text so far. `on_text` receives each part as it comes.
-        `grammar`: GBNF, from `root`. Cancelling the task stops the model.
+        `grammar`: GBNF, from `root`. After `yields_after_s`, requests that somebody waits for go first. Cancelling the
+        task stops the model.
 
         The limit counts from the call. A model that is still loading then is loaded to the end, for the next call.
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed (also for a prompt that is too long),
@@ -66,6 +68,7 @@ class Generator(InstalledModel):
             grammar=grammar,
             temperature=temperature,
             seed=seed,
+            yields_after_s=yields_after_s,
         )
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):

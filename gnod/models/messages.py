@@ -40,9 +40,17 @@ class Rank(msgspec.Struct, frozen=True, kw_only=True, tag="rank"):
     documents: list[str]
 
 
+class Measure(msgspec.Struct, frozen=True, kw_only=True, tag="measure"):
+    """Load a reranking model, and measure how fast it reads."""
+
+    id: int = 0
+    model: ModelSpec
+
+
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
     """Generate the next message. `messages`: role (system, user, assistant) and content. `grammar`: GBNF, from `root`.
-    `temperature` 0: always the most likely token."""
+    `temperature` 0: always the most likely token. `yields_after_s`: how long it may take before it lets requests that
+    somebody waits for go first."""
 
     id: int = 0
     model: ModelSpec
@@ -51,6 +59,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
     grammar: str | None = None
     temperature: float = 0.0
     seed: int = 0
+    yields_after_s: float | None = None
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
@@ -87,6 +96,14 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
     score: float
     tokens: int
     took_s: float
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
+    """`room`: tokens of query and document together."""
+
+    id: int
+    room: int
+    characters_per_s: float
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
@@ -126,8 +143,8 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     message: str
 
 
-Work = Embed | Rank | Generate
+Work = Embed | Rank | Measure | Generate
 Request = Work | Cancel
-ResultChunk = Scored | Generated
+ResultChunk = Scored | Measured | Generated
 Reply = Embedded | Done | Failed
 WorkerMessage = Ready | Begun | Loaded | Unloaded | ResultChunk | Reply

@@ -8,10 +8,18 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from gnod.models.installed import InstalledModel
-from gnod.models.messages import Rank, ResultChunk, Scored
+from gnod.models.messages import Measure, Measured, Rank, ResultChunk, Scored
 
-# The engine's window is 2,048 tokens at most, some of them its own; most scripts have three characters a token.
-_WINDOW_CHARACTERS = 5_400
+# In most scripts.
+_CHARACTERS_PER_TOKEN = 3
+
+
+class Speed(NamedTuple):
+    """`window_characters`: of query and document together, a cautious estimate; the engine cuts what is longer at its
+    end."""
+
+    window_characters: int
+    characters_per_s: float
 
 
 class Scores(NamedTuple):
@@ -25,8 +33,22 @@ class Scores(NamedTuple):
 
 class Reranker(InstalledModel):
     pull_command = "gnoctl models pull rerank"
-    # Characters of query and document together; a cautious estimate. The engine cuts what is longer at its end.
-    window_characters = _WINDOW_CHARACTERS
+
+    async def measure(self, *, limit_s: float) -> Speed | None:
+        """Return how much the model reads, and how fast on this machine. None: it did not load within the limit; it is
+        loaded to the end. Raises what `score` raises."""
+        found: list[Measured] = []
+
+        def on_chunk(chunk: ResultChunk) -> None:
+            assert isinstance(chunk, Measured)
+            found.append(chunk)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(limit_s, 0.0)):
+                await self._inference.run(Measure(model=self.spec()), on_chunk)
+        if not found:
+            return None
+        return Speed(found[0].room * _CHARACTERS_PER_TOKEN, found[0].characters_per_s)
 
     async def score(self, query: str, documents: Sequence[str], *, limit_s: float | None = None) -> Scores:
         """Score documents one after the other; at the limit, return the scores so far.

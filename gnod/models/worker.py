@@ -34,6 +34,8 @@ from gnod.models.messages import (
     Failed,
     Generate,
     Generated,
+    Measure,
+    Measured,
     Rank,
     Ready,
     Request,
@@ -47,6 +49,9 @@ _KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "failed"]] = {
     ModelRejected: "rejected",
     InferenceFailed: "failed",
 }
+_INTERACTIVE = frozenset(["query vectors", "ranking"])
+# How often a generation that yields looks whether it may go on.
+_YIELD_S = 0.005
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
@@ -88,6 +93,7 @@ class Worker:
         self._models = LoadedModels(idle_s, self._send)
         self._queues: dict[str, SimpleQueue[_Job]] = {}
         self._stops: dict[int, Stop] = {}
+        self._interactive: set[int] = set()
 
     def serve(self) -> None:
         """Accept requests until the stream ends, then end the process, even if it is computing."""
@@ -123,12 +129,17 @@ class Worker:
     def _process(self, job: _Job) -> None:
         request_id = job.request.id
         self._send(Begun(id=request_id))
+        if is_interactive := _kind(job.request) in _INTERACTIVE:
+            self._interactive.add(request_id)
         try:
             self._send(self._run(job))
         except (ModelCorrupt, ModelRejected, InferenceFailed) as error:
             self._send(Failed(id=request_id, kind=_KINDS[type(error)], message=error.message))
         except MemoryError:
             self._send(Failed(id=request_id, kind="failed", message="there is not enough memory for the model"))
+        finally:
+            if is_interactive:
+                self._interactive.discard(request_id)
 
     def _run(self, job: _Job) -> Embedded | Done:
         match job.request:
@@ -136,6 +147,8 @@ class Worker:
                 return self._embed(job.request)
             case Rank():
                 self._rank(job.request, job.stop)
+            case Measure():
+                self._measure(job.request)
             case Generate():
                 self._generate(job.request, job.stop)
         return Done(id=job.request.id)
@@ -161,6 +174,11 @@ class Worker:
                 tokens += read
                 self._send(Scored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 
+    def _measure(self, request: Measure) -> None:
+        with self._models.use(RankingEngine, request.model) as engine:
+            speed = engine.characters_per_s()
+            self._send(Measured(id=request.id, room=engine.room, characters_per_s=speed))
+
     def _generate(self, request: Generate, stop: Stop) -> None:
         with self._models.use(GenerationEngine, request.model) as engine:
             started = time.monotonic()
@@ -172,7 +190,15 @@ class Worker:
                 seed=request.seed,
                 stop=stop,
             ):
-                self._send(Generated(id=request.id, took_s=time.monotonic() - started, **piece._asdict()))
+                took_s = time.monotonic() - started
+                self._send(Generated(id=request.id, took_s=took_s, **piece._asdict()))
+                if request.yields_after_s is not None and took_s > request.yields_after_s:
+                    self._wait_for_interactive(stop)
+
+    def _wait_for_interactive(self, stop: Stop) -> None:
+        """Wait while the worker computes something that somebody waits for."""
+        while self._interactive and not stop():
+            time.sleep(_YIELD_S)
 
     def _send(self, message: WorkerMessage) -> None:
         with self._sending:
@@ -183,7 +209,7 @@ def _kind(request: Work) -> str:
     match request:
         case Embed():
             return "query vectors" if request.interactive else "document vectors"
-        case Rank():
+        case Rank() | Measure():
             return "ranking"
         case Generate():
             return "generation"

@@ -21,6 +21,7 @@ from gnod.models.messages import (
     Failed,
     Generated,
     Loaded,
+    Measured,
     Ready,
     Reply,
     ResultChunk,
@@ -142,7 +143,7 @@ class WorkerProcess:
                 _log.info("inference.loaded", extra={"fields": fields})
             case Unloaded():
                 self.models.remove(message.path)
-            case Scored() | Generated():
+            case Scored() | Measured() | Generated():
                 if (pending := self._pending(message.id)) is not None:
                     try:
                         pending.on_chunk(message)

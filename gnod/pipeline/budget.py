@@ -17,8 +17,6 @@ MARGIN_S = 0.05
 # Less of a document is not worth reading, and an order of fewer documents not worth changing.
 MIN_CHARACTERS = 400
 MIN_DOCUMENTS = 3
-# Until the model's throughput is known: a small one on two cores.
-_FIRST_CHARACTERS_PER_S = 4000.0
 # The share of the time that is planned to be used; the rest is a reserve.
 _PLANNED = 0.8
 _LEARNING_RATE = 0.3
@@ -82,22 +80,31 @@ class Plan(NamedTuple):
 
 
 class ThroughputEstimate:
-    """How many characters per second a reranker reads on this machine, learned from its work."""
+    """How many characters per second a reranker reads on this machine: measured when it is loaded, later learned from
+    its work. `window_characters`: of query and document together."""
 
     def __init__(self) -> None:
-        self.characters_per_s = _FIRST_CHARACTERS_PER_S
+        self.is_known = False
+        self.characters_per_s = 0.0
+        self.window_characters = 0
+
+    def begin(self, characters_per_s: float, window_characters: int) -> None:
+        """Take what was measured."""
+        self.is_known = True
+        self.characters_per_s = characters_per_s
+        self.window_characters = window_characters
 
     def learn(self, characters: int, took_s: float) -> None:
         """`characters`: 0 when nothing was read in that time."""
         if took_s > 0:
             self.characters_per_s += _LEARNING_RATE * (characters / took_s - self.characters_per_s)
 
-    def plan(self, documents: int, query: str, window_characters: int, limit_s: float) -> Plan | None:
+    def plan(self, documents: int, query: str, limit_s: float) -> Plan | None:
         """Return what can be read in the time: shorter passages first, then fewer documents. None: too little."""
         enough = min(documents, MIN_DOCUMENTS)
         frame = len(query) + FRAME_CHARACTERS
         readable = self.characters_per_s * limit_s * _PLANNED
-        room = window_characters - len(query)
+        room = self.window_characters - len(query)
         characters = min(room, int(readable / max(documents, 1)) - frame)
         if characters < MIN_CHARACTERS:
             characters = min(room, MIN_CHARACTERS)

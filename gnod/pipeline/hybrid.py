@@ -21,7 +21,6 @@ from gnod.models.readability import Readability, script_of
 from gnod.models.reranker import Reranker
 from gnod.pipeline import fusion, reranking, retrieval
 from gnod.pipeline.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
-from gnod.pipeline.expansion.expander import LIMIT_S as EXPANSION_LIMIT_S
 from gnod.pipeline.expansion.expander import Expander, Expansion
 from gnod.pipeline.fusion import Fused, Fusion
 from gnod.pipeline.lexical import LexicalSurvey
@@ -213,7 +212,10 @@ class _Search:
         except Skipped as skipped:
             self._budget.note("expand", started, {}, why=str(skipped), ran=False)
             return []
-        why = "the model did not finish within the time budget" if expansion.timed_out else None
+        why = None
+        if expansion.timed_out:
+            why = "the model did not finish within the time budget"
+            why += "; it goes on, so that the same query has its variants next time" if expansion.goes_on else ""
         details: dict[str, object] = {
             "cached": expansion.cached,
             "language": expansion.language,
@@ -234,17 +236,17 @@ class _Search:
         if self._options.skip_strong and any(is_strong(survey) for _, survey in words):
             raise Skipped("skipped_strong: the best document by keyword stands out")
         reranks = self._options.rerank and not isinstance(self._dependencies.reranker, Unavailable)
-        limit_s = min(EXPANSION_LIMIT_S, self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * reranks)
+        limit_s = self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * reranks
         if limit_s > 0 and backoff.skips(limit_s):
             limit_s = 0.0  # only the cache is used
         self._on_stage("expanding the query")
         # The expander keeps its limit itself; this is for the rest of its work.
         work = expander.expand(self._query.text, limit_s=limit_s)
         expansion = await self._budget.within("the expansion model", work, limit_s + _AROUND_S)
-        if limit_s > 0 and not expansion.cached:
+        if limit_s > 0 and not expansion.cached and (expansion.goes_on or not expansion.timed_out):
             backoff.learn(limit_s, in_time=not expansion.timed_out)
         elif expansion.timed_out:
-            raise Skipped("no time left" if limit_s < 0 else "the model timed out recently; it is tried again soon")
+            raise Skipped(_why_not_expanded(limit_s))
         return expansion
 
     async def _retrieve(
@@ -353,6 +355,12 @@ def _groups(found: Retrieved, fused: Fusion) -> list[dict[str, object]]:
         }
         for ((collection, language), trust), count in counts.most_common()
     ]
+
+
+def _why_not_expanded(limit_s: float) -> str:
+    if limit_s > 0:
+        return "the model still writes the variants of an earlier query"
+    return "no time left" if limit_s < 0 else "the model timed out recently; it is tried again soon"
 
 
 def _vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:

@@ -15,7 +15,7 @@ from gnod.models.generator import Generator
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
 from gnod.pipeline.budget import Backoff, ThroughputEstimate
-from gnod.pipeline.expansion.expander import Expander
+from gnod.pipeline.expansion.expander import Expander, Writing
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery
@@ -49,6 +49,7 @@ class HybridSearch:
         # By model: what is known of how fast it is.
         self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
         self._backoffs: defaultdict[str, Backoff] = defaultdict(Backoff)
+        self._writings: defaultdict[str, Writing] = defaultdict(Writing)
 
     async def search(
         self,
@@ -67,7 +68,8 @@ class HybridSearch:
         if isinstance(generator, Unavailable):
             expander, backoff = generator, Backoff()
         else:
-            expander = Expander(generator, self._database.read, self._database.write)
+            writing = self._writings[generator.uri]
+            expander = Expander(generator, self._database.read, self._database.write, writing)
             backoff = self._backoffs[generator.uri]
         dependencies = SearchDependencies(
             read=read,

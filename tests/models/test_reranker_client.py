@@ -54,6 +54,17 @@ async def test_at_the_limit_the_first_have_scores(tmp_path: Path) -> None:
         assert (await reranker.score("tide", MANY[:5])).values == pytest.approx(expected, abs=1e-4)
 
 
+async def test_its_speed_is_measured_before_its_first_work(tmp_path: Path) -> None:
+    async with asked(CrossEncoder(SEED).write(tmp_path / "tiny.gguf")) as reranker:
+        assert await reranker.measure(limit_s=0.0) is None
+        speed = await reranker.measure(limit_s=60.0)
+        assert speed is not None
+        assert speed.window_characters > 300
+        scores = await reranker.score("who counts the boats", ["the tide turns " * 20] * 20)
+        read = 20 * len("the tide turns " * 20) / scores.took_s
+        assert 0.2 < speed.characters_per_s / read < 5
+
+
 async def test_cancelling_frees_the_worker_for_the_next_request(tmp_path: Path) -> None:
     async with asked(CrossEncoder(SEED).write(tmp_path / "tiny.gguf")) as reranker:
         await reranker.score("tide", ["boat"])

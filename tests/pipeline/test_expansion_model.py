@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gnod.models.files import ModelFiles
-from gnod.models.generator import Generator
+from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
 from gnod.models.llama import library
 from gnod.models.messages import ModelSpec
@@ -48,8 +48,8 @@ async def expander(model: Path, index: SmallIndex) -> AsyncIterator[tuple[Expand
         await inference.close()
 
 
-async def until_it_is(inference: Inference, state: str) -> None:
-    end = time.monotonic() + 3
+async def until_it_is(inference: Inference, state: str, limit_s: float = 10) -> None:
+    end = time.monotonic() + limit_s
     while inference.status().state != state:
         assert time.monotonic() < end, f"the worker is {inference.status().state}, not {state}"
         await asyncio.sleep(0.02)
@@ -71,15 +71,69 @@ async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) 
         assert inference.status().state == "off"
 
 
-async def test_at_the_limit_the_computation_ends(smollm_gguf: Path, small_index: SmallIndex) -> None:
+async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, small_index: SmallIndex) -> None:
+    question = "another question about boats and tides"
     async with expander(smollm_gguf, small_index) as (expands, inference):
         await expands.expand(QUERY, limit_s=90)  # loaded
         started = time.monotonic()
-        found = await expands.expand("another question about boats and tides", limit_s=0.15)
+        found = await expands.expand(question, limit_s=0.15)
         assert time.monotonic() - started < 3
         assert (found.variants, found.dropped, found.timed_out, found.cached) == ([], [], True, False)
-        assert small_index.rows("SELECT count(*) FROM llm_cache") == [(1,)]
+        assert found.goes_on
+        # One at a time: until it has finished, other queries have only the cache.
+        other = await expands.expand("a third question", limit_s=90)
+        assert (other.timed_out, other.goes_on, other.variants) == (True, False, [])
+        assert (await expands.expand(QUERY, limit_s=90)).cached
+        await until_it_is(inference, "idle", limit_s=60)
+        again = await expands.expand(question, limit_s=0.0)
+        assert (again.cached, again.timed_out) == (True, False)
+
+
+async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, small_index: SmallIndex) -> None:
+    async with expander(smollm_gguf, small_index) as (expands, inference):
+        await expands.expand(QUERY, limit_s=90)  # loaded
+        query = asyncio.create_task(expands.expand("another question about boats and tides", limit_s=90))
+        await until_it_is(inference, "busy")
+        query.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await query
         await until_it_is(inference, "idle")
+        assert small_index.rows("SELECT count(*) FROM llm_cache") == [(1,)]
+
+
+async def test_a_model_that_goes_on_lets_other_work_go_first(
+    smollm_gguf: Path, minilm_gguf: Path, small_index: SmallIndex
+) -> None:
+    """The worker writes nothing while it computes something that somebody waits for."""
+    async with expander(smollm_gguf, small_index) as (expands, inference):
+        await expands.expand(QUERY, limit_s=90)  # loaded
+        writer = expands._generator
+        times: list[float] = []
+        writes = asyncio.Event()
+
+        def note(_: str) -> None:
+            times.append(time.monotonic())
+            writes.set()
+
+        going = asyncio.create_task(
+            writer.generate(
+                [Message("user", "Write a long story about boats.")],
+                max_tokens=300,
+                yields_after_s=0.0,
+                on_text=note,
+            )
+        )
+        await writes.wait()
+        spec = ModelSpec(path=str(minilm_gguf), gpu=False, threads=2)
+        await inference.embed(spec, ["warm"], interactive=True)
+        started = time.monotonic()
+        await inference.embed(spec, ["how are the boats counted in the harbour at night? " * 40] * 24, interactive=True)
+        ended = time.monotonic()
+        # One token may be on its way at the beginning, and one at the end.
+        assert len([at for at in times if started + 0.1 < at < ended]) <= 2
+        going.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await going
 
 
 @pytest.mark.parametrize("seed", range(4))

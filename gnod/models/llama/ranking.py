@@ -7,6 +7,7 @@ Qwen3-Reranker with the head of its language model, of which only the words "yes
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,11 +20,15 @@ from gnod.models.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Promp
 from gnod.models.llama.reading import DecoderReading, EncoderReading, Ended, Reading
 from gnod.models.messages import ModelSpec
 
-# Query and document together. A context is sized to the work: what a model can take at most would cost gigabytes.
+# Query and document together. A context is sized to the work: what a model can take at most would cost gigabytes, and
+# on a processor minutes.
 MAX_WINDOW = 2048
+MAX_WINDOW_ON_GPU = 32_768
 # llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, and never uses them: a
 # gigabyte at most, so 1,073 tokens for a vocabulary of 250,000.
 _MAX_LOGITS = 1 << 28
+# Long enough to measure a speed.
+_MEASURED_S = 0.03
 _HEADS = ("cls.weight", "cls.output.weight")
 
 
@@ -38,7 +43,8 @@ class RankingEngine:
         self._reading: Reading | None = None
         try:
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
-            self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
+            most = MAX_WINDOW_ON_GPU if spec.gpu and library.has_graphics_card() else MAX_WINDOW
+            self.window = min(spec.window or most, trained, most)
             make = self._decoder if library.is_causal(self._model) else self._encoder
             self._prompts, self._reading = make(spec)
             self._self_test()
@@ -64,6 +70,23 @@ class RankingEngine:
             if score is None:
                 return
             yield score, len(opening) + len(rest)
+
+    @property
+    def room(self) -> int:
+        """Return how many tokens of query and document fit into the window."""
+        own: list[int] = self._prompts.opening("")
+        return int(self.window) - len(own) - 1
+
+    def characters_per_s(self) -> float:
+        """Measure how fast the model reads: a text that is doubled until it takes long enough to tell."""
+        query, text = library.KNOWN_PAIRS[0]
+        while True:
+            started = time.monotonic()
+            [(_, tokens)] = self.scores(query, [text], ended=lambda: False)
+            took_s = time.monotonic() - started
+            if took_s >= _MEASURED_S or tokens >= self.window // 2:
+                return len(query + text) / took_s
+            text += " " + text
 
     def _score(self, opening: list[int], rest: list[int], ended: Ended) -> float | None:
         assert self._reading

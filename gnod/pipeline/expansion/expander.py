@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from gnod.store import llm_cache
 from gnod.store.database import Connection
 
 LIMIT_S = 5.0
+# An expansion that did not finish in time goes on for so long, at low priority.
+UNFINISHED_LIMIT_S = 120.0
 # If the writer is busy for longer, the expansion is not cached.
 _WRITE_S = 0.25
 
@@ -35,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 class Expansion(NamedTuple):
     """`dropped`: variants that are not used, with the reasons. `language`: of the query; None: unclear. `timed_out`:
-    the model was stopped at the limit, and its output is not used."""
+    the model did not finish within the limit, and its output is not used. `goes_on`: it still writes, for the cache."""
 
     variants: list[Subquery]
     dropped: list[tuple[Subquery, str]]
@@ -43,18 +45,38 @@ class Expansion(NamedTuple):
     cached: bool
     took_ms: float
     timed_out: bool
+    goes_on: bool = False
+
+
+class Writing:
+    """The one expansion that a model writes at a time. It may outlive its query."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[str | None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def begin(self, work: Coroutine[None, None, str | None]) -> asyncio.Task[str | None]:
+        self._task = asyncio.create_task(work, name="expansion")
+        # If nobody waits any more, no one else retrieves the exception.
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._task
 
 
 class Expander:
-    """`read` and `write` run work on the database that caches expansions."""
+    """`read` and `write` run work on the database that caches expansions. `writing`: of this model."""
 
-    def __init__(self, generator: Generator, read: Read, write: Write) -> None:
+    def __init__(self, generator: Generator, read: Read, write: Write, writing: Writing | None = None) -> None:
         self._generator = generator
         self._read = read
         self._write = write
+        self._writing = writing or Writing()
 
     async def expand(self, query: str, *, limit_s: float = LIMIT_S) -> Expansion:
-        """Return the variants of a query. At the limit, the computation stops and there are no variants.
+        """Return the variants of a query. At the limit there are none: the model goes on at low priority, so that the
+        cache has them the next time. While it does, other queries have only the cache.
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
@@ -63,30 +85,45 @@ class Expander:
         language = await asyncio.to_thread(detect_query, query)
         key = _key(self._generator.uri, query, language)
         written = _parsed(await self._read(partial(llm_cache.get, key=key)) or "")
-        cached, timed_out = bool(written), False
+        cached, timed_out, goes_on = bool(written), False, False
+        left_s = limit_s - (time.monotonic() - started)
         if not cached:
-            text = await self._generated(query, language, limit_s - (time.monotonic() - started))
+            goes_on = left_s > 0 and not self._writing.is_busy
+            text = await self._written(query, language, key, left_s) if goes_on else None
             timed_out = text is None
+            goes_on &= timed_out
             written = _parsed(text or "")
-            if written:
-                await self._cache(key, render(written))
         variants, dropped = _check(query, written, language)
         took_ms = (time.monotonic() - started) * 1000
-        return Expansion(variants, dropped, language, cached, took_ms, timed_out)
+        return Expansion(variants, dropped, language, cached, took_ms, timed_out, goes_on)
 
-    async def _generated(self, query: str, language: str | None, left_s: float) -> str | None:
-        """Return the complete lines of the output; None at the time limit."""
-        if left_s <= 0:
+    async def _written(self, query: str, language: str | None, key: str, left_s: float) -> str | None:
+        """Return the output; None if it is not complete at the limit. A query that is cancelled stops the model."""
+        task = self._writing.begin(self._generate(query, language, key, left_s))
+        try:
+            async with asyncio.timeout(left_s):
+                return await asyncio.shield(task)
+        except TimeoutError:
             return None
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+
+    async def _generate(self, query: str, language: str | None, key: str, left_s: float) -> str | None:
+        """Let the model write, and cache the complete lines of its output; None if it did not finish."""
         generated = await self._generator.generate(
             prompts.messages(query, language),
             max_tokens=prompts.MAX_TOKENS,
             grammar=prompts.GRAMMAR,
-            limit_s=left_s,
+            limit_s=max(left_s, UNFINISHED_LIMIT_S),
+            yields_after_s=left_s,
         )
         if generated.finish == "time":
             return None
-        return generated.text if generated.finish == "stop" else generated.text.rpartition("\n")[0]
+        text = generated.text if generated.finish == "stop" else generated.text.rpartition("\n")[0]
+        if written := _parsed(text):
+            await self._cache(key, render(written))
+        return text
 
     async def _cache(self, key: str, text: str) -> None:
         now = time.time()
