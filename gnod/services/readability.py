@@ -1,6 +1,7 @@
 """What the embedding models of this machine can read: measured once per model, in the background.
 
-A pulled model is measured at once, another one when a search first needs to know. Until then nothing is excluded.
+A pulled model is measured at once, another one when a search first needs to know. Until then nothing is excluded. A
+measurement that failed is repeated after a while, or when the model is pulled again.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 
 from gnod.errors import GnoError
 from gnod.models import readability
@@ -16,14 +18,20 @@ from gnod.models.readability import Readability
 from gnod.services.model_factory import ModelFactory
 from gnod.services.models import ModelService
 
+RETRY_S = 600.0
+
 _log = logging.getLogger(__name__)
 
 
 class ReadabilityService:
-    def __init__(self, models: ModelService, factory: ModelFactory) -> None:
+    """`retry_s`: how long to wait after a measurement that failed."""
+
+    def __init__(self, models: ModelService, factory: ModelFactory, retry_s: float = RETRY_S) -> None:
         self._models = models
         self._factory = factory
+        self._retry_s = retry_s
         self._known: dict[str, Readability | None] = {}
+        self._failed_at: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._loop = asyncio.get_running_loop()
         models.installed.connect(self._installed)
@@ -45,12 +53,6 @@ class ReadabilityService:
     def is_measuring(self, uri: str) -> bool:
         return uri in self._tasks
 
-    async def measured(self, uri: str) -> Readability | None:
-        """Return what was measured of a model, waiting for a measurement that is under way."""
-        if task := self._tasks.get(uri):
-            await asyncio.wait([task])
-        return self.stored(uri)
-
     async def close(self) -> None:
         for task in self._tasks.values():
             task.cancel()
@@ -58,11 +60,13 @@ class ReadabilityService:
 
     def _installed(self, uri: str) -> None:
         self._known.pop(uri, None)
+        self._failed_at.pop(uri, None)
         if any(use.role == "embed" and use.uri == uri for use in self._models.uses()):
             self._begin(uri)
 
     def _begin(self, uri: str) -> None:
-        if uri not in self._tasks and self._models.find(uri):
+        has_just_failed = uri in self._failed_at and time.monotonic() < self._failed_at[uri] + self._retry_s
+        if uri not in self._tasks and not has_just_failed and self._models.find(uri):
             task = self._tasks[uri] = asyncio.create_task(self._measure(uri), name=f"measure {uri}")
             task.add_done_callback(lambda _: self._tasks.pop(uri, None))
 
@@ -72,6 +76,7 @@ class ReadabilityService:
             found = await readability.measure(installed, self._factory.make(Embedder, uri).sample)
             await asyncio.to_thread(readability.save, self._models.files.readability_for(uri), found)
         except (GnoError, OSError) as error:
+            self._failed_at[uri] = time.monotonic()
             _log.warning("model.not_measured", extra={"fields": {"uri": uri, "reason": str(error)}})
             return
         self._known[uri] = found
