@@ -164,7 +164,6 @@ async def _compose(
         embedding_service,
         pool,
         backlog,
-        places.data_dir,
         embed_on_battery=lambda: configuration.current.models.embed_on_battery,
     )
     scheduler = SyncScheduler(

@@ -27,8 +27,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import priors
 from gnod.store.documents.priors import Prior
 from gnod.store.vectors import vectors
-from gnod.tuning import experiment
-from gnod.tuning.learning import learn
+from gnod.tuning.experiment import OnProgress, learn
 
 T = TypeVar("T")
 
@@ -111,15 +110,15 @@ class EvaluationModels:
                 self._readable[uri] = found
             return self._readable.get(uri)
 
-    def learn(self, database: Database, collection: str, progress: experiment.OnProgress) -> None:
+    def learn(self, database: Database, collection: str, progress: OnProgress) -> None:
         """Let a collection learn how much its vectors count, as the daemon does after embedding it."""
         self.run(self._learn(database, collection, progress))
 
-    async def _learn(self, database: Database, collection: str, progress: experiment.OnProgress) -> None:
+    async def _learn(self, database: Database, collection: str, progress: OnProgress) -> None:
         limits = IngestConfig()
         pool = WorkerPool(size=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         try:
-            prior = await learn(database, collection, self.embedder, pool.run, database.path.parent, progress)
+            prior = await learn(database, collection, self.embedder, pool.run, progress)
         finally:
             await pool.close()
         await database.write(partial(_store, self.uri, prior))

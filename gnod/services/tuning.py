@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from gnod.errors import GnoError, NotEmbedded
 from gnod.ingest.pool import WorkerPool
@@ -19,9 +17,7 @@ from gnod.services.embedding import EmbeddingService
 from gnod.store.database import Connection, Database
 from gnod.store.documents import priors
 from gnod.store.documents.priors import Prior
-from gnod.tuning import experiment
-from gnod.tuning.experiment import OnProgress
-from gnod.tuning.learning import learn
+from gnod.tuning.experiment import OnProgress, learn, remove_left_overs
 
 # How long nothing has been embedded before the background run.
 IDLE_S = 60.0
@@ -34,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class TuningService:
-    """`embed_on_battery`: whether background work may use the battery. `folder`: for scratch indexes."""
+    """`embed_on_battery`: whether background work may use the battery."""
 
     def __init__(
         self,
@@ -42,19 +38,16 @@ class TuningService:
         embedding: EmbeddingService,
         pool: WorkerPool,
         backlog: Backlog,
-        folder: Path,
         embed_on_battery: Callable[[], bool],
     ) -> None:
         self._database = database
         self._embedding = embedding
         self._pool = pool
-        self._folder = folder
         self._embed_on_battery = embed_on_battery
         self._one_at_a_time = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._background: asyncio.Task[None] | None = None
-        for left_over in experiment.left_overs(folder):
-            shutil.rmtree(left_over, ignore_errors=True)
+        self._cleared = asyncio.create_task(asyncio.to_thread(remove_left_overs, database))
         backlog.changed.connect(self._embedding_changed)
         self._embedding_changed(backlog.state())
 
@@ -64,8 +57,9 @@ class TuningService:
         if uri is None:
             raise NotEmbedded(f"{collection} has no vectors yet: `gnoctl embed` shows the progress")
         async with self._one_at_a_time:
+            await asyncio.shield(self._cleared)
             embedder = self._embedding.embedder(uri)
-            prior = await learn(self._database, collection, embedder, self._pool.run, self._folder, on_progress)
+            prior = await learn(self._database, collection, embedder, self._pool.run, on_progress)
             await self._database.write(partial(_put, prior))
         _log.info("collection.tuned", extra={"fields": prior._asdict()})
         return prior
@@ -75,10 +69,10 @@ class TuningService:
         known = await self._database.read(priors.all_priors)
         return {prior.collection: prior for prior in known}
 
-    async def reset(self, collection: str) -> bool:
-        """Forget what was learned, and do not learn it again in the background. Returns whether there was something."""
+    async def reset(self, collection: str) -> None:
+        """Forget what was learned, and do not learn it again in the background."""
         uri = self._embedding.served().get(collection)
-        return await self._database.write(partial(_reset, collection, uri))
+        await self._database.write(partial(_reset, collection, uri))
 
     async def close(self) -> None:
         if self._timer:
@@ -86,6 +80,7 @@ class TuningService:
         if self._background:
             self._background.cancel()
             await asyncio.gather(self._background, return_exceptions=True)
+        await asyncio.wait([self._cleared])
 
     def _embedding_changed(self, state: BacklogState) -> None:
         """Wait until nothing has been embedded for a while. New chunks end a background run: it comes again."""
@@ -120,13 +115,10 @@ def _put(prior: Prior, connection: Connection) -> None:
     priors.put(connection, prior)
 
 
-def _reset(collection: str, uri: str | None, connection: Connection) -> bool:
-    known = {prior.collection: prior for prior in priors.all_priors(connection)}
-    was_there = priors.reset(connection, collection)
+def _reset(collection: str, uri: str | None, connection: Connection) -> None:
+    priors.reset(connection, collection)
     if uri is not None:  # known, but as for any collection
-        count = _counts(connection).get(collection, 0)
-        priors.put(connection, Prior.neutral(collection, uri, count))
-    return was_there and known[collection].questions > 0
+        priors.put(connection, Prior.neutral(collection, uri, _counts(connection).get(collection, 0)))
 
 
 def _counts(connection: Connection) -> dict[str, int]:

@@ -1,7 +1,8 @@
-"""Ask known-item questions to a scratch index: the collection, with each question removed from its document.
+"""Learn how much the vectors of a collection count, from known-item questions that are asked to a scratch index.
 
-The documents keep their vectors; only those that changed are embedded again. A large collection is represented by a
-sample. The scratch index is deleted at the end, and nothing of a question is kept.
+The scratch index is the collection, with each question removed from its document. The documents keep their vectors;
+only those that changed are embedded again. A large collection is represented by a sample. The scratch index is deleted
+at the end, and nothing of a question is kept.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
+import shutil
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -31,10 +35,11 @@ from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.store.documents.filters import Filters
+from gnod.store.documents.priors import Prior
 from gnod.store.documents.records import Chunk
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
-from gnod.tuning.choice import MIN_QUESTIONS, Asked
+from gnod.tuning.choice import MIN_QUESTIONS, Asked, choose
 from gnod.tuning.questions import Question, questions
 
 # A larger collection is represented by so many documents, those with the lowest docids: a fixed random sample.
@@ -43,7 +48,6 @@ MAX_QUESTIONS = 300
 # Changed documents are embedded again: so many chunks at most, and none of a document with more than these.
 MAX_CHUNKS = 700
 MAX_CHUNKS_OF_DOCUMENT = 8
-_SCRATCH = "tuning-"
 _BATCH = 100
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]{8,200})\]\((?P<target>[^)\s#:]+)(?:#[^)\s]*)?\)")
 _MIN_LINK_WORDS = 3
@@ -57,7 +61,6 @@ class _Source(NamedTuple):
     """A document of the real index."""
 
     path: str
-    title: str
     language: str | None
     markdown: str
     own_title: str
@@ -67,55 +70,86 @@ class _Source(NamedTuple):
 class _Item(NamedTuple):
     """A question, and the path of the document that answers it."""
 
-    kind: str
     text: str
     path: str
 
 
-async def ask(
+async def learn(
     database: Database,
     collection: str,
     embedder: Embedder,
     prepare: Prepare,
-    folder: Path,
     on_progress: OnProgress = lambda *_: None,
-) -> tuple[int, list[Asked]]:
-    """Return how many documents a collection has, and what both retrievers find for questions about it; nothing if
-    there are too few questions. `folder`: for the scratch index.
+) -> Prior:
+    """Return what was learned; the factor is 1 where no other one helps, or the collection makes too few questions.
 
-    Raises the errors of the models and of the database.
+    `prepare` makes documents of texts. Raises the errors of the models and of the database.
     """
-    sources = await database.read(partial(_sources, collection))
     count = await database.read(lambda connection: documents.count_under(connection, collection, ""))
+    asked = await _ask(database, collection, embedder, prepare, on_progress)
+    prior = Prior.neutral(collection, embedder.uri, count)._replace(measured_at=time.time())
+    if len(asked) < MIN_QUESTIONS:
+        return prior
+    figures = choose(asked)._asdict()
+    return prior._replace(questions=len(asked), vector_odds=figures.pop("factor"), **figures)
+
+
+def remove_left_overs(database: Database) -> None:
+    """Remove the scratch indexes that a killed process left behind."""
+    for folder in database.path.parent.glob(f"{_scratch(database)}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _ask(
+    database: Database, collection: str, embedder: Embedder, prepare: Prepare, on_progress: OnProgress
+) -> list[Asked]:
+    """Return what both retrievers find for questions about a collection; nothing if there are too few questions."""
+    sources = await _sources(database, collection)
     items, changed = _plan(sources)
     if len(items) < MIN_QUESTIONS:
-        return count, []
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder, ignore_cleanup_errors=True) as scratch:
+        return []
+    folder = database.path.parent
+    with tempfile.TemporaryDirectory(prefix=_scratch(database), dir=folder, ignore_cleanup_errors=True) as scratch:
         index = await asyncio.to_thread(Database, Path(scratch) / "index.sqlite", readers=1, use_knn=False)
         try:
             await _fill(index, collection, sources, changed, prepare, on_progress)
             await _copy_vectors(database, index, embedder.uri)
             await _embed(index, embedder, collection, on_progress)
-            return count, await _ask_all(index, collection, embedder, items, on_progress)
+            return await _ask_all(index, collection, embedder, items, on_progress)
         finally:
             await asyncio.to_thread(index.close)
 
 
-def left_overs(folder: Path) -> list[Path]:
-    """Return the scratch folders that a killed process left behind."""
-    return sorted(folder.glob(f"{_SCRATCH}*"))
+def _scratch(database: Database) -> str:
+    """Return how the folders of its scratch indexes begin; the daemon of another index may use the same folder."""
+    return f"tuning-{database.path.stem}."
 
 
-def _sources(collection: str, connection: Connection) -> list[_Source]:
+async def _sources(database: Database, collection: str) -> list[_Source]:
+    """Read the documents, a few at a time: a long transaction would keep a reader from the searches."""
+    found = await database.read(partial(_sample, collection))
+    sources: list[_Source] = []
+    for first in range(0, len(found), _BATCH):
+        sources += await database.read(partial(_texts, found[first : first + _BATCH]))
+    return sources
+
+
+def _sample(collection: str, connection: Connection) -> list[tuple[str, str | None, str]]:
+    """Return path, language and mirror hash of each document."""
     rows = connection.execute(
-        "SELECT d.path, d.title, d.language, c.markdown, coalesce(c.title, ''), d.mirror_hash FROM documents d"
-        " JOIN content c ON c.mirror_hash = d.mirror_hash"
-        " WHERE d.active AND d.collection_id = (SELECT id FROM collections WHERE name = ?) ORDER BY d.docid LIMIT ?",
+        "SELECT path, language, mirror_hash FROM documents"
+        " WHERE active AND collection_id = (SELECT id FROM collections WHERE name = ?) ORDER BY docid LIMIT ?",
         (collection, MAX_DOCUMENTS),
     )
+    return list(rows)
+
+
+def _texts(found: Sequence[tuple[str, str | None, str]], connection: Connection) -> list[_Source]:
+    content = "SELECT markdown, coalesce(title, '') FROM content WHERE mirror_hash = ?"
     return [
-        _Source(path, title, language, markdown, own_title, _chunks(connection, mirror))
-        for path, title, language, markdown, own_title, mirror in rows
+        _Source(path, language, markdown, own_title, _chunks(connection, mirror))
+        for path, language, mirror in found
+        for markdown, own_title in connection.execute(content, (mirror,))
     ]
 
 
@@ -140,7 +174,7 @@ def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, Question]]
             # A docstring is most like what people ask of code; of the others, each kind in turn.
             question = possible[0] if possible[0].kind == "docstring" else possible[number % len(possible)]
             changed[source.path] = question
-            items.append(_Item(question.kind, question.text, source.path))
+            items.append(_Item(question.text, source.path))
             chunks += len(source.chunks)
     links = islice(_links(sources), max(MAX_QUESTIONS // 4, MAX_QUESTIONS - len(items)))
     return _unique([*items, *links]), changed
@@ -155,14 +189,14 @@ def _links(sources: Sequence[_Source]) -> list[_Item]:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(source.path), unquote(match["target"])))
             text = match["text"].replace("`", "").strip()
             if target in paths and target != source.path and len(text.split()) >= _MIN_LINK_WORDS:
-                found.setdefault(target, _Item("link", text, target))
+                found.setdefault(target, _Item(text, target))
     return list(found.values())
 
 
 def _unique(items: Sequence[_Item]) -> list[_Item]:
     """Leave out questions that several documents answer."""
-    texts = [item.text.casefold() for item in items]
-    return [item for item, text in zip(items, texts, strict=True) if texts.count(text) == 1]
+    answers = Counter(item.text.casefold() for item in items)
+    return [item for item in items if answers[item.text.casefold()] == 1]
 
 
 async def _fill(
@@ -250,14 +284,14 @@ async def _ask_all(
         rows = QueryVectors({embedder.uri: await embedder.texts([item.text])}, served)
         if item.path in ids:
             try:
-                asked.append(await index.read(partial(_ask, nearest, item.text, ids[item.path], rows)))
+                asked.append(await index.read(partial(_find, nearest, item.text, ids[item.path], rows)))
             except GnoError:  # a text without a word to search for
                 continue
         on_progress("asking", done, len(items))
     return asked
 
 
-def _ask(nearest: Nearest, text: str, target: int, rows: QueryVectors, connection: Connection) -> Asked:
+def _find(nearest: Nearest, text: str, target: int, rows: QueryVectors, connection: Connection) -> Asked:
     lines = text_lines(text)
     words = retrieval.survey_words(connection, lines, Filters())
     vector_lines = [line for line in lines if not line.is_lexical]
