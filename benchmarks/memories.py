@@ -33,8 +33,7 @@ from gnod.memory.transactions import Draft, Embedded, Transactions
 from gnod.models.inference import Inference
 from gnod.services.configuration import Configuration
 from gnod.services.memory import MemoryService
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.store.database import Database
 
 BUDGET_S = 2.0

@@ -99,7 +99,7 @@ def _check_text(words: list[str]) -> None:
 
 
 def _report(error: GnoError, words: list[str]) -> int:
-    from gnoctl.failures import report
+    from gnoctl.output import report
 
     options = words[: words.index("--")] if "--" in words else words
     return report(error, as_json="--json" in options)

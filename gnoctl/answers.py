@@ -9,8 +9,9 @@ import os
 import sys
 from collections.abc import Iterator
 
-from gnoctl import freshness, text
+from gnoctl import text
 from gnoctl.terminal import DIM, YELLOW, Terminal
+from gnoctl.wording import missed_by
 from gnod.protocol.base import AnswerSource, ProgressValue
 from gnod.protocol.search import AskResult
 
@@ -40,7 +41,7 @@ def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
         line = _source(source, terminal)
         yield line if source.cited else terminal.paint(line, DIM)
-    if missed := freshness.describe(result.freshness, nothing_found=not result.answered):
+    if missed := missed_by(result.freshness, nothing_found=not result.answered):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
         yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))

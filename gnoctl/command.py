@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from gnoctl.failures import note
 from gnoctl.options import option
+from gnoctl.output import note, print_json
 from gnoctl.terminal import Terminal, detect
 from gnod.client.connection import Connection, connect_or_start
 from gnod.paths import Places, resolve
@@ -83,8 +83,6 @@ class JsonOptions(Options, frozen=True, kw_only=True):
     def show(self, result: object, lines: str | Iterable[str]) -> None:
         """Print `result` as JSON if --json is given, otherwise `lines`, which may call `note` between them."""
         if self.json:
-            from gnoctl.json_output import print_json
-
             print_json(result)
         else:
             for line in [lines] if isinstance(lines, str) else lines:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from gnoctl.command import JsonOptions
 from gnoctl.options import option
+from gnoctl.output import print_json
 from gnod.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ def print_documents(
         for line in lines:
             print(line)
     elif format == "json":
-        from gnoctl.json_output import print_json
-
         print_json(result)
     else:
         from gnoctl.records import record_of, write_records

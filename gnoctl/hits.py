@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gnoctl import freshness, text
+from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.wording import count
+from gnoctl.wording import count, missed_by
 from gnod.protocol.search import Hit, SearchResult
 
 INDENT = "  "
@@ -20,7 +20,7 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
     if result.lexical_only_reason:
         yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
-    if missed := freshness.describe(result.freshness):
+    if missed := missed_by(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
         yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))

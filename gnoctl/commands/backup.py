@@ -9,8 +9,8 @@ from typing import Annotated
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.failures import note
 from gnoctl.options import argument, option
+from gnoctl.output import note
 from gnoctl.standard_input import confirmed
 from gnoctl.wording import ago, count, duration, size
 from gnod.client.connection import Connection

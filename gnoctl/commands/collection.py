@@ -1,4 +1,4 @@
-"""`gnoctl init` and `gnoctl collection …`: the folders that are indexed."""
+"""`gnoctl init`, `collection …` and `context …`: the folders that are indexed, and what they are about."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Annotated
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
-from gnoctl.failures import NOTHING_INDEXED, note
 from gnoctl.filters import split_commas
-from gnoctl.json_output import print_json
 from gnoctl.options import argument, option
+from gnoctl.output import NOTHING_INDEXED, note, print_json
 from gnoctl.references import folder
 from gnoctl.table import columns
 from gnoctl.terminal import Terminal
@@ -26,6 +25,11 @@ from gnod.protocol.collections import (
     CollectionRemoveResult,
     CollectionRenameParams,
     CollectionRenameResult,
+    ContextAddParams,
+    ContextAddResult,
+    ContextListResult,
+    ContextRemoveParams,
+    ContextRemoveResult,
 )
 from gnod.protocol.index import IndexInitResult
 
@@ -166,3 +170,50 @@ def rename(options: RenameOptions) -> None:
     params = CollectionRenameParams(name=options.name, new_name=options.new_name)
     result = options.call("collection.rename", params, CollectionRenameResult)
     options.show(result, f"renamed {result.name} to {result.new_name}")
+
+
+class ContextAddOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Annotated[str, argument("SCOPE", help="/ for everything, collection:, or gno://collection/prefix")]
+    words: Annotated[list[str], argument("TEXT", help="What it is about")]
+
+
+@command("context add", ContextAddOptions)
+def add_context(options: ContextAddOptions) -> None:
+    """Describe what a folder is about; the text accompanies every result from it.
+
+    Examples:
+      gnoctl context add / 'My notes since 2019'
+      gnoctl context add work: 'Documentation of the payment team'
+      gnoctl context add gno://work/adr 'Decisions; newer ones replace older ones'
+    """
+    params = ContextAddParams(scope=options.scope, text=" ".join(options.words))
+    result = options.call("context.add", params, ContextAddResult)
+    options.show(result, text.line(f"{result.context.scope}  {result.context.text}"))
+
+
+@command("context list", JsonOptions)
+def list_contexts(options: JsonOptions) -> None:
+    """List the contexts."""
+    result = options.call("context.list", NoParams(), ContextListResult)
+    options.show(result, _contexts(result))
+
+
+def _contexts(result: ContextListResult) -> Iterator[str]:
+    if not result.contexts:
+        note("No contexts yet: run `gnoctl context add SCOPE TEXT`")
+    width = max((text.cells(each.scope) for each in result.contexts), default=0)
+    for each in result.contexts:
+        yield f"{text.pad(text.line(each.scope), width)}  {text.line(each.text)}"
+
+
+class ContextRemoveOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Annotated[str, argument("SCOPE", help="The scope, as it was added")]
+    words: Annotated[list[str], argument("TEXT", help="Remove only the context with this text")] = []
+
+
+@command("context rm", ContextRemoveOptions)
+def remove_context(options: ContextRemoveOptions) -> None:
+    """Remove the contexts of a scope, or the one with the given text."""
+    params = ContextRemoveParams(scope=options.scope, text=" ".join(options.words) or None)
+    result = options.call("context.remove", params, ContextRemoveResult)
+    options.show(result, f"removed {count(len(result.removed), 'context')}")

@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.failures import note
 from gnoctl.formats import FormatOptions, print_documents
 from gnoctl.options import argument, option
+from gnoctl.output import note
 from gnoctl.references import absolute, split
 from gnoctl.terminal import BOLD, DIM, Terminal
 from gnod.errors import EXIT_VALIDATION

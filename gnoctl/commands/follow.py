@@ -7,14 +7,14 @@ from typing import Annotated
 
 from msgspec import Meta, structs
 
-from gnoctl import freshness, text
+from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.filters import Collections, split_commas
-from gnoctl.json_output import json_text
 from gnoctl.options import option
+from gnoctl.output import json_text
 from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
-from gnoctl.wording import count
-from gnod.client.subscription import Subscription
+from gnoctl.wording import count, missed_by
+from gnod.client.blocking import Subscription
 from gnod.errors import Unavailable
 from gnod.protocol.base import Freshness
 from gnod.protocol.index import EmbeddingStatus
@@ -94,7 +94,7 @@ def _lines(changed: IndexChanged, terminal: Terminal) -> Iterator[str]:
 
 def _work(state: Freshness, embedding: EmbeddingStatus) -> Iterator[str]:
     """Yield what the daemon still has to do."""
-    if missed := freshness.describe(structs.replace(state, unembedded=0)):
+    if missed := missed_by(structs.replace(state, unembedded=0)):
         yield missed
     if embedding.state == "embedding":
         yield f"embedding: {count(embedding.pending, 'chunk')} left"

@@ -8,13 +8,11 @@ from msgspec import Struct
 
 from gnoctl import text
 from gnoctl.agents.catalogue import AGENTS, Agent
-from gnoctl.agents.entry import Entry, entry
-from gnoctl.agents.installing import Change, carry_out, plan, snippet
+from gnoctl.agents.installing import Change, Entry, carry_out, entry, plan, snippet
 from gnoctl.command import JsonOptions, command
-from gnoctl.failures import note
 from gnoctl.filters import split_commas
-from gnoctl.json_output import print_json
 from gnoctl.options import option
+from gnoctl.output import note, print_json
 from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
 
 _DONE = {"created": "created", "changed": "changed", "unchanged": "already configured:"}

@@ -10,9 +10,9 @@ from msgspec import Meta
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, Options, command
-from gnoctl.failures import note
 from gnoctl.memories import memories, render_list, render_results, render_whole
 from gnoctl.options import argument, option
+from gnoctl.output import note
 from gnoctl.standard_input import confirmed, given_text
 from gnoctl.terminal import Terminal
 from gnod.client.connection import Connection

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.failures import note
 from gnoctl.options import argument, option
+from gnoctl.output import note
 from gnoctl.standard_input import confirmed
 from gnoctl.table import columns
 from gnoctl.terminal import BOLD

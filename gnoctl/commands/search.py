@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-from gnoctl import freshness
 from gnoctl.command import command
-from gnoctl.failures import NOTHING_INDEXED, note
 from gnoctl.filters import FilterOptions, filter_values
 from gnoctl.formats import Csv, Files, Format, Markdown, Xml, chosen_format, print_documents
 from gnoctl.hits import render
 from gnoctl.options import argument, option
+from gnoctl.output import NOTHING_INDEXED, note
 from gnoctl.references import absolute
+from gnoctl.wording import missed_by
 from gnod.client.connection import Connection
 from gnod.protocol.base import NoParams
 from gnod.protocol.search import (
@@ -187,13 +187,13 @@ def _find(
             return
     lines = render(result, options.terminal, line_numbers=options.line_numbers)
     print_documents(options.format, result, result.hits, lines)
-    missed = freshness.describe(result.freshness, nothing_found=True)
+    missed = missed_by(result.freshness, nothing_found=True)
     if missed and options.format not in ("people", "json"):
         options.note(missed)
 
 
 def _explain_nothing(result: SearchResult, params: FilterParams, daemon: Connection) -> None:
-    if missed := freshness.describe(result.freshness, nothing_found=True):
+    if missed := missed_by(result.freshness, nothing_found=True):
         note(missed)
     elif not _has_collections(daemon):
         note(NOTHING_INDEXED)

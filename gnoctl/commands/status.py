@@ -1,18 +1,27 @@
-"""`gnoctl status`: the index compared with the disk."""
+"""`gnoctl status` and `why`: what the index knows, of all files and of one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl import freshness, text
+from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.failures import NOTHING_INDEXED
-from gnoctl.options import option
+from gnoctl.options import argument, option
+from gnoctl.output import NOTHING_INDEXED
+from gnoctl.references import absolute
 from gnoctl.table import columns
 from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal
-from gnoctl.wording import ago, count, size
-from gnod.protocol.index import CollectionStatus, IndexStatusParams, IndexStatusResult, IngestError
+from gnoctl.wording import ago, count, missed_by, size
+from gnod.protocol.index import (
+    CollectionStatus,
+    IndexStatusParams,
+    IndexStatusResult,
+    IndexWhyParams,
+    IndexWhyResult,
+    IngestError,
+    WhyCollection,
+)
 
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
@@ -119,7 +128,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield text.line(f"{each.name}: failed: {kinds} (`gnoctl status --errors` lists them)")
     if result.syncing:
         yield "indexing now"
-    if missed := freshness.describe(result.freshness, nothing_found=True):
+    if missed := missed_by(result.freshness, nothing_found=True):
         yield terminal.paint(text.line(missed), YELLOW)
     elif not result.collections:
         yield NOTHING_INDEXED
@@ -135,3 +144,48 @@ def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
     what = text.line(f"{error.stage}: {error.message}")
     yield f"  {terminal.paint(text.line(error.kind), RED)} while {what}"
     yield terminal.paint(f"  {count(error.count, 'time')}, last {ago(error.last_at)}", DIM)
+
+
+class WhyOptions(JsonOptions, frozen=True, kw_only=True):
+    path: Annotated[str, argument("PATH", help="A path on disk, or any reference that get takes")]
+
+
+@command("why", WhyOptions)
+def why(options: WhyOptions) -> None:
+    """Explain why a file is or is not in the index.
+
+    Examples:
+      gnoctl why ./drafts/plan.md
+      gnoctl why notes/plan.md
+    """
+    result = options.call("index.why", IndexWhyParams(path=absolute(options.path)), IndexWhyResult)
+    options.show(result, _why_report(result, options.terminal))
+
+
+def _why_report(result: IndexWhyResult, terminal: Terminal) -> Iterator[str]:
+    yield terminal.paint(text.line(result.path), BOLD)
+    if not result.collections:
+        yield "  " + text.line(result.reason)
+    for each in result.collections:
+        colour = GREEN if each.verdict == "indexed" else YELLOW
+        yield f"  {text.line(each.collection)}: {terminal.paint(text.line(each.verdict), colour)}"
+        for name, value in _facts(each).items():
+            if value:
+                yield f"    {name:<10} {text.line(value)}"
+
+
+def _facts(each: WhyCollection) -> dict[str, str | None]:
+    error = ""
+    if failure := each.error:
+        times = f"{count(failure.count, 'time')}, last {ago(failure.last_at)}"
+        error = f"{failure.kind} while {failure.stage}: {failure.message} ({times})"
+    return {
+        "because": each.reason,
+        "document": f"{each.docid or ''} {each.uri}".strip() if each.uri else None,
+        "title": each.title,
+        "converter": each.converter,
+        "language": each.language,
+        "chunks": f"{each.chunks:,}" if each.chunks else None,
+        "indexed": ago(each.indexed_at) if each.indexed_at else None,
+        "error": error,
+    }

@@ -25,9 +25,8 @@ from mcp.shared.exceptions import MCPError
 import gnod
 from gnoctl.mcp import resources
 from gnoctl.mcp.arguments import object_schema, read
-from gnoctl.mcp.daemon import Daemon
+from gnoctl.mcp.daemon import Daemon, relayed
 from gnoctl.mcp.output_text import render
-from gnoctl.mcp.progress import relayed
 from gnoctl.mcp.tools import TOOLS, Tool
 from gnod.errors import Conflict, GnoError, NotFound, Refused
 from gnod.paths import Places

@@ -10,7 +10,8 @@ from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
-from gnoctl import freshness, text
+from gnoctl import text
+from gnoctl.wording import missed_by
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentText
 from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
@@ -161,7 +162,7 @@ def search_output(result: SearchResult) -> SearchOutput:
         copied(SearchHit, hit, score=round(hit.score, 3), snippet=_clip(hit.snippet), about=hit.context)
         for hit in result.hits
     ]
-    notes = (freshness.describe(result.freshness, nothing_found=not hits), result.lexical_only_reason)
+    notes = (missed_by(result.freshness, nothing_found=not hits), result.lexical_only_reason)
     return SearchOutput(total=result.total, hits=hits, note=_join(notes))
 
 
@@ -213,7 +214,7 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
     more = max(len(failures) - MAX_FAILURES, 0) + result.errors_left_out
     notes = (
         None if collections else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
-        freshness.describe(result.freshness, nothing_found=True),
+        missed_by(result.freshness, nothing_found=True),
         _embedding(result.embedding),
         f"{more} more failures are not listed" if more else None,
         result.config_error,
@@ -231,7 +232,7 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 
 def ask_output(result: AskResult) -> AskOutput:
     """Return the answer with the sources that it cites."""
-    notes = [freshness.describe(result.freshness, nothing_found=not result.sources)]
+    notes = [missed_by(result.freshness, nothing_found=not result.sources)]
     if result.finish in ("length", "time"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
     elif not result.answered:

@@ -15,18 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gnod.client.async_subscription import AsyncSubscription
-    from gnod.client.asynchronous import AsyncClient
-    from gnod.client.blocking import Client
-    from gnod.client.subscription import Subscription
+    from gnod.client.asynchronous import AsyncClient, AsyncSubscription
+    from gnod.client.blocking import Client, Subscription
 
 __all__ = ["AsyncClient", "AsyncSubscription", "Client", "Subscription"]
 
 _MODULES = {
     "AsyncClient": "gnod.client.asynchronous",
-    "AsyncSubscription": "gnod.client.async_subscription",
+    "AsyncSubscription": "gnod.client.asynchronous",
     "Client": "gnod.client.blocking",
-    "Subscription": "gnod.client.subscription",
+    "Subscription": "gnod.client.blocking",
 }
 
 

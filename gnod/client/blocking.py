@@ -1,4 +1,4 @@
-"""The client for programs without an event loop: one request at a time.
+"""The client for programs without an event loop, and its subscriptions: one request at a time.
 
 Starts the daemon if it is not running. Knows no method; `shortcuts` does.
 """
@@ -13,11 +13,10 @@ from weakref import WeakSet
 from gnod.client.connection import Connection, connect_or_start, places_of
 from gnod.client.replies import OnProgress
 from gnod.client.shortcuts import Shortcuts
-from gnod.client.subscription import Subscription
 from gnod.errors import GnoError, Unavailable
 from gnod.paths import Places
 from gnod.protocol.base import Params, Result
-from gnod.protocol.subscription import IndexSubscribeParams
+from gnod.protocol.subscription import CHANGED, IndexChanged, IndexSubscribeParams, IndexSubscribeResult
 
 R = TypeVar("R", bound=Result)
 
@@ -99,3 +98,40 @@ class Client(Shortcuts):
         if self._connection is None:
             self._connection = connect_or_start(self._places, may_start=self._may_start)
         return self._connection
+
+
+class Subscription:
+    """An iterator of IndexChanged and a context manager. It owns the connection.
+
+    `begun` is the state at the start; `clock` is where to resume. A change counts as processed when the next one is
+    requested, so an interruption in between repeats a change rather than losing it.
+    """
+
+    def __init__(self, connection: Connection, params: IndexSubscribeParams) -> None:
+        self.begun = connection.call("index.subscribe", params, IndexSubscribeResult)
+        self.clock = self._latest = self.begun.clock
+        self._connection = connection
+        self._changes = connection.listen(CHANGED, IndexChanged)
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Subscription:
+        return self
+
+    def __next__(self) -> IndexChanged:
+        """Return the next change. Raises Unavailable, with the `clock` to resume from, if the connection is lost."""
+        self.clock = self._latest
+        try:
+            changed = next(each for each in self._changes if each.subscription == self.begun.subscription)
+        except Unavailable as error:
+            raise Unavailable(error.message, {**error.details, "clock": self.clock}) from None
+        self._latest = changed.clock
+        return changed
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._connection.close()

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from gnod.daemon.control import Control
+from gnod.daemon.lifecycle import Control
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt
 from gnod.handlers import (
     ask,
     backup,
     collection,
-    context,
     daemon,
     doctor,
     document,
@@ -26,7 +25,6 @@ from gnod.handlers import (
     models,
     search,
     subscribe,
-    tuning,
 )
 from gnod.ingest.pool import WorkerPool
 from gnod.models.inference import Inference
@@ -39,8 +37,7 @@ from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.memory import MemoryService
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
 from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
@@ -184,7 +181,6 @@ async def _compose(
         ask.handlers(configuration, database, freshness, hybrid, embedding_service),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database),
-        context.handlers(configuration),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
@@ -192,7 +188,7 @@ async def _compose(
             )
         ),
         document.handlers(configuration, database),
-        embedding.handlers(backlog),
+        embedding.handlers(configuration, backlog, tuning_service),
         index.handlers(
             index.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
@@ -203,7 +199,6 @@ async def _compose(
         models.handlers(configuration, model_service, readability),
         search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
-        tuning.handlers(configuration, tuning_service),
     )
     return Services(
         handlers={name: handler for family in families for name, handler in family.items()},

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from gnod.analysis.languages import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.errors import ModelNotConfigured, QuerySyntaxError
-from gnod.handlers.request_filters import filters_of, milliseconds_since
-from gnod.handlers.wire_types import freshness_of, stages_of
+from gnod.handlers.wire_types import filters_of, freshness_of, milliseconds_since, stages_of
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt
 from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText

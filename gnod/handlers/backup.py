@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from gnod.errors import InvalidParams, RequestCancelled, ShuttingDown
-from gnod.handlers.request_filters import milliseconds_since
+from gnod.handlers.wire_types import milliseconds_since
 from gnod.paths import Places
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult

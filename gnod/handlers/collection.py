@@ -1,4 +1,4 @@
-"""`collection.*`: edits of the config file, active at once."""
+"""`collection.*` and `context.*`: edits of the config file, active at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from gnod.config import edit
-from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig
+from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
 from gnod.errors import FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.walk import root_problem
@@ -23,6 +23,12 @@ from gnod.protocol.collections import (
     CollectionRemoveResult,
     CollectionRenameParams,
     CollectionRenameResult,
+    ContextAddParams,
+    ContextAddResult,
+    ContextInfo,
+    ContextListResult,
+    ContextRemoveParams,
+    ContextRemoveResult,
 )
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
@@ -63,11 +69,26 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         infos = [collection_info(c, counts.get(c.name, 0)) for c in configuration.current.collections]
         return CollectionListResult(collections=infos)
 
+    async def context_add(params: ContextAddParams, _: Call) -> ContextAddResult:
+        context = ContextConfig(scope=params.scope, text=params.text)
+        await configuration.edit(partial(edit.add_context, context=context))
+        return ContextAddResult(context=_info(context))
+
+    async def context_list(_: NoParams, __: Call) -> ContextListResult:
+        return ContextListResult(contexts=[_info(context) for context in configuration.current.contexts])
+
+    async def context_remove(params: ContextRemoveParams, _: Call) -> ContextRemoveResult:
+        removed = await configuration.edit(partial(edit.remove_context, scope=params.scope, text=params.text))
+        return ContextRemoveResult(removed=[_info(context) for context in removed])
+
     return {
         "collection.add": collection_add,
         "collection.remove": collection_remove,
         "collection.rename": collection_rename,
         "collection.list": collection_list,
+        "context.add": context_add,
+        "context.list": context_list,
+        "context.remove": context_remove,
     }
 
 
@@ -106,3 +127,7 @@ def _name(given: str | None, path: str) -> str:
     if not proposal:
         raise InvalidName(f"no collection name can be derived from {path}: use --name", {"path": path})
     return proposal
+
+
+def _info(context: ContextConfig) -> ContextInfo:
+    return ContextInfo(scope=context.scope, text=context.text)

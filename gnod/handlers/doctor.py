@@ -27,8 +27,7 @@ from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.memory import MemoryService
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.services.storage import StorageMonitor
 from gnod.store.database import Database
 from gnod.store.health import damage

@@ -15,8 +15,7 @@ from gnod.models.presets import Use
 from gnod.models.reranker import Reranker
 from gnod.models.uris import LocalFile
 from gnod.protocol.daemon import Check
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 
 LIMIT_S = 60
 _TOKENS = 16

@@ -1,20 +1,25 @@
-"""`index.embed`, `index.pause` and `index.resume`, and the status of embedding and inference."""
+"""`index.embed`, `index.pause`, `index.resume`, `index.tune`, and the status of embedding and inference."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 
-from gnod.handlers.request_filters import milliseconds_since
+from gnod.handlers.wire_types import iso, milliseconds_since
 from gnod.models.inference import Inference
 from gnod.pipeline.nearest import Nearest
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.index import EmbeddingStatus, IndexEmbedParams, IndexEmbedResult, InferenceStatus
+from gnod.protocol.tuning import CollectionPrior, IndexTuneParams, IndexTuneResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.backlog import Backlog, BacklogState
+from gnod.services.configuration import Configuration
+from gnod.services.tuning import TuningService
+from gnod.store.documents.priors import Prior
+from gnod.tuning.experiment import OnProgress
 
 
-def handlers(backlog: Backlog) -> Mapping[str, Handler]:
+def handlers(configuration: Configuration, backlog: Backlog, tuning: TuningService) -> Mapping[str, Handler]:
     async def index_embed(_: IndexEmbedParams, call: Call) -> IndexEmbedResult:
         started = time.perf_counter()
 
@@ -35,7 +40,26 @@ def handlers(backlog: Backlog) -> Mapping[str, Handler]:
         await backlog.resume()
         return embedding_status(backlog)
 
-    return {"index.embed": index_embed, "index.pause": index_pause, "index.resume": index_resume}
+    async def index_tune(params: IndexTuneParams, call: Call) -> IndexTuneResult:
+        started = time.perf_counter()
+        configuration.check_known(params.collections)
+        names = params.collections or [collection.name for collection in configuration.current.collections]
+        for name in names:
+            if params.action == "tune":
+                await tuning.tune(name, _reporter(call, name))
+            elif params.action == "reset":
+                await tuning.reset(name)
+        known = await tuning.priors()
+        return IndexTuneResult(
+            collections=[_wire(name, known.get(name)) for name in names], took_ms=milliseconds_since(started)
+        )
+
+    return {
+        "index.embed": index_embed,
+        "index.pause": index_pause,
+        "index.resume": index_resume,
+        "index.tune": index_tune,
+    }
 
 
 def embedding_status(backlog: Backlog) -> EmbeddingStatus:
@@ -61,3 +85,30 @@ def _pace(state: BacklogState) -> str | None:
     left_s = state.pending / state.chunks_per_s
     left = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min" if left_s < 5400 else f"{left_s / 3600:.1f} h"
     return f"{state.chunks_per_s:.1f} chunks/s, {left} left"
+
+
+def _reporter(call: Call, collection: str) -> OnProgress:
+    def report(task: str, done: int, total: int) -> None:
+        call.progress(ProgressValue(stage=task, done=done, total=total, label=collection))
+
+    return report
+
+
+def _wire(name: str, prior: Prior | None) -> CollectionPrior:
+    if prior is None:
+        return CollectionPrior(name=name)
+    measured_at = iso(prior.measured_at) if prior.measured_at else None
+    if not prior.questions:
+        return CollectionPrior(name=name, model=prior.model, measured_at=measured_at)
+    return CollectionPrior(
+        name=name,
+        vector_odds=prior.vector_odds,
+        model=prior.model,
+        questions=prior.questions,
+        keyword=round(prior.keyword, 4),
+        vector=round(prior.vector, 4),
+        before=round(prior.before, 4),
+        after=round(prior.after, 4),
+        gain=(round(prior.low, 4), round(prior.high, 4)),
+        measured_at=measured_at,
+    )

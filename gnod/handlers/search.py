@@ -14,8 +14,7 @@ from typing import NamedTuple
 from gnod.config.model import Config
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.hits import Marked, hits_of, marked
-from gnod.handlers.request_filters import filters_of, milliseconds_since
-from gnod.handlers.wire_types import freshness_of, stages_of
+from gnod.handlers.wire_types import filters_of, freshness_of, milliseconds_since, stages_of
 from gnod.pipeline import lexical, references, vector
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
 from gnod.pipeline.nearest import Nearest

@@ -23,8 +23,8 @@ from gnod.protocol.subscription import (
     SubscribedCollection,
     SubscribedState,
 )
+from gnod.rpc.call import NotificationSender
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.rpc.notification_sender import NotificationSender
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration

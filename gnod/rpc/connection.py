@@ -31,9 +31,8 @@ from gnod.protocol.jsonrpc import (
     encode_error,
     split_batch,
 )
-from gnod.rpc.call import Call
+from gnod.rpc.call import Call, NotificationSender
 from gnod.rpc.dispatcher import Dispatcher
-from gnod.rpc.notification_sender import NotificationSender
 from gnod.rpc.peer import peer_is_gone
 from gnod.rpc.stats import Stats
 

@@ -7,10 +7,12 @@ parameters, which the type of a table of handlers cannot express.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
+import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -31,7 +33,6 @@ from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.protocol.jsonrpc import Request, encode_error, encode_result
 from gnod.protocol.methods import METHODS, Method
 from gnod.rpc.call import Call
-from gnod.rpc.param_errors import explain, nearest, shorten
 
 __all__ = ["Call", "Dispatcher", "Handler"]
 
@@ -171,3 +172,43 @@ def _internal(method: str) -> InternalError:
     error_id = secrets.token_hex(4)
     _log.error("request.failed", exc_info=True, extra={"fields": {"error_id": error_id, "method": method}})
     return InternalError(f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id})
+
+
+_MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<where>.*)`)?\Z", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`\Z", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`\Z")
+
+_SHOWN_CHARS = 60
+
+
+def explain(error: msgspec.ValidationError, params: type[Params]) -> InvalidParams:
+    """Return the client's error for a failed decoding of `params`."""
+    message = _MESSAGE.match(str(error))
+    what, where = (message["what"], message["where"]) if message else (str(error), None)
+    if unknown := _UNKNOWN.match(what):
+        return _unknown(unknown["name"], params)
+    if missing := _MISSING.match(what):
+        return InvalidParams(f"parameter '{missing['name']}' is missing", {"parameter": missing["name"]})
+    plain = what[:1].lower() + what[1:].replace("`", "")
+    if not where:
+        return InvalidParams(f"params: {plain}")
+    return InvalidParams(f"parameter '{where}': {plain}", {"parameter": where})
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the entry of `known` that is most similar to `name`, if any is."""
+    # Cut, because the comparison is quadratic and the name is the client's.
+    return next(iter(difflib.get_close_matches(name[:_SHOWN_CHARS], list(known), n=1)), None)
+
+
+def shorten(name: str) -> str:
+    """Return `name` in quotes, shortened for a message."""
+    return repr(name if len(name) <= _SHOWN_CHARS else name[:_SHOWN_CHARS] + "…")
+
+
+def _unknown(name: str, params: type[Params]) -> InvalidParams:
+    known = params.__struct_fields__
+    message = f"there is no parameter {shorten(name)}"
+    if close := nearest(name, known):
+        return InvalidParams(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
+    return InvalidParams(f"{message}; known are {', '.join(known)}", {"known": list(known)})

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from gnod.protocol.subscription import CHANGED, IndexChanged
-from gnod.rpc.notification_sender import NotificationSender
+from gnod.rpc.call import NotificationSender
 
 STATE_EVERY_S = 0.5
 # `wake` is often called many times in a row.

@@ -12,8 +12,7 @@ from gnod.errors import ModelNotPulled, NotEmbedded
 from gnod.models.embedder import Embedder
 from gnod.pipeline.vector import QueryVectors
 from gnod.services.configuration import Configuration
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.store.database import Connection, Database
 from gnod.store.vectors import vectors
 

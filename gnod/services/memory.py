@@ -23,8 +23,7 @@ from gnod.memory.records import Vector
 from gnod.memory.vault import Vault
 from gnod.services.configuration import Configuration
 from gnod.services.memory_models import MemoryModels
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.store import memories as table
 from gnod.types import Unavailable
 

@@ -11,8 +11,7 @@ from gnod.memory.transactions import Embedded
 from gnod.models.embedder import Embedder
 from gnod.models.reranker import Reranker
 from gnod.pipeline.budget import ThroughputEstimate
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.types import Unavailable
 
 _log = logging.getLogger(__name__)

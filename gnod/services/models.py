@@ -1,18 +1,24 @@
-"""The models that the configuration asks for, which of them are installed, and the running pulls. Runs no model."""
+"""The models that the configuration asks for, which of them are installed, and the running pulls. Runs no model.
+
+`ModelFactory` makes those that run."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import psutil
 
 from gnod.errors import Conflict, ModelNotPulled, ShuttingDown
 from gnod.models import presets, uris
 from gnod.models.fetching import FetchProgress, OnProgress, fetch
 from gnod.models.files import Installed, ModelFiles
+from gnod.models.inference import Inference
 from gnod.services.configuration import Configuration
 from gnod.signals import Signal
 
@@ -160,3 +166,31 @@ class ModelService:
 
 def _being_fetched(uri: str) -> Conflict:
     return Conflict(f"{uri} is being fetched: stop that first (Ctrl-C in its terminal)", {"uri": uri})
+
+
+M = TypeVar("M")
+
+
+class ModelFactory:
+    def __init__(self, configuration: Configuration, files: ModelFiles, inference: Inference) -> None:
+        self._configuration = configuration
+        self._files = files
+        self._inference = inference
+
+    def make(self, kind: Callable[..., M], uri: str) -> M:
+        """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel."""
+        settings = self._configuration.current.models
+        return kind(
+            uri,
+            files=self._files,
+            inference=self._inference,
+            gpu=settings.gpu == "auto",
+            threads=settings.threads or _physical_cores(),
+        )
+
+
+def _physical_cores() -> int:
+    """Return the number of cores for this process; hyper-threads do not help a model."""
+    physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
+    return max(1, min(physical, allowed))

@@ -15,8 +15,7 @@ from gnod.errors import GnoError
 from gnod.models import readability
 from gnod.models.embedder import Embedder
 from gnod.models.readability import Readability
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 
 RETRY_S = 600.0
 

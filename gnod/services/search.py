@@ -20,8 +20,7 @@ from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, Sear
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery
 from gnod.services.embedding import EmbeddingService
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
 from gnod.store.database import Database, Read
 from gnod.store.documents.filters import Filters

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl.freshness import describe
 from gnoctl.hits import render, render_hit
 from gnoctl.terminal import Terminal
 from gnoctl.text import cells, is_safe
+from gnoctl.wording import missed_by
 from gnod.protocol.base import Freshness
 from gnod.protocol.search import Hit
 from tests.client.samples import few, found, hit, hostile_hits
@@ -67,11 +67,13 @@ def test_what_is_not_indexed_yet_is_said() -> None:
 
 
 def test_what_has_no_vectors_yet_is_said() -> None:
-    assert describe(Freshness(current=False, unembedded=1)) == "1 chunk has no vector yet (`gnoctl embed` waits for it)"
-    assert describe(Freshness(current=False, pending=1, unembedded=1200)) == (
+    assert (
+        missed_by(Freshness(current=False, unembedded=1)) == "1 chunk has no vector yet (`gnoctl embed` waits for it)"
+    )
+    assert missed_by(Freshness(current=False, pending=1, unembedded=1200)) == (
         "1 file is not indexed yet; 1,200 chunks have no vector yet (`gnoctl embed` waits for them)"
     )
-    assert describe(Freshness(current=True, unembedded=5)) is None
+    assert missed_by(Freshness(current=True, unembedded=5)) is None
 
 
 @pytest.mark.parametrize("mode", ["vector", "similar"])
@@ -81,8 +83,8 @@ def test_by_meaning_only_what_is_shown_is_counted(mode: str) -> None:
 
 def test_files_that_failed_are_told_only_where_they_may_be_what_was_looked_for() -> None:
     freshness = Freshness(current=False, failed=2)
-    assert describe(freshness) is None
-    assert describe(freshness, nothing_found=True) == "2 could not be read (`gnoctl status --errors`)"
+    assert missed_by(freshness) is None
+    assert missed_by(freshness, nothing_found=True) == "2 could not be read (`gnoctl status --errors`)"
 
 
 def test_merely_unwatched_folders_are_left_to_status() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from gnoctl.agents.catalogue import AGENTS
-from gnoctl.agents.entry import entry
-from gnoctl.agents.installing import carry_out, plan
+from gnoctl.agents.installing import carry_out, entry, plan
 from gnoctl.agents.jsonc import parse
 from gnod.errors import Conflict
 from gnod.paths import Places, resolve

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gnoctl.mcp.arguments import GetArguments, SearchArguments, object_schema, read
+from gnoctl.mcp.daemon import describe, relayed
 from gnoctl.mcp.output_text import render
 from gnoctl.mcp.outputs import MAX_TEXT_CHARS, ask_output, document_output, search_output
-from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import AnswerSource, Freshness, ProgressValue
 from gnod.protocol.documents import DocumentText

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from gnoctl import records, text
-from gnoctl.json_output import json_text
+from gnoctl.output import json_text
 from gnoctl.records import Record, record_of
 from gnod.protocol.search import Hit
 from gnod.types import parse_uri

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from gnod.client import AsyncClient
-from gnod.client.async_subscription import MAX_UNREAD
+from gnod.client.asynchronous import MAX_UNREAD
 from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, Unavailable
 from gnod.paths import Places
 from gnod.protocol.base import NoParams, ProgressValue

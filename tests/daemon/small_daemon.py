@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gnod.daemon.control import Control
-from gnod.daemon.lifecycle import serve
+from gnod.daemon.lifecycle import Control, serve
 from gnod.daemon.notify import from_environment
 from gnod.errors import ConfigInvalid, GnoError
 from gnod.paths import Places

@@ -15,7 +15,7 @@ from gnod.protocol.base import Freshness
 from gnod.protocol.framing import Framer
 from gnod.protocol.index import EmbeddingStatus
 from gnod.protocol.subscription import ChangedPath, IndexChanged
-from gnod.rpc.notification_sender import NotificationSender
+from gnod.rpc.call import NotificationSender
 from gnod.rpc.subscriptions import STATE_EVERY_S, Check, Subscriptions
 
 STATE = IndexChanged(

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from gnod.daemon import composition
-from gnod.daemon.control import Control
+from gnod.daemon.lifecycle import Control
 from gnod.daemon.listening import listening_socket
+from gnod.rpc.call import MAX_TASKS
 from gnod.rpc.connection import Connection
 from gnod.rpc.dispatcher import Dispatcher
-from gnod.rpc.notification_sender import MAX_TASKS
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
 from gnod.store.documents import collections, documents, maintenance

@@ -10,8 +10,7 @@ import pytest
 
 from gnod.models.inference import Inference
 from gnod.services.configuration import Configuration
-from gnod.services.model_factory import ModelFactory
-from gnod.services.models import ModelService
+from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
 from gnod.store.database import Database
 

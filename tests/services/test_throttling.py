@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gnod.daemon import composition
-from gnod.daemon.control import Control
+from gnod.daemon.lifecycle import Control
 from gnod.paths import Places
 from gnod.rpc.stats import Stats
 from gnod.services import throttling

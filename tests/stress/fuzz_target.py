@@ -22,7 +22,7 @@ import msgspec
 from gnod.config.model import parse_scope
 from gnod.config.model_uris import parse as parse_model_uri
 from gnod.daemon import composition
-from gnod.daemon.control import Control
+from gnod.daemon.lifecycle import Control
 from gnod.errors import GnoError, InternalError
 from gnod.globs import Glob
 from gnod.paths import Places

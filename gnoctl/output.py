@@ -1,8 +1,11 @@
-"""How a command fails: one sentence on stderr, or an object on stdout for programs; and the exit status."""
+"""What every command can print: results as JSON, notes, and how it fails."""
 
 from __future__ import annotations
 
+import re
 import sys
+
+import msgspec
 
 from gnoctl import text
 from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, GnoError
@@ -14,8 +17,6 @@ NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
 def report(error: GnoError, *, as_json: bool) -> int:
     """Report `error` and return its exit status."""
     if as_json:
-        from gnoctl.json_output import print_json
-
         print_json({"error": {"code": _family(error), "message": error.message, "details": _details(error)}})
     else:
         sys.stdout.flush()
@@ -38,3 +39,16 @@ def _family(error: GnoError) -> str:
 
 def _details(error: GnoError) -> dict[str, object]:
     return {**error.details, "kind": error.kind, "code": error.code}
+
+
+def print_json(value: object) -> None:
+    """Print `value`: indented for people, on one line for programs."""
+    print(json_text(value, indented=sys.stdout.isatty()))
+
+
+def json_text(value: object, *, indented: bool = False) -> str:
+    encoded = msgspec.json.encode(value)
+    if indented:
+        encoded = msgspec.json.format(encoded, indent=2)
+    # JSON does not require these to be escaped (DEL, C1, bidirectional overrides), but a terminal obeys them.
+    return re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", encoded.decode())
