@@ -17,7 +17,8 @@ import msgspec
 from gnoctl.options import option
 from gnoctl.output import note, print_json
 from gnoctl.terminal import Terminal, detect
-from gnod.client.connection import Connection, connect_or_start
+from gnod.client.connection import Connection
+from gnod.client.opening import connect_or_start
 from gnod.paths import Places, resolve
 from gnod.protocol.base import Params, Result
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from gnoctl import text
 from gnod.client import AsyncClient
-from gnod.client.replies import OnProgress
+from gnod.client.connection import OnProgress
 from gnod.errors import GnoError, ShuttingDown, Unavailable
 from gnod.paths import Places
 from gnod.protocol.base import NoParams, Params, ProgressValue, Result

@@ -8,38 +8,25 @@ from __future__ import annotations
 from functools import singledispatch
 
 from gnoctl import text
-from gnoctl.mcp.outputs import (
-    AskOutput,
-    DocumentOutput,
-    ForgetOutput,
-    MemoriesOutput,
-    Memory,
-    MemoryHit,
-    MemorySearchOutput,
-    Output,
-    SearchHit,
-    SearchOutput,
-    StatusOutput,
-    StoredMemory,
-)
+from gnoctl.mcp import outputs as o
 from gnoctl.memories import memories
 from gnoctl.wording import count
 
 
 @singledispatch
-def render(output: Output) -> str:
+def render(output: o.Output) -> str:
     """Return the output as text."""
     raise NotImplementedError(type(output).__name__)
 
 
 @render.register
-def _(output: SearchOutput) -> str:
+def _(output: o.SearchOutput) -> str:
     head = f"{count(len(output.hits), 'document')} of {output.total:,}" if output.hits else "no results"
     return _paragraphs(head, *(_hit(rank, each) for rank, each in enumerate(output.hits, 1)), note=output.note)
 
 
 @render.register
-def _(output: DocumentOutput) -> str:
+def _(output: o.DocumentOutput) -> str:
     head = f"{text.line(output.title)}\n{output.uri}, lines {output.start_line}-{output.end_line}"
     head += f" of {output.total_lines}; modified {output.modified}"
     if output.tags:
@@ -53,7 +40,7 @@ def _(output: DocumentOutput) -> str:
 
 
 @render.register
-def _(output: StatusOutput) -> str:
+def _(output: o.StatusOutput) -> str:
     head = f"{count(output.documents, 'document')} in {count(len(output.collections), 'collection')}"
     head += "; the index is current" if output.current else "; the index is not current"
     lines = []
@@ -71,7 +58,7 @@ def _(output: StatusOutput) -> str:
 
 
 @render.register
-def _(output: AskOutput) -> str:
+def _(output: o.AskOutput) -> str:
     sources = "\n".join(
         f"[{each.number}] {text.line(each.title)} — {each.uri} lines {each.line}-{each.end_line}"
         for each in output.sources
@@ -80,12 +67,12 @@ def _(output: AskOutput) -> str:
 
 
 @render.register
-def _(output: StoredMemory) -> str:
+def _(output: o.StoredMemory) -> str:
     return f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
 
 
 @render.register
-def _(output: MemorySearchOutput) -> str:
+def _(output: o.MemorySearchOutput) -> str:
     head = text.line(output.counts) if output.results else "no memories match"
     topics = ", ".join(f"{text.line(name)} {number}" for name, number in output.topics.items())
     parts = [head, *map(_memory_hit, output.results), *([f"topics: {topics}"] if topics else [])]
@@ -93,21 +80,21 @@ def _(output: MemorySearchOutput) -> str:
 
 
 @render.register
-def _(output: MemoriesOutput) -> str:
+def _(output: o.MemoriesOutput) -> str:
     return _paragraphs(*map(_memory, output.memories), note=output.note)
 
 
 @render.register
-def _(output: ForgetOutput) -> str:
+def _(output: o.ForgetOutput) -> str:
     return f"deleted {memories(output.forgotten)}"
 
 
-def _memory_hit(hit: MemoryHit) -> str:
+def _memory_hit(hit: o.MemoryHit) -> str:
     head = f"{hit.id}  {_about(hit.type, hit.time, hit.topics, hit.namespace)}, score {hit.rerank}"
     return head + ("\n" if hit.complete else " (shortened)\n") + _quoted(hit.text)
 
 
-def _memory(memory: Memory) -> str:
+def _memory(memory: o.Memory) -> str:
     return (
         f"{memory.id}  {_about(memory.type, memory.updated, memory.topics, memory.namespace)}\n{_quoted(memory.text)}"
     )
@@ -118,7 +105,7 @@ def _about(kind: str, time: str, topics: list[str], namespace: str | None) -> st
     return text.line(", ".join(parts + ([f"namespace {namespace}"] if namespace else [])))
 
 
-def _hit(rank: int, hit: SearchHit) -> str:
+def _hit(rank: int, hit: o.SearchHit) -> str:
     head = f"{rank}. {text.line(hit.title)}\n   {hit.uri} lines {hit.line}-{hit.end_line}, score {hit.score}"
     return f"{head}\n{_quoted(hit.snippet)}"
 

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from gnoctl.mcp import arguments as a
 from gnoctl.mcp import outputs as o
 from gnoctl.mcp.daemon import Daemon
-from gnod.client.replies import OnProgress
+from gnod.client.connection import OnProgress
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
 from gnod.protocol.base import NoParams, Params, Result

@@ -13,8 +13,8 @@ from weakref import WeakSet
 
 from msgspec import Raw
 
-from gnod.client.connection import places_of
-from gnod.client.replies import OnProgress, decode
+from gnod.client.connection import OnProgress, decode
+from gnod.client.opening import places_of
 from gnod.client.shortcuts import Shortcuts
 from gnod.client.wire import Wire, open_wire
 from gnod.errors import Details, Unavailable

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
-from gnod.client.connection import Connection, connect_or_start, places_of
-from gnod.client.replies import OnProgress
+from gnod.client.connection import Connection, OnProgress
+from gnod.client.opening import connect_or_start, places_of
 from gnod.client.shortcuts import Shortcuts
 from gnod.errors import GnoError, Unavailable
 from gnod.paths import Places

@@ -1,33 +1,31 @@
 """One connection to the daemon: a blocking Unix socket, one request at a time. Knows no method.
 
-Every `gnoctl` command imports this module, so it imports nothing slow.
+The functions that turn messages into results, errors and progress serve both clients. Every `gnoctl` command imports
+this module, so it imports nothing slow.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 from msgspec import UnsetType
 
-from gnod.client.replies import Lines, OnProgress, decode, decode_progress, decode_result, lost
-from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
-from gnod.paths import Places, check_socket_path, resolve
-from gnod.protocol.base import CancelParams, Params, Result
-from gnod.protocol.jsonrpc import CANCEL_METHOD, Response, decode_response, encode_call
+from gnod.errors import DaemonNotRunning, GnoError, InternalError, TimedOut, Unavailable, from_code
+from gnod.paths import Places, check_socket_path
+from gnod.protocol.base import CancelParams, Params, ProgressParams, ProgressValue, Result
+from gnod.protocol.jsonrpc import CANCEL_METHOD, PROGRESS_METHOD, Response, decode_response, encode_call
 
 CONNECT_TIMEOUT_S = 5.0
 PROGRESS_TOKEN = 1  # one request at a time needs one token
 
 R = TypeVar("R", bound=Result)
-OnStarted = Callable[[Places, int], None]
+OnProgress = Callable[[ProgressValue], None]
 
 
 class Connection:
@@ -136,12 +134,6 @@ class Connection:
             pass  # closing the connection cancels the request, too
 
 
-def places_of(index: str | None, socket: Path | None) -> Places:
-    """Return the places of `index`, with another socket if one is given."""
-    places = resolve(index)
-    return places if socket is None else msgspec.structs.replace(places, socket=socket.expanduser().absolute())
-
-
 def connect(places: Places) -> Connection:
     """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens."""
     check_socket_path(places.socket)
@@ -162,18 +154,6 @@ def connect(places: Places) -> Connection:
     return Connection(sock)
 
 
-def connect_or_start(places: Places, *, may_start: bool, on_started: OnStarted | None = None) -> Connection:
-    """Return a connection; start the daemon if it is not running and `may_start`, unless GNO_NO_AUTOSTART is set."""
-    try:
-        return connect(places)
-    except DaemonNotRunning:
-        if not may_start or os.environ.get("GNO_NO_AUTOSTART"):
-            raise
-    from gnod.client.starting import start  # imports subprocess
-
-    return start(places, on_demand=True, on_started=on_started)
-
-
 def _connect(sock: socket.socket, path: str) -> None:
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     sock.settimeout(CONNECT_TIMEOUT_S)
@@ -185,3 +165,61 @@ def _connect(sock: socket.socket, path: str) -> None:
             if time.monotonic() > deadline:
                 raise TimeoutError from None
             time.sleep(0.01)
+
+
+class Lines:
+    """Splits a stream into lines. `gnod.protocol.framing` can do more, but takes 3 ms to import."""
+
+    def __init__(self) -> None:
+        self._unfinished: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that `data` completes, in order."""
+        if b"\n" not in data:
+            self._unfinished.append(data)
+            return []
+        *lines, rest = b"".join([*self._unfinished, data]).split(b"\n")
+        self._unfinished = [rest]
+        return lines
+
+
+def decode_result(response: Response, result_type: type[R]) -> R:
+    """Return the result in `response`. Raises the error in it, as its class."""
+    if response.error is not None:
+        raise _error(response)
+    # A reply without a result fails like one of the wrong type.
+    return decode(b"" if isinstance(response.result, UnsetType) else response.result, result_type)
+
+
+def refusal(response: Response) -> GnoError | None:
+    """Return the error of a reply without an id: to an unreadable request, or to a refused connection."""
+    return _error(response) if response.error is not None and response.id is None else None
+
+
+def decode(raw: bytes | msgspec.Raw, result_type: type[R]) -> R:
+    try:
+        return msgspec.json.decode(raw, type=result_type)
+    except msgspec.DecodeError as error:
+        raise InternalError(
+            f"invalid reply from the daemon ({error}): after an upgrade, run `gnoctl daemon restart`"
+        ) from None
+
+
+def decode_progress(message: Response) -> ProgressParams | None:
+    """Return the progress in a notification; None if it is another notification."""
+    if message.method != PROGRESS_METHOD or isinstance(message.params, UnsetType):
+        return None
+    try:
+        return msgspec.json.decode(message.params, type=ProgressParams)
+    except msgspec.DecodeError:
+        return None  # unreadable progress is no reason to fail
+
+
+def lost(reason: str) -> Unavailable:
+    return Unavailable(f"the connection to the daemon was lost ({reason}): see `gnoctl daemon logs`")
+
+
+def _error(response: Response) -> GnoError:
+    assert response.error is not None
+    details = response.error.data.get("details")
+    return from_code(response.error.code, response.error.message, details if isinstance(details, dict) else None)

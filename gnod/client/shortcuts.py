@@ -7,42 +7,24 @@ the method's result; `AsyncClient` returns a coroutine.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from gnod.protocol import documents as d
+from gnod.protocol import index as i
 from gnod.protocol import memory as m
+from gnod.protocol import search as s
 from gnod.protocol.base import Params, Result
-from gnod.protocol.documents import (
-    DocumentGetParams,
-    DocumentListParams,
-    DocumentListResult,
-    DocumentMultiGetParams,
-    DocumentMultiGetResult,
-    DocumentText,
-)
-from gnod.protocol.index import (
-    IndexStatusParams,
-    IndexStatusResult,
-    IndexSyncParams,
-    IndexSyncResult,
-    IndexWhyParams,
-    IndexWhyResult,
-)
-from gnod.protocol.search import (
-    AskParams,
-    AskResult,
-    SearchLexicalParams,
-    SearchQueryParams,
-    SearchResult,
-    SearchSimilarParams,
-    SearchVectorParams,
-)
-
-if TYPE_CHECKING:
-    from gnod.client.asynchronous import AsyncClient
-    from gnod.client.blocking import Client
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Result)
+
+
+class Blocking(Protocol):
+    def call(self, method: str, params: Params, result_type: type[R]) -> R: ...
+
+
+class Asynchronous(Protocol):
+    async def call(self, method: str, params: Params, result_type: type[R]) -> R: ...
 
 
 class Shortcut(Generic[P, R]):
@@ -56,10 +38,10 @@ class Shortcut(Generic[P, R]):
     @overload
     def __get__(self, client: None, owner: type) -> Shortcut[P, R]: ...
     @overload
-    def __get__(self, client: Client, owner: type) -> Callable[P, R]: ...
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, R]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, R]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type) -> Any:
+    def __get__(self, client: Asynchronous, owner: type) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    def __get__(self, client: Blocking | Asynchronous | None, owner: type) -> Any:
         if client is None:
             return self
 
@@ -72,16 +54,16 @@ class Shortcut(Generic[P, R]):
 class Shortcuts:
     """The base of both clients. For the other methods, and for progress, use `call`."""
 
-    search = Shortcut("search.lexical", SearchLexicalParams, SearchResult)
-    vsearch = Shortcut("search.vector", SearchVectorParams, SearchResult)
-    query = Shortcut("search.query", SearchQueryParams, SearchResult)
-    similar = Shortcut("search.similar", SearchSimilarParams, SearchResult)
-    get = Shortcut("document.get", DocumentGetParams, DocumentText)
-    multi_get = Shortcut("document.multi_get", DocumentMultiGetParams, DocumentMultiGetResult)
-    list = Shortcut("document.list", DocumentListParams, DocumentListResult)
-    ask = Shortcut("ask.answer", AskParams, AskResult)
+    search = Shortcut("search.lexical", s.SearchLexicalParams, s.SearchResult)
+    vsearch = Shortcut("search.vector", s.SearchVectorParams, s.SearchResult)
+    query = Shortcut("search.query", s.SearchQueryParams, s.SearchResult)
+    similar = Shortcut("search.similar", s.SearchSimilarParams, s.SearchResult)
+    get = Shortcut("document.get", d.DocumentGetParams, d.DocumentText)
+    multi_get = Shortcut("document.multi_get", d.DocumentMultiGetParams, d.DocumentMultiGetResult)
+    list = Shortcut("document.list", d.DocumentListParams, d.DocumentListResult)
+    ask = Shortcut("ask.answer", s.AskParams, s.AskResult)
     remember = Shortcut("memory.store", m.MemoryStoreParams, m.MemoryStoreResult)
     recall = Shortcut("memory.search", m.MemorySearchParams, m.MemorySearchResult)
-    status = Shortcut("index.status", IndexStatusParams, IndexStatusResult)
-    sync = Shortcut("index.sync", IndexSyncParams, IndexSyncResult)
-    why = Shortcut("index.why", IndexWhyParams, IndexWhyResult)
+    status = Shortcut("index.status", i.IndexStatusParams, i.IndexStatusResult)
+    sync = Shortcut("index.sync", i.IndexSyncParams, i.IndexSyncResult)
+    why = Shortcut("index.why", i.IndexWhyParams, i.IndexWhyResult)

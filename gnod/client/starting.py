@@ -10,10 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gnod.client.connection import Connection, OnStarted, connect
+from gnod.client.connection import Connection, connect
 from gnod.errors import (
     EXIT_NOT_RUNNING,
     EXIT_VALIDATION,
@@ -27,6 +27,9 @@ from gnod.errors import (
 from gnod.paths import Places, resolve
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
+
+OnStarted = Callable[[Places, int], None]
+"""Called with the process id of the started daemon."""
 
 START_TIMEOUT_S = 15.0
 FIRST_POLL_S = 0.01

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 from msgspec import UnsetType
 
-from gnod.client.connection import Connection, connect_or_start
-from gnod.client.replies import Lines, OnProgress, decode_progress, decode_result, lost, refusal
+from gnod.client.connection import Connection, Lines, OnProgress, decode_progress, decode_result, lost, refusal
+from gnod.client.opening import connect_or_start
 from gnod.errors import GnoError
 from gnod.paths import Places
 from gnod.protocol.base import CancelParams, Params, ProgressParams, Result
