@@ -4,7 +4,7 @@
         scope: Annotated[str | None, argument("SCOPE", help="…")] = None
         limit: Annotated[Limit, option("-n", "--limit", help="…")] = 100
 
-A field is a flag (bool), takes a value (int, float, str), or is repeatable (list[str]). Ranges are msgspec's.
+A field is a flag (bool), takes a value (int, float, str), or is repeatable (list[str]).
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def option(
-    *flags: str, help: str, metavar: str | None = None, complete: str | None = None, group: str = "Options"
+    *flags: str,
+    help: str,
+    metavar: str | None = None,
+    complete: str | None = None,
+    group: str = "Options",
+    ge: float | None = None,
+    le: float | None = None,
 ) -> msgspec.Meta:
     """Mark a field as an option. `complete`: "collections", or the words that the shell offers, separated by |.
-    `group`: the heading in the help."""
+    `group`: the heading in the help. `ge`, `le`: the least and the greatest number (of a field
+    that may be None, its own Meta has them)."""
     extra = {"flags": flags, "metavar": metavar, "complete": complete, "group": group}
-    return msgspec.Meta(description=help, extra=extra)
+    return msgspec.Meta(description=help, extra=extra, ge=ge, le=le)
 
 
 def argument(metavar: str, *, help: str, complete: str | None = None) -> msgspec.Meta:

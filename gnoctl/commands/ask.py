@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
-
 from gnoctl.answers import Draft, can_redraw, render
 from gnoctl.command import command
 from gnoctl.filters import FilterOptions, filter_values
@@ -15,11 +13,9 @@ from gnod.protocol.search import AskParams, AskResult
 
 class AskOptions(FilterOptions, frozen=True, kw_only=True):
     question: Annotated[list[str], argument("QUESTION", help="The question")]
-    limit: Annotated[
-        Annotated[int, Meta(ge=1, le=50)], option("-n", "--limit", help="Read this many documents [default: 6]")
-    ] = 6
+    limit: Annotated[int, option("-n", "--limit", help="Read this many documents [default: 6]", ge=1, le=50)] = 6
     max_tokens: Annotated[
-        Annotated[int, Meta(ge=1, le=2048)], option("--max-tokens", help="Longest answer, in tokens [default: 512]")
+        int, option("--max-tokens", help="Longest answer, in tokens [default: 512]", ge=1, le=2048)
     ] = 512
     no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False

@@ -15,15 +15,8 @@ from gnoctl.standard_input import confirmed
 from gnoctl.wording import ago, count, duration, size
 from gnod.client.connection import Connection
 from gnod.errors import GnoError, StorageFailed, TimedOut
+from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.index import (
-    IndexBackupParams,
-    IndexBackupResult,
-    IndexRestoreParams,
-    IndexRestoreResult,
-    IndexStatusParams,
-    IndexStatusResult,
-)
 from gnod.protocol.memory import MemoryStatusResult, MemoryUnlockParams
 
 CLOSE_TIMEOUT_S = 60.0
@@ -47,8 +40,8 @@ def backup(options: BackupOptions) -> None:
       gnoctl backup ~/backups/notes.tar
       gnoctl backup --force /media/stick/gnod.tar
     """
-    params = IndexBackupParams(path=_absolute(options.file), force=options.force)
-    result = options.call("index.backup", params, IndexBackupResult, shows_progress=True)
+    params = wire.IndexBackupParams(path=_absolute(options.file), force=options.force)
+    result = options.call("index.backup", params, wire.IndexBackupResult, shows_progress=True)
     memories = f", memories ({size(result.memory_bytes)}, encrypted)" if result.memory_bytes else ""
     contents = f"{count(result.documents, 'document')}{memories}, {size(result.bytes)}"
     options.show(result, f"wrote {text.line(result.path)}: {contents}, in {duration(result.took_ms / 1000)}")
@@ -77,12 +70,12 @@ def restore(options: RestoreOptions) -> int:
     if not options.yes and not confirmed(f"Replace the index '{options.places.index}' by {options.file}?"):
         note("Nothing was changed")
         return 1
-    params = IndexRestoreParams(path=_absolute(options.file), config=options.config, memories=options.memories)
+    params = wire.IndexRestoreParams(path=_absolute(options.file), config=options.config, memories=options.memories)
     with options.connect() as daemon, options.progress() as progress:
-        result = daemon.call("index.restore", params, IndexRestoreResult, on_progress=progress)
+        result = daemon.call("index.restore", params, wire.IndexRestoreResult, on_progress=progress)
         _wait_until_closed(daemon)
     with options.connect() as daemon:
-        status = daemon.call("index.status", IndexStatusParams(), IndexStatusResult)
+        status = daemon.call("index.status", wire.IndexStatusParams(), wire.IndexStatusResult)
         if status.restored_at != result.restored_at:
             raise StorageFailed("the backup was not restored, and nothing was changed: see `gnoctl daemon logs`")
         locked = None if result.memories == "none" or options.json else _why_locked(daemon)
@@ -91,7 +84,7 @@ def restore(options: RestoreOptions) -> int:
 
 
 def _restored(
-    result: IndexRestoreResult, status: IndexStatusResult, locked: str | None, options: RestoreOptions
+    result: wire.IndexRestoreResult, status: wire.IndexStatusResult, locked: str | None, options: RestoreOptions
 ) -> Iterator[str]:
     memories = " and the memories" if result.memories == "restored" else ""
     yield f"restored {count(result.documents, 'document')}{memories} from a backup made {ago(result.made)}"

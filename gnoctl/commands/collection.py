@@ -16,21 +16,8 @@ from gnoctl.table import columns
 from gnoctl.terminal import Terminal
 from gnoctl.wording import count
 from gnod.client.connection import Connection
+from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.collections import (
-    CollectionAddParams,
-    CollectionAddResult,
-    CollectionListResult,
-    CollectionRemoveParams,
-    CollectionRemoveResult,
-    CollectionRenameParams,
-    CollectionRenameResult,
-    ContextAddParams,
-    ContextAddResult,
-    ContextListResult,
-    ContextRemoveParams,
-    ContextRemoveResult,
-)
 from gnod.protocol.index import IndexInitResult
 
 Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
@@ -100,7 +87,7 @@ def add(options: AddOptions) -> int:
 
 def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> int:
     """Add the folder, index it unless --no-index is given, and return the exit status."""
-    params = CollectionAddParams(
+    params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
         pattern=options.pattern,
@@ -110,7 +97,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> int
         update_command=options.update,
         gitignore=not options.no_gitignore,
     )
-    result = daemon.call("collection.add", params, CollectionAddResult)
+    result = daemon.call("collection.add", params, wire.CollectionAddResult)
     collection = result.collection
     if not options.json:
         print(text.line(f"added {collection.name}: {collection.path}"))
@@ -129,11 +116,11 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> int
 @command("collection list", JsonOptions)
 def list_collections(options: JsonOptions) -> None:
     """List the collections."""
-    result = options.call("collection.list", NoParams(), CollectionListResult)
+    result = options.call("collection.list", NoParams(), wire.CollectionListResult)
     options.show(result, _table(result, options.terminal))
 
 
-def _table(result: CollectionListResult, terminal: Terminal) -> Iterator[str]:
+def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[str]:
     rows = [[each.name, f"{each.documents:,}", each.pattern, each.path] for each in result.collections]
     if rows:
         yield from columns(["collection", "documents", "pattern", "path"], rows, terminal)
@@ -151,7 +138,9 @@ def remove(options: RemoveOptions) -> None:
 
     The files stay as they are.
     """
-    result = options.call("collection.remove", CollectionRemoveParams(name=options.name), CollectionRemoveResult)
+    result = options.call(
+        "collection.remove", wire.CollectionRemoveParams(name=options.name), wire.CollectionRemoveResult
+    )
     removed = count(result.removed_documents, "document")
     options.show(result, f"removed {result.name}: {removed} left the index")
 
@@ -167,8 +156,8 @@ def rename(options: RenameOptions) -> None:
 
     Nothing is indexed again; the contexts of the collection move with it.
     """
-    params = CollectionRenameParams(name=options.name, new_name=options.new_name)
-    result = options.call("collection.rename", params, CollectionRenameResult)
+    params = wire.CollectionRenameParams(name=options.name, new_name=options.new_name)
+    result = options.call("collection.rename", params, wire.CollectionRenameResult)
     options.show(result, f"renamed {result.name} to {result.new_name}")
 
 
@@ -186,19 +175,19 @@ def add_context(options: ContextAddOptions) -> None:
       gnoctl context add work: 'Documentation of the payment team'
       gnoctl context add gno://work/adr 'Decisions; newer ones replace older ones'
     """
-    params = ContextAddParams(scope=options.scope, text=" ".join(options.words))
-    result = options.call("context.add", params, ContextAddResult)
+    params = wire.ContextAddParams(scope=options.scope, text=" ".join(options.words))
+    result = options.call("context.add", params, wire.ContextAddResult)
     options.show(result, text.line(f"{result.context.scope}  {result.context.text}"))
 
 
 @command("context list", JsonOptions)
 def list_contexts(options: JsonOptions) -> None:
     """List the contexts."""
-    result = options.call("context.list", NoParams(), ContextListResult)
+    result = options.call("context.list", NoParams(), wire.ContextListResult)
     options.show(result, _contexts(result))
 
 
-def _contexts(result: ContextListResult) -> Iterator[str]:
+def _contexts(result: wire.ContextListResult) -> Iterator[str]:
     if not result.contexts:
         note("No contexts yet: run `gnoctl context add SCOPE TEXT`")
     width = max((text.cells(each.scope) for each in result.contexts), default=0)
@@ -214,6 +203,6 @@ class ContextRemoveOptions(JsonOptions, frozen=True, kw_only=True):
 @command("context rm", ContextRemoveOptions)
 def remove_context(options: ContextRemoveOptions) -> None:
     """Remove the contexts of a scope, or the one with the given text."""
-    params = ContextRemoveParams(scope=options.scope, text=" ".join(options.words) or None)
-    result = options.call("context.remove", params, ContextRemoveResult)
+    params = wire.ContextRemoveParams(scope=options.scope, text=" ".join(options.words) or None)
+    result = options.call("context.remove", params, wire.ContextRemoveResult)
     options.show(result, f"removed {count(len(result.removed), 'context')}")

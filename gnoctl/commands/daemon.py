@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, Options, command
@@ -162,9 +161,7 @@ _COLOURS = {"debug": DIM, "warning": YELLOW, "error": RED, "critical": RED}
 
 
 class LogsOptions(JsonOptions, frozen=True, kw_only=True):
-    lines: Annotated[Annotated[int, Meta(ge=0)], option("-n", "--lines", help="Show this many lines [default: 50]")] = (
-        50
-    )
+    lines: Annotated[int, option("-n", "--lines", help="Show this many lines [default: 50]", ge=0)] = 50
     follow: Annotated[bool, option("-f", "--follow", help="Show new lines as they are written")] = False
 
 

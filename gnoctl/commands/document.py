@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from msgspec import Meta
-
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.formats import FormatOptions, print_documents
@@ -15,15 +13,7 @@ from gnoctl.output import note
 from gnoctl.references import absolute, split
 from gnoctl.terminal import BOLD, DIM, Terminal
 from gnod.errors import EXIT_VALIDATION
-from gnod.protocol.documents import (
-    DocumentGetParams,
-    DocumentListParams,
-    DocumentListResult,
-    DocumentMultiGetParams,
-    DocumentMultiGetResult,
-    DocumentText,
-    LineNumber,
-)
+from gnod.protocol import documents as wire
 from gnod.protocol.search import Limit
 from gnod.types import canonical_line, source_line
 
@@ -34,8 +24,8 @@ class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
         str, argument("REF", help="#docid, gno://collection/path, collection/path or a path on disk, also with :LINE")
     ]
-    first: Annotated[LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
-    lines: Annotated[LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
+    first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
+    lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
     line_numbers: LineNumbers = False
 
 
@@ -51,18 +41,18 @@ def get(options: GetOptions) -> None:
       gnoctl get gno://papers/attention.pdf --from 100 -l 50 --line-numbers
       gnoctl get ./README.md
     """
-    params = DocumentGetParams(ref=absolute(options.ref), start_line=options.first, max_lines=options.lines)
-    document = options.call("document.get", params, DocumentText)
+    params = wire.DocumentGetParams(ref=absolute(options.ref), start_line=options.first, max_lines=options.lines)
+    document = options.call("document.get", params, wire.DocumentText)
     options.show(document, _document(document, options))
 
 
-def _document(document: DocumentText, options: GetOptions) -> Iterator[str]:
+def _document(document: wire.DocumentText, options: GetOptions) -> Iterator[str]:
     yield from _text(document, options.terminal, line_numbers=options.line_numbers)
     if document.stale:
         options.note(f"{document.uri}: the file has changed since it was indexed")
 
 
-def _text(document: DocumentText, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
+def _text(document: wire.DocumentText, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
     """Yield the text: made safe for a terminal, unchanged for a file or a pipe."""
     shown = document.text if terminal.width is None else text.block(document.text)
     shown = shown.removesuffix("\n")
@@ -77,8 +67,7 @@ def _text(document: DocumentText, terminal: Terminal, *, line_numbers: bool) -> 
 class MultiGetOptions(FormatOptions, frozen=True, kw_only=True):
     refs: Annotated[list[str], argument("REF", help="References as for get, globs, or lists separated by commas")]
     max_bytes: Annotated[
-        Annotated[int, Meta(ge=1)],
-        option("--max-bytes", metavar="BYTES", help="Skip documents with a longer text [default: 10240]"),
+        int, option("--max-bytes", metavar="BYTES", help="Skip documents with a longer text [default: 10240]", ge=1)
     ] = 10240
     limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many documents [default: 100]")] = 100
     line_numbers: LineNumbers = False
@@ -96,8 +85,8 @@ def multi_get(options: MultiGetOptions) -> int:
     """
     output = options.format
     refs = split(options.refs) or options.refs
-    params = DocumentMultiGetParams(refs=refs, max_bytes=options.max_bytes, limit=options.limit)
-    result = options.call("document.multi_get", params, DocumentMultiGetResult)
+    params = wire.DocumentMultiGetParams(refs=refs, max_bytes=options.max_bytes, limit=options.limit)
+    result = options.call("document.multi_get", params, wire.DocumentMultiGetResult)
     print_documents(output, result, result.documents, _documents(result.documents, options))
     if output != "json":
         for skipped in result.skipped:
@@ -105,7 +94,7 @@ def multi_get(options: MultiGetOptions) -> int:
     return 0 if result.documents or not result.skipped else EXIT_VALIDATION
 
 
-def _documents(documents: list[DocumentText], options: MultiGetOptions) -> Iterator[str]:
+def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> Iterator[str]:
     """Yield each below a header, like head(1)."""
     terminal = options.terminal
     for at, document in enumerate(documents):
@@ -121,10 +110,9 @@ class LsOptions(FormatOptions, frozen=True, kw_only=True):
         argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
     ] = None
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=100_000)],
-        option("-n", "--limit", help="List at most this many documents [default: 1000]"),
+        int, option("-n", "--limit", help="List at most this many documents [default: 1000]", ge=1, le=100_000)
     ] = 1000
-    offset: Annotated[Annotated[int, Meta(ge=0)], option("--offset", help="Skip this many documents")] = 0
+    offset: Annotated[int, option("--offset", help="Skip this many documents", ge=0)] = 0
 
 
 @command("ls", LsOptions)
@@ -136,8 +124,8 @@ def ls(options: LsOptions) -> None:
       gnoctl ls notes/2026 --files
     """
     output = options.format
-    params = DocumentListParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    result = options.call("document.list", params, DocumentListResult)
+    params = wire.DocumentListParams(scope=options.scope, limit=options.limit, offset=options.offset)
+    result = options.call("document.list", params, wire.DocumentListResult)
     print_documents(output, result, result.documents, _table(result, options.terminal))
     if output == "json":
         return
@@ -148,7 +136,7 @@ def ls(options: LsOptions) -> None:
         options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
 
 
-def _table(result: DocumentListResult, terminal: Terminal) -> Iterator[str]:
+def _table(result: wire.DocumentListResult, terminal: Terminal) -> Iterator[str]:
     from gnoctl.table import columns
     from gnoctl.wording import size
 

@@ -13,16 +13,8 @@ from gnoctl.table import columns
 from gnoctl.wording import count, duration, size
 from gnod.client.connection import Connection
 from gnod.errors import EXIT_RUNTIME, UsageError
+from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.index import (
-    CollectionSync,
-    EmbeddingStatus,
-    IndexCleanupResult,
-    IndexEmbedParams,
-    IndexEmbedResult,
-    IndexSyncParams,
-    IndexSyncResult,
-)
 from gnod.protocol.tuning import CollectionPrior, IndexTuneParams, IndexTuneResult
 
 
@@ -57,19 +49,19 @@ def _sync_and_show(options: IndexOptions, *, update: bool) -> int:
     return 0 if options.json else sync_status(result)
 
 
-def sync(daemon: Connection, options: Options, collections: list[str], *, update: bool = False) -> IndexSyncResult:
+def sync(daemon: Connection, options: Options, collections: list[str], *, update: bool = False) -> wire.IndexSyncResult:
     """Index `collections` (all if empty) with a progress bar."""
-    params = IndexSyncParams(collections=collections, update=update)
+    params = wire.IndexSyncParams(collections=collections, update=update)
     with options.progress() as progress:
-        return daemon.call("index.sync", params, IndexSyncResult, on_progress=progress)
+        return daemon.call("index.sync", params, wire.IndexSyncResult, on_progress=progress)
 
 
-def sync_status(result: IndexSyncResult) -> int:
+def sync_status(result: wire.IndexSyncResult) -> int:
     """Return the exit status: not 0 if a folder was unavailable."""
     return 0 if all(each.available for each in result.collections) else EXIT_RUNTIME
 
 
-def describe_sync(result: IndexSyncResult, options: Options) -> Iterator[str]:
+def describe_sync(result: wire.IndexSyncResult, options: Options) -> Iterator[str]:
     if not result.collections:
         note(NOTHING_INDEXED)
     for each in result.collections:
@@ -82,7 +74,7 @@ def describe_sync(result: IndexSyncResult, options: Options) -> Iterator[str]:
         options.note(f"{count(failed, 'file')} could not be read: `gnoctl status --errors` lists them")
 
 
-def _changes(each: CollectionSync) -> str:
+def _changes(each: wire.CollectionSync) -> str:
     names = ("added", "updated", "removed", "unchanged", "skipped", "failed")
     changes = [f"{number:,} {name}" for name in names if (number := getattr(each, name))]
     return ", ".join(changes) or "no files"
@@ -95,12 +87,12 @@ def embed(options: JsonOptions) -> int:
     The daemon embeds new and changed chunks automatically; this command shows the progress. Ctrl-C stops the command,
     not the work. To stop the work, use `gnoctl pause`.
     """
-    result = options.call("index.embed", IndexEmbedParams(), IndexEmbedResult, shows_progress=True)
+    result = options.call("index.embed", wire.IndexEmbedParams(), wire.IndexEmbedResult, shows_progress=True)
     options.show(result, _embedded(result))
     return EXIT_RUNTIME if result.reason else 0
 
 
-def _embedded(result: IndexEmbedResult) -> Iterator[str]:
+def _embedded(result: wire.IndexEmbedResult) -> Iterator[str]:
     if result.reason:
         note(text.line(f"{result.state}: {result.reason}"))
         if result.pending:
@@ -120,14 +112,14 @@ def pause(options: JsonOptions) -> None:
     Files are still indexed and found by keyword; vector search uses the vectors that exist. The pause survives a
     restart of the daemon.
     """
-    result = options.call("index.pause", NoParams(), EmbeddingStatus)
+    result = options.call("index.pause", NoParams(), wire.EmbeddingStatus)
     options.show(result, f"paused, {count(result.pending, 'chunk')} left to embed")
 
 
 @command("resume", JsonOptions)
 def resume(options: JsonOptions) -> None:
     """Resume embedding after `gnoctl pause`."""
-    result = options.call("index.resume", NoParams(), EmbeddingStatus)
+    result = options.call("index.resume", NoParams(), wire.EmbeddingStatus)
     options.show(result, "resumed; `gnoctl embed` shows the progress")
 
 
@@ -137,7 +129,7 @@ def cleanup(options: JsonOptions) -> None:
 
     Also deletes what is left of a damaged index, and with it the message in `gnoctl status`.
     """
-    result = options.call("index.cleanup", NoParams(), IndexCleanupResult)
+    result = options.call("index.cleanup", NoParams(), wire.IndexCleanupResult)
     removed = f"{count(result.removed_documents, 'document')} and {count(result.removed_contents, 'text')}"
     freed = f"freed {size(result.freed_bytes)}; the database has {size(result.database_bytes)}"
     options.show(result, f"removed {removed}, {freed}")

@@ -18,24 +18,7 @@ from gnoctl.terminal import Terminal
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
 from gnod.memory_types import MEMORY_TYPES
-from gnod.protocol.memory import (
-    MAX_DEEP_RESULTS,
-    MAX_RESULTS,
-    MemoryDeepSearchParams,
-    MemoryForgetResult,
-    MemoryIdsParams,
-    MemoryListParams,
-    MemoryListResult,
-    MemoryManyResult,
-    MemoryPublishParams,
-    MemoryRecord,
-    MemoryRecordsResult,
-    MemorySearchParams,
-    MemorySearchResult,
-    MemoryStoreParams,
-    MemoryStoreResult,
-    MemoryUpdateParams,
-)
+from gnod.protocol import memory as wire
 
 RECALL_LIMIT = 10
 _DONE = "_done"
@@ -76,8 +59,8 @@ def remember(options: RememberOptions) -> None:
       git log -1 --format=%B | gnoctl remember -t result
     """
     words = given_text(options.words, missing="nothing to remember: give a text, `gnoctl remember TEXT`, or pipe it in")
-    params = MemoryStoreParams(text=words, type=options.type, topics=options.topic, namespace=options.namespace)
-    result = options.call("memory.store", params, MemoryStoreResult)
+    params = wire.MemoryStoreParams(text=words, type=options.type, topics=options.topic, namespace=options.namespace)
+    result = options.call("memory.store", params, wire.MemoryStoreResult)
     options.show(result, result.id)
     if result.existed and not options.json:
         options.note(f"{result.id} has this text already: its topics were added and its type was set")
@@ -90,11 +73,10 @@ class RecallOptions(JsonOptions, frozen=True, kw_only=True):
     ] = False
     namespace: Namespaces = []
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=MAX_DEEP_RESULTS)] | None,
+        Annotated[int, Meta(ge=1, le=wire.MAX_DEEP_RESULTS)] | None,
         option(
-            "-n",
-            "--limit",
-            help=f"Return at most this many, up to {MAX_RESULTS} (--deep: {MAX_DEEP_RESULTS}) "
+            *("-n", "--limit"),
+            help=f"Return at most this many, up to {wire.MAX_RESULTS} (--deep: {wire.MAX_DEEP_RESULTS}) "
             f"[default: {RECALL_LIMIT}; all with --json]",
         ),
     ] = None
@@ -112,17 +94,17 @@ def recall(options: RecallOptions) -> None:
       gnoctl recall 'postgres restore' --deep --namespace team
     """
     query = " ".join(options.query)
-    most = MAX_DEEP_RESULTS if options.deep else MAX_RESULTS
+    most = wire.MAX_DEEP_RESULTS if options.deep else wire.MAX_RESULTS
     if options.limit and options.limit > most:
-        raise UsageError(f"--limit is at most {MAX_RESULTS}, and {MAX_DEEP_RESULTS} with --deep")
-    kind = MemoryDeepSearchParams if options.deep else MemorySearchParams
+        raise UsageError(f"--limit is at most {wire.MAX_RESULTS}, and {wire.MAX_DEEP_RESULTS} with --deep")
+    kind = wire.MemoryDeepSearchParams if options.deep else wire.MemorySearchParams
     limit = options.limit or (most if options.json else RECALL_LIMIT)
     params = kind(query=query, namespaces=options.namespace, limit=limit)
-    result = options.call("memory.deep_search" if options.deep else "memory.search", params, MemorySearchResult)
+    result = options.call("memory.deep_search" if options.deep else "memory.search", params, wire.MemorySearchResult)
     options.show(result, _recalled(result, query, options))
 
 
-def _recalled(result: MemorySearchResult, query: str, options: RecallOptions) -> Iterator[str]:
+def _recalled(result: wire.MemorySearchResult, query: str, options: RecallOptions) -> Iterator[str]:
     if result.results:
         yield from render_results(result, options.terminal)
     else:
@@ -138,11 +120,11 @@ class ShowOptions(JsonOptions, frozen=True, kw_only=True):
 @command("memory show", ShowOptions)
 def show(options: ShowOptions) -> None:
     """Print complete memories."""
-    result = options.call("memory.retrieve", MemoryIdsParams(ids=options.ids), MemoryRecordsResult)
+    result = options.call("memory.retrieve", wire.MemoryIdsParams(ids=options.ids), wire.MemoryRecordsResult)
     options.show(result, _whole(result, options.terminal))
 
 
-def _whole(result: MemoryRecordsResult, terminal: Terminal) -> Iterator[str]:
+def _whole(result: wire.MemoryRecordsResult, terminal: Terminal) -> Iterator[str]:
     for number, each in enumerate(result.memories):
         yield from [""] if number else []
         yield from render_whole(each, terminal)
@@ -152,9 +134,7 @@ class ListOptions(JsonOptions, frozen=True, kw_only=True):
     type: Annotated[list[str], option("-t", "--type", metavar="TYPE", help="Only this type. Repeatable")] = []
     topic: Annotated[list[str], option("--topic", metavar="NAME", help="Only with all these topics. Repeatable")] = []
     namespace: Namespaces = []
-    limit: Annotated[
-        Annotated[int, Meta(ge=1, le=1000)], option("-n", "--limit", help="List at most this many [default: 100]")
-    ] = 100
+    limit: Annotated[int, option("-n", "--limit", help="List at most this many [default: 100]", ge=1, le=1000)] = 100
     cursor: Annotated[
         str | None, option("--cursor", metavar="CURSOR", help="Continue there; the previous list prints it")
     ] = None
@@ -168,18 +148,18 @@ def list_memories(options: ListOptions) -> None:
       gnoctl memory list --type decision
       gnoctl memory list --topic postgres --namespace team
     """
-    params = MemoryListParams(
+    params = wire.MemoryListParams(
         namespaces=options.namespace,
         types=options.type,
         topics=options.topic,
         limit=options.limit,
         cursor=options.cursor,
     )
-    result = options.call("memory.list", params, MemoryListResult)
+    result = options.call("memory.list", params, wire.MemoryListResult)
     options.show(result, _listed(result, options))
 
 
-def _listed(result: MemoryListResult, options: ListOptions) -> Iterator[str]:
+def _listed(result: wire.MemoryListResult, options: ListOptions) -> Iterator[str]:
     if not result.total:
         note("No memories match: run `gnoctl remember TEXT` to store one")
         return
@@ -210,13 +190,13 @@ def update(options: UpdateOptions) -> None:
     """
     if not (options.words or options.type or options.topic):
         raise UsageError("nothing to change: give a text, --type or --topic")
-    params = MemoryUpdateParams(
+    params = wire.MemoryUpdateParams(
         id=options.id,
         text=given_text(options.words, missing="standard input is empty") if options.words else None,
         type=options.type,
         topics=options.topic or None,
     )
-    result = options.call("memory.update", params, MemoryRecord)
+    result = options.call("memory.update", params, wire.MemoryRecord)
     options.show(result, render_whole(result, options.terminal))
 
 
@@ -231,11 +211,11 @@ def done(options: DoneOptions) -> None:
     Adds `_done` to their type. They can still be found, below current memories.
     """
     with options.connect() as daemon:
-        result = daemon.call("memory.retrieve", MemoryIdsParams(ids=options.ids), MemoryRecordsResult)
+        result = daemon.call("memory.retrieve", wire.MemoryIdsParams(ids=options.ids), wire.MemoryRecordsResult)
         for each in result.memories:
             new_type = each.type if each.type.endswith(_DONE) else each.type + _DONE
             if new_type != each.type:
-                daemon.call("memory.update", MemoryUpdateParams(id=each.id, type=new_type), MemoryRecord)
+                daemon.call("memory.update", wire.MemoryUpdateParams(id=each.id, type=new_type), wire.MemoryRecord)
             print(text.line(f"{each.id}  {new_type}"))
 
 
@@ -250,20 +230,20 @@ def forget(options: ForgetOptions) -> int:
 
     To keep what is finished or superseded, use `gnoctl memory done`.
     """
-    params = MemoryIdsParams(ids=options.ids)
+    params = wire.MemoryIdsParams(ids=options.ids)
     with options.connect() as daemon:
         if not options.yes and not _confirmed(daemon, params):
             note("Nothing was deleted")
             return 1
-        result = daemon.call("memory.forget", params, MemoryForgetResult)
+        result = daemon.call("memory.forget", params, wire.MemoryForgetResult)
     options.show(result, f"deleted {memories(result.forgotten)}")
     return 0
 
 
-def _confirmed(daemon: Connection, params: MemoryIdsParams) -> bool:
+def _confirmed(daemon: Connection, params: wire.MemoryIdsParams) -> bool:
     if sys.stdin.isatty():
-        records = daemon.call("memory.retrieve", params, MemoryRecordsResult).memories
-        for line in render_list(MemoryListResult(memories=records, total=len(records)), Terminal(width=80)):
+        records = daemon.call("memory.retrieve", params, wire.MemoryRecordsResult).memories
+        for line in render_list(wire.MemoryListResult(memories=records, total=len(records)), Terminal(width=80)):
             print(text.line(line), file=sys.stderr)
     return confirmed("Delete permanently?")
 
@@ -281,8 +261,8 @@ def publish(options: PublishOptions) -> None:
     """
     if not options.to:
         raise UsageError("no namespace given: add --to NAME")
-    params = MemoryPublishParams(ids=options.ids, namespace=options.to)
-    result = options.call("memory.publish", params, MemoryManyResult)
+    params = wire.MemoryPublishParams(ids=options.ids, namespace=options.to)
+    result = options.call("memory.publish", params, wire.MemoryManyResult)
     existed = sum(each.existed for each in result.memories)
     existing = f"; {existed:,} existed there already" if existed else ""
     options.show(result, text.line(f"published {memories(len(result.memories))} to {options.to}{existing}"))

@@ -16,21 +16,8 @@ from gnoctl.terminal import BOLD
 from gnoctl.wording import count, size
 from gnod.errors import UsageError
 from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.protocol import models as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.models import (
-    NETWORK_VARIABLES,
-    ModelInfo,
-    ModelPreset,
-    ModelsClearParams,
-    ModelsClearResult,
-    ModelsListResult,
-    ModelsPathParams,
-    ModelsPathResult,
-    ModelsPullParams,
-    ModelsPullResult,
-    ModelsUseParams,
-    ModelsUseResult,
-)
 
 
 def _model(default: str = "") -> object:
@@ -47,11 +34,11 @@ def list_models(options: JsonOptions) -> None:
     Marks the active preset; `gnoctl models use` changes it. For each model: its use, whether it is installed, and its
     address. A collection may have its own models, set in index.yml.
     """
-    result = options.call("models.list", NoParams(), ModelsListResult)
+    result = options.call("models.list", NoParams(), wire.ModelsListResult)
     options.show(result, _list(result, options))
 
 
-def _list(result: ModelsListResult, options: JsonOptions) -> Iterator[str]:
+def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
     for preset in result.presets:
         line = text.line(_preset(preset))
         yield options.terminal.paint(f"* {line}", BOLD) if preset.active else f"  {line}"
@@ -65,7 +52,7 @@ def _list(result: ModelsListResult, options: JsonOptions) -> Iterator[str]:
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
 
-def _reading(result: ModelsListResult) -> Iterator[str]:
+def _reading(result: wire.ModelsListResult) -> Iterator[str]:
     """Say what each embedding model reads."""
     for each in result.models:
         if each.measuring:
@@ -76,17 +63,17 @@ def _reading(result: ModelsListResult) -> Iterator[str]:
             yield f"{each.name} {languages}{f'; cannot read the scripts {unread}' if unread else ''}"
 
 
-def _preset(preset: ModelPreset) -> str:
+def _preset(preset: wire.ModelPreset) -> str:
     roles = [role for role, uri in preset.models.items() if uri]
     return f"{preset.name:<17}  {', '.join(roles)}"
 
 
-def _uses(model: ModelInfo) -> str:
+def _uses(model: wire.ModelInfo) -> str:
     uses = [use.role if use.collection is None else f"{use.role} of {use.collection}" for use in model.uses]
     return ", ".join(uses) or "nothing"
 
 
-def _state(model: ModelInfo) -> str:
+def _state(model: wire.ModelInfo) -> str:
     if model.fetching:
         return "downloading"
     if model.installed:
@@ -94,7 +81,7 @@ def _state(model: ModelInfo) -> str:
     return "partly" if model.partial_bytes else "no"
 
 
-def _size(model: ModelInfo) -> str:
+def _size(model: wire.ModelInfo) -> str:
     number = model.bytes or model.partial_bytes
     return size(number) if number else "-"
 
@@ -114,7 +101,7 @@ def use(options: UseOptions) -> None:
       gnoctl models use mini-multilingual
       gnoctl models pull embed
     """
-    result = options.call("models.use", ModelsUseParams(preset=options.preset), ModelsUseResult)
+    result = options.call("models.use", wire.ModelsUseParams(preset=options.preset), wire.ModelsUseResult)
     if result.preset == result.previous:
         line = f"{result.preset} is the active preset already"
     else:
@@ -144,15 +131,15 @@ def pull(options: PullOptions) -> None:
       gnoctl models pull hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
     """
     # Programs that read these variables treat an empty one as unset.
-    network = {name: value for name in NETWORK_VARIABLES if (value := os.environ.get(name))}
-    params = ModelsPullParams(models=options.models, force=options.force, network=network)
-    result = options.call("models.pull", params, ModelsPullResult, shows_progress=True)
+    network = {name: value for name in wire.NETWORK_VARIABLES if (value := os.environ.get(name))}
+    params = wire.ModelsPullParams(models=options.models, force=options.force, network=network)
+    result = options.call("models.pull", params, wire.ModelsPullResult, shows_progress=True)
     options.show(result, _pulled(result))
     if not result.models and not options.json:
         options.note("No models are in use, so there is nothing to download")
 
 
-def _pulled(result: ModelsPullResult) -> Iterator[str]:
+def _pulled(result: wire.ModelsPullResult) -> Iterator[str]:
     for each in result.models:
         if each.fetched:
             yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
@@ -183,13 +170,13 @@ def clear(options: ClearOptions) -> int:
     if not options.yes and not confirmed(f"Delete {what} from this machine?"):
         note("Nothing was deleted")
         return 1
-    params = ModelsClearParams(models=options.models, everything=options.everything)
-    result = options.call("models.clear", params, ModelsClearResult)
+    params = wire.ModelsClearParams(models=options.models, everything=options.everything)
+    result = options.call("models.clear", params, wire.ModelsClearResult)
     options.show(result, _cleared(result, options))
     return 0
 
 
-def _cleared(result: ModelsClearResult, options: ClearOptions) -> Iterator[str]:
+def _cleared(result: wire.ModelsClearResult, options: ClearOptions) -> Iterator[str]:
     for each in result.models:
         yield text.line(f"deleted {each.uri}" if each.freed_bytes else f"not installed: {each.uri}")
     for uri in result.kept:
@@ -209,5 +196,5 @@ def path(options: PathOptions) -> None:
       gnoctl models path
       llama-cli -m "$(gnoctl models path answer)"
     """
-    result = options.call("models.path", ModelsPathParams(model=options.model), ModelsPathResult)
+    result = options.call("models.path", wire.ModelsPathParams(model=options.model), wire.ModelsPathResult)
     options.show(result, text.line(result.path))

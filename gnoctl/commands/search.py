@@ -13,27 +13,18 @@ from gnoctl.output import NOTHING_INDEXED, note
 from gnoctl.references import absolute
 from gnoctl.wording import missed_by
 from gnod.client.connection import Connection
+from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.search import (
-    FilterParams,
-    Limit,
-    SearchLexicalParams,
-    SearchQueryParams,
-    SearchResult,
-    SearchSimilarParams,
-    SearchVectorParams,
-    UnitScore,
-)
 
 PEOPLE_LIMIT = 5
 PROGRAM_LIMIT = 20
 
-P = TypeVar("P", bound=FilterParams)
+P = TypeVar("P", bound=wire.FilterParams)
 
 
 class SearchOptions(FilterOptions, frozen=True, kw_only=True):
     limit: Annotated[
-        Limit | None,
+        wire.Limit | None,
         option(
             "-n",
             "--limit",
@@ -42,7 +33,7 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
         ),
     ] = None
     min_score: Annotated[
-        UnitScore, option("--min-score", group="Output", help="Leave out documents with a lower score, 0 to 1")
+        wire.UnitScore, option("--min-score", group="Output", help="Leave out documents with a lower score, 0 to 1")
     ] = 0.0
     full: Annotated[bool, option("--full", group="Output", help="Print whole documents instead of passages")] = False
     line_numbers: Annotated[bool, option("--line-numbers", group="Output", help="Print line numbers")] = False
@@ -96,7 +87,7 @@ def search(options: WordsOptions) -> None:
       gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
       gnoctl search invoice --since 30d --files
     """
-    params = _params(options, SearchLexicalParams, query=options.text)
+    params = _params(options, wire.SearchLexicalParams, query=options.text)
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
@@ -113,7 +104,7 @@ def vsearch(options: WordsOptions) -> None:
       gnoctl vsearch 'what to do when the disk is full' -c notes -n 10
       gnoctl vsearch complaints about delivery --since 30d --min-score 0.7 --files
     """
-    params = _params(options, SearchVectorParams, query=options.text)
+    params = _params(options, wire.SearchVectorParams, query=options.text)
     _find(options, "search.vector", params, nothing=f"No results for {options.text}")
 
 
@@ -136,7 +127,7 @@ def query(options: HybridOptions) -> None:
     fusion: Literal["convex", "rrf"] = "rrf" if options.rrf else "convex"
     params = _params(
         options,
-        SearchQueryParams,
+        wire.SearchQueryParams,
         query=options.text,
         expand=not options.no_expand,
         rerank=not options.no_rerank,
@@ -159,7 +150,7 @@ def similar(options: SimilarOptions) -> None:
       gnoctl similar '#a1b2c3d4' -c papers -n 10
       gnoctl similar ./draft.md --fresh --files
     """
-    params = _params(options, SearchSimilarParams, ref=absolute(options.ref))
+    params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref))
     _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")
 
 
@@ -171,16 +162,16 @@ def _params(options: SearchOptions, kind: type[P], **more: object) -> P:
 
 
 def _find(
-    options: SearchOptions, method: str, params: FilterParams, *, nothing: str, shows_progress: bool = False
+    options: SearchOptions, method: str, params: wire.FilterParams, *, nothing: str, shows_progress: bool = False
 ) -> None:
     """Search and print the hits. `nothing`: what to say if there are none."""
     people = options.format == "people"
     with options.connect() as daemon:
         if shows_progress and people:
             with options.progress() as progress:
-                result = daemon.call(method, params, SearchResult, on_progress=progress)
+                result = daemon.call(method, params, wire.SearchResult, on_progress=progress)
         else:
-            result = daemon.call(method, params, SearchResult)
+            result = daemon.call(method, params, wire.SearchResult)
         if people and not result.hits:
             note(nothing)
             _explain_nothing(result, params, daemon)
@@ -192,7 +183,7 @@ def _find(
         options.note(missed)
 
 
-def _explain_nothing(result: SearchResult, params: FilterParams, daemon: Connection) -> None:
+def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemon: Connection) -> None:
     if missed := missed_by(result.freshness, nothing_found=True):
         note(missed)
     elif not _has_collections(daemon):

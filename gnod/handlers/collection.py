@@ -14,22 +14,8 @@ from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
 from gnod.errors import FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.walk import root_problem
+from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.collections import (
-    CollectionAddParams,
-    CollectionAddResult,
-    CollectionListResult,
-    CollectionRemoveParams,
-    CollectionRemoveResult,
-    CollectionRenameParams,
-    CollectionRenameResult,
-    ContextAddParams,
-    ContextAddResult,
-    ContextInfo,
-    ContextListResult,
-    ContextRemoveParams,
-    ContextRemoveResult,
-)
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
@@ -38,19 +24,19 @@ from gnod.types import check_collection_name
 
 
 def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
-    async def collection_add(params: CollectionAddParams, _: Call) -> CollectionAddResult:
+    async def collection_add(params: wire.CollectionAddParams, _: Call) -> wire.CollectionAddResult:
         collection = await asyncio.to_thread(_new_collection, params)
         await configuration.edit(partial(edit.add_collection, collection=collection))
         added = configuration.collection(collection.name)
-        return CollectionAddResult(collection=collection_info(added, 0), config_file=str(configuration.path))
+        return wire.CollectionAddResult(collection=collection_info(added, 0), config_file=str(configuration.path))
 
-    async def collection_remove(params: CollectionRemoveParams, _: Call) -> CollectionRemoveResult:
+    async def collection_remove(params: wire.CollectionRemoveParams, _: Call) -> wire.CollectionRemoveResult:
         configuration.collection(params.name)
         counts = await database.read(_counts)
         await configuration.edit(partial(edit.remove_collection, name=params.name))
-        return CollectionRemoveResult(name=params.name, removed_documents=counts.get(params.name, 0))
+        return wire.CollectionRemoveResult(name=params.name, removed_documents=counts.get(params.name, 0))
 
-    async def collection_rename(params: CollectionRenameParams, _: Call) -> CollectionRenameResult:
+    async def collection_rename(params: wire.CollectionRenameParams, _: Call) -> wire.CollectionRenameResult:
         configuration.collection(params.name)
         check_collection_name(params.new_name)
 
@@ -62,24 +48,24 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
             return changed
 
         contexts = await configuration.edit(change)
-        return CollectionRenameResult(name=params.name, new_name=params.new_name, renamed_contexts=contexts)
+        return wire.CollectionRenameResult(name=params.name, new_name=params.new_name, renamed_contexts=contexts)
 
-    async def collection_list(_: NoParams, __: Call) -> CollectionListResult:
+    async def collection_list(_: NoParams, __: Call) -> wire.CollectionListResult:
         counts = await database.read(_counts)
         infos = [collection_info(c, counts.get(c.name, 0)) for c in configuration.current.collections]
-        return CollectionListResult(collections=infos)
+        return wire.CollectionListResult(collections=infos)
 
-    async def context_add(params: ContextAddParams, _: Call) -> ContextAddResult:
+    async def context_add(params: wire.ContextAddParams, _: Call) -> wire.ContextAddResult:
         context = ContextConfig(scope=params.scope, text=params.text)
         await configuration.edit(partial(edit.add_context, context=context))
-        return ContextAddResult(context=_info(context))
+        return wire.ContextAddResult(context=_info(context))
 
-    async def context_list(_: NoParams, __: Call) -> ContextListResult:
-        return ContextListResult(contexts=[_info(context) for context in configuration.current.contexts])
+    async def context_list(_: NoParams, __: Call) -> wire.ContextListResult:
+        return wire.ContextListResult(contexts=[_info(context) for context in configuration.current.contexts])
 
-    async def context_remove(params: ContextRemoveParams, _: Call) -> ContextRemoveResult:
+    async def context_remove(params: wire.ContextRemoveParams, _: Call) -> wire.ContextRemoveResult:
         removed = await configuration.edit(partial(edit.remove_context, scope=params.scope, text=params.text))
-        return ContextRemoveResult(removed=[_info(context) for context in removed])
+        return wire.ContextRemoveResult(removed=[_info(context) for context in removed])
 
     return {
         "collection.add": collection_add,
@@ -96,7 +82,7 @@ def _counts(connection: Connection) -> dict[str, int]:
     return {c.name: documents.count_under(connection, c.name, "") for c in collections.all_collections(connection)}
 
 
-def _new_collection(params: CollectionAddParams) -> CollectionConfig:
+def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
     """Raises FolderNotFound, FolderUnreadable, InvalidName."""
     path = os.path.abspath(os.path.expanduser(params.path))  # noqa: PTH100, PTH111  (keeps symbolic links)
     _check_folder(path)
@@ -129,5 +115,5 @@ def _name(given: str | None, path: str) -> str:
     return proposal
 
 
-def _info(context: ContextConfig) -> ContextInfo:
-    return ContextInfo(scope=context.scope, text=context.text)
+def _info(context: ContextConfig) -> wire.ContextInfo:
+    return wire.ContextInfo(scope=context.scope, text=context.text)

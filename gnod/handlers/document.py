@@ -13,15 +13,7 @@ from gnod.config.model import Config, contexts_for
 from gnod.errors import GnoError
 from gnod.handlers.wire_types import entry, metadata
 from gnod.pipeline import references
-from gnod.protocol.documents import (
-    DocumentGetParams,
-    DocumentListParams,
-    DocumentListResult,
-    DocumentMultiGetParams,
-    DocumentMultiGetResult,
-    DocumentText,
-    SkippedReference,
-)
+from gnod.protocol import documents as wire
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
@@ -45,29 +37,29 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         async with long_reads:
             return await database.read(work)
 
-    async def document_get(params: DocumentGetParams, _: Call) -> DocumentText:
+    async def document_get(params: wire.DocumentGetParams, _: Call) -> wire.DocumentText:
         config = configuration.current
 
-        def work(connection: Connection) -> DocumentText:
+        def work(connection: Connection) -> wire.DocumentText:
             document, line = references.resolve(connection, params.ref)
             start = params.start_line or line or 1
             return _text(connection, document, config, start, params.max_lines)
 
         return await read_long(work)
 
-    async def document_multi_get(params: DocumentMultiGetParams, _: Call) -> DocumentMultiGetResult:
+    async def document_multi_get(params: wire.DocumentMultiGetParams, _: Call) -> wire.DocumentMultiGetResult:
         config = configuration.current
         return await read_long(lambda connection: _multi_get(connection, params, config))
 
-    async def document_list(params: DocumentListParams, _: Call) -> DocumentListResult:
+    async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)
         if collection is not None:
             configuration.collection(collection)
 
-        def work(connection: Connection) -> DocumentListResult:
+        def work(connection: Connection) -> wire.DocumentListResult:
             found = documents.under(connection, collection, prefix, params.limit, params.offset)
             total = documents.count_under(connection, collection, prefix)
-            return DocumentListResult(documents=[entry(document) for document in found], total=total)
+            return wire.DocumentListResult(documents=[entry(document) for document in found], total=total)
 
         return await database.read(work)
 
@@ -80,7 +72,7 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
 def _text(
     connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
-) -> DocumentText:
+) -> wire.DocumentText:
     """Return the requested lines; a start behind the end returns none."""
     markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
@@ -89,7 +81,7 @@ def _text(
     end = total if max_lines is None else min(first - 1 + max_lines, total)
     # A whole text is not split: for a long one that would block all threads.
     text = markdown if (first, end) == (1, total) else _lines(markdown, first - 1, end)
-    return DocumentText(
+    return wire.DocumentText(
         **msgspec.structs.asdict(entry(document)),
         text=text,
         start_line=source_line(line_map, first),
@@ -109,30 +101,34 @@ def _lines(text: str, start: int, end: int) -> str:
     return "".join(f"{line}\n" for line in text.split("\n", max(end, 0))[start:end])
 
 
-def _multi_get(connection: Connection, params: DocumentMultiGetParams, config: Config) -> DocumentMultiGetResult:
+def _multi_get(
+    connection: Connection, params: wire.DocumentMultiGetParams, config: Config
+) -> wire.DocumentMultiGetResult:
     found: dict[int, Document] = {}
-    skipped: list[SkippedReference] = []
+    skipped: list[wire.SkippedReference] = []
     for ref in params.refs:
         try:
             for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
                 found.setdefault(document.id, document)
         except GnoError as error:
-            skipped.append(SkippedReference(ref=ref, reason=error.message))
+            skipped.append(wire.SkippedReference(ref=ref, reason=error.message))
     chosen = list(found.values())[: params.limit]
     skipped += [
-        SkippedReference(ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents")
+        wire.SkippedReference(
+            ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents"
+        )
         for d in list(found.values())[params.limit :]
     ]
-    texts: list[DocumentText] = []
+    texts: list[wire.DocumentText] = []
     room = MAX_MESSAGE_BYTES
     for document in chosen:
         size = documents.text_bytes(connection, document.mirror_hash)
         if reason := _reason_to_skip(size, params.max_bytes, room):
-            skipped.append(SkippedReference(ref=format_uri(document.collection, document.path), reason=reason))
+            skipped.append(wire.SkippedReference(ref=format_uri(document.collection, document.path), reason=reason))
         else:
             room -= size
             texts.append(_text(connection, document, config, 1, None))
-    return DocumentMultiGetResult(documents=texts, skipped=skipped)
+    return wire.DocumentMultiGetResult(documents=texts, skipped=skipped)
 
 
 def _reason_to_skip(size: int, max_bytes: int, room: int) -> str | None:

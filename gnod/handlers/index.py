@@ -24,19 +24,8 @@ from gnod.ingest.walk import Listing, walk
 from gnod.models.inference import Inference
 from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
+from gnod.protocol import index as wire
 from gnod.protocol.base import Freshness, NoParams, ProgressValue
-from gnod.protocol.index import (
-    CollectionStatus,
-    CollectionSync,
-    IndexCleanupResult,
-    IndexInitResult,
-    IndexStatusParams,
-    IndexStatusResult,
-    IndexSyncParams,
-    IndexSyncResult,
-    IndexWhyParams,
-    IndexWhyResult,
-)
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
@@ -74,10 +63,10 @@ class IndexServices(NamedTuple):
 def handlers(services: IndexServices) -> Mapping[str, Handler]:
     places, configuration, scheduler = services.places, services.configuration, services.scheduler
 
-    async def index_init(_: NoParams, __: Call) -> IndexInitResult:
+    async def index_init(_: NoParams, __: Call) -> wire.IndexInitResult:
         created = await asyncio.to_thread(edit.create, places.config_file)
         await services.configuration.reload()
-        return IndexInitResult(
+        return wire.IndexInitResult(
             config_file=str(places.config_file),
             config_created=created,
             data_dir=str(places.data_dir),
@@ -86,7 +75,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
             socket=str(places.socket),
         )
 
-    async def index_sync(params: IndexSyncParams, call: Call) -> IndexSyncResult:
+    async def index_sync(params: wire.IndexSyncParams, call: Call) -> wire.IndexSyncResult:
         started = time.monotonic()
         await services.configuration.reload()
         if services.configuration.error:
@@ -99,11 +88,11 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
                 call.progress(ProgressValue(stage="update", done=0, label=collection.name))
                 await run_update_command(collection)
         reports = await _sync_all(scheduler, [c.name for c in chosen], call)
-        return IndexSyncResult(
+        return wire.IndexSyncResult(
             collections=[_report(report) for report in reports], took_ms=_milliseconds(time.monotonic() - started)
         )
 
-    async def index_status(params: IndexStatusParams, _: Call) -> IndexStatusResult:
+    async def index_status(params: wire.IndexStatusParams, _: Call) -> wire.IndexStatusResult:
         services.storage.check()
         await configuration.reload()
         known = [scheduler.collection(c.name) for c in configuration.current.collections]
@@ -115,17 +104,17 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
                 collection.note_missed()
         return result
 
-    async def index_why(params: IndexWhyParams, _: Call) -> IndexWhyResult:
+    async def index_why(params: wire.IndexWhyParams, _: Call) -> wire.IndexWhyResult:
         configured = {c.name: c for c in services.configuration.current.collections}
         return await services.database.read(lambda c: why(c, params.path, configured, scheduler.ignore_files))
 
-    async def index_cleanup(_: NoParams, __: Call) -> IndexCleanupResult:
+    async def index_cleanup(_: NoParams, __: Call) -> wire.IndexCleanupResult:
         before = _bytes_on_disk(services.places.database)
         removed_documents, removed_contents = await services.database.write(maintenance.purge)
         await services.database.maintain(maintenance.compact)
         await asyncio.to_thread(damage.delete_quarantined, services.places.database)
         after = _bytes_on_disk(services.places.database)
-        return IndexCleanupResult(
+        return wire.IndexCleanupResult(
             removed_documents=removed_documents,
             removed_contents=removed_contents,
             freed_bytes=max(before - after, 0),
@@ -156,8 +145,8 @@ async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> l
     return list(await asyncio.gather(*runs))
 
 
-def _report(report: SyncReport) -> CollectionSync:
-    return CollectionSync(
+def _report(report: SyncReport) -> wire.CollectionSync:
+    return wire.CollectionSync(
         name=report.name,
         available=report.available,
         seen=report.seen,
@@ -172,14 +161,14 @@ def _report(report: SyncReport) -> CollectionSync:
     )
 
 
-async def _status(services: IndexServices, with_errors: bool) -> IndexStatusResult:
+async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatusResult:
     configuration, scheduler = services.configuration, services.scheduler
     config = configuration.current
     walks = await asyncio.gather(*(asyncio.to_thread(_walk, scheduler, c) for c in config.collections))
 
     answering, wanted = services.embedding.served(), services.embedding.wanted()
 
-    def work(connection: Connection) -> IndexStatusResult:
+    def work(connection: Connection) -> wire.IndexStatusResult:
         models = {name: answering.get(name) or uri for name, uri in wanted.items()}
         embedded = {each.collection: each for each in vectors.coverage(connection, models)}
         statuses = [
@@ -199,7 +188,7 @@ async def _status(services: IndexServices, with_errors: bool) -> IndexStatusResu
         ]
         totals = maintenance.totals(connection)
         failed = failures.listed(connection, MAX_ERRORS) if with_errors else []
-        return IndexStatusResult(
+        return wire.IndexStatusResult(
             index=services.places.index,
             database=str(services.places.database),
             database_bytes=_bytes_on_disk(services.places.database),
@@ -226,7 +215,9 @@ async def _status(services: IndexServices, with_errors: bool) -> IndexStatusResu
     return await services.database.read(work)
 
 
-def _with_embedded(status: CollectionStatus, covered: vectors.Coverage, wanted: str | None) -> CollectionStatus:
+def _with_embedded(
+    status: wire.CollectionStatus, covered: vectors.Coverage, wanted: str | None
+) -> wire.CollectionStatus:
     return msgspec.structs.replace(
         status,
         chunks=covered.chunks,
@@ -259,7 +250,7 @@ def _collection_status(
     walked: Listing | RootUnavailable,
     watch: WatchState,
     last_reconcile: float | None,
-) -> CollectionStatus:
+) -> wire.CollectionStatus:
     try:
         collection_id = collections.id_of(connection, collection.name)
     except GnoError:  # just added, and not in the database yet
@@ -270,7 +261,7 @@ def _collection_status(
     is_available = isinstance(walked, Listing)
     plan = compare(walked, known, failed, time.time()) if isinstance(walked, Listing) else Plan([], [], [], 0, [])
     last_sync = next((c.last_sync for c in collections.all_collections(connection) if c.id == collection_id), None)
-    return CollectionStatus(
+    return wire.CollectionStatus(
         name=collection.name,
         path=collection.path,
         available=is_available,

@@ -19,25 +19,8 @@ from gnod.models.files import Installed
 from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
 from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.protocol import models as wire
 from gnod.protocol.base import NoParams, ProgressValue
-from gnod.protocol.models import (
-    NETWORK_VARIABLES,
-    ClearedModel,
-    ModelInfo,
-    ModelPreset,
-    ModelReading,
-    ModelsClearParams,
-    ModelsClearResult,
-    ModelsListResult,
-    ModelsPathParams,
-    ModelsPathResult,
-    ModelsPullParams,
-    ModelsPullResult,
-    ModelsUseParams,
-    ModelsUseResult,
-    ModelUse,
-    PulledModel,
-)
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.models import ModelService
@@ -47,21 +30,22 @@ from gnod.services.readability import ReadabilityService
 def handlers(
     configuration: Configuration, models: ModelService, readability: ReadabilityService
 ) -> Mapping[str, Handler]:
-    async def models_list(_: NoParams, __: Call) -> ModelsListResult:
+    async def models_list(_: NoParams, __: Call) -> wire.ModelsListResult:
         await configuration.reload()
         infos = await asyncio.to_thread(_infos, models, readability)
         active = configuration.current.models.preset
-        return ModelsListResult(
+        return wire.ModelsListResult(
             preset=active,
             presets=[
-                ModelPreset(name=name, active=name == active, models=dict(preset)) for name, preset in PRESETS.items()
+                wire.ModelPreset(name=name, active=name == active, models=dict(preset))
+                for name, preset in PRESETS.items()
             ],
             models=infos,
             models_dir=str(models.files.folder),
             total_bytes=await asyncio.to_thread(models.files.total_bytes),
         )
 
-    async def models_use(params: ModelsUseParams, _: Call) -> ModelsUseResult:
+    async def models_use(params: wire.ModelsUseParams, _: Call) -> wire.ModelsUseResult:
         if params.preset not in PRESETS:
             raise InvalidParams(
                 f"there is no preset {params.preset!r}{_did_you_mean(params.preset, list(PRESETS))}; "
@@ -72,14 +56,14 @@ def handlers(
         await configuration.edit(partial(edit.use_preset, preset=params.preset))
         uses = dict.fromkeys(use.uri for use in models.uses())
         missing = await asyncio.to_thread(lambda: [uri for uri in uses if models.find(uri) is None])
-        return ModelsUseResult(
+        return wire.ModelsUseResult(
             preset=configuration.current.models.preset,
             previous=previous,
             config_file=str(configuration.path),
             missing=missing,
         )
 
-    async def models_pull(params: ModelsPullParams, call: Call) -> ModelsPullResult:
+    async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)
         await configuration.reload()
         chosen = _chosen(models, params.models) if params.models else [use.uri for use in models.uses()]
@@ -88,7 +72,7 @@ def handlers(
             started = time.monotonic()
             done = await models.pull(uri, partial(_report, call, uri), params.network, force=params.force)
             pulled.append(
-                PulledModel(
+                wire.PulledModel(
                     uri=done.installed.uri,
                     path=str(done.installed.path),
                     bytes=done.installed.bytes,
@@ -96,24 +80,26 @@ def handlers(
                     took_ms=round((time.monotonic() - started) * 1000, 1),
                 )
             )
-        return ModelsPullResult(models=pulled)
+        return wire.ModelsPullResult(models=pulled)
 
-    async def models_clear(params: ModelsClearParams, _: Call) -> ModelsClearResult:
+    async def models_clear(params: wire.ModelsClearParams, _: Call) -> wire.ModelsClearResult:
         if params.everything:
-            return ModelsClearResult(models=[], freed_bytes=await models.clear_all())
+            return wire.ModelsClearResult(models=[], freed_bytes=await models.clear_all())
         if not params.models:
             raise InvalidParams("name the models to remove, or everything", {"parameter": "models"})
         uris_ = dict.fromkeys(_chosen(models, params.models))
         kept = [uri for uri in uris_ if uri.startswith("file:")]
-        cleared = [ClearedModel(uri=uri, freed_bytes=await models.clear(uri)) for uri in uris_ if uri not in kept]
-        return ModelsClearResult(models=cleared, freed_bytes=sum(model.freed_bytes for model in cleared), kept=kept)
+        cleared = [wire.ClearedModel(uri=uri, freed_bytes=await models.clear(uri)) for uri in uris_ if uri not in kept]
+        return wire.ModelsClearResult(
+            models=cleared, freed_bytes=sum(model.freed_bytes for model in cleared), kept=kept
+        )
 
-    async def models_path(params: ModelsPathParams, _: Call) -> ModelsPathResult:
+    async def models_path(params: wire.ModelsPathParams, _: Call) -> wire.ModelsPathResult:
         if params.model is None:
-            return ModelsPathResult(path=str(models.files.folder))
+            return wire.ModelsPathResult(path=str(models.files.folder))
         uri = _chosen(models, [params.model])[0]
         installed = await asyncio.to_thread(models.require, uri)
-        return ModelsPathResult(path=str(installed.path), uri=uri)
+        return wire.ModelsPathResult(path=str(installed.path), uri=uri)
 
     return {
         "models.list": models_list,
@@ -134,10 +120,10 @@ def _report(call: Call, uri: str, progress: FetchProgress) -> None:
 def _check_network(network: Mapping[str, str]) -> None:
     """Raise InvalidParams for a variable that is not allowed: some could start other programs."""
     for name in network:
-        if name not in NETWORK_VARIABLES:
+        if name not in wire.NETWORK_VARIABLES:
             raise InvalidParams(
                 f"parameter 'network': {name[:60]!r} is not a variable for downloads; "
-                f"those are {', '.join(NETWORK_VARIABLES)}",
+                f"those are {', '.join(wire.NETWORK_VARIABLES)}",
                 {"parameter": "network"},
             )
 
@@ -167,7 +153,7 @@ def _did_you_mean(word: str, options: Sequence[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _infos(models: ModelService, readability: ReadabilityService) -> list[ModelInfo]:
+def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.ModelInfo]:
     """Return the configured models in the configuration's order, then installed models without use."""
     uses: dict[str, list[Use]] = {}
     for use in models.uses():
@@ -177,10 +163,10 @@ def _infos(models: ModelService, readability: ReadabilityService) -> list[ModelI
     return [_with_reading(info, readability) for info in infos]
 
 
-def _with_reading(info: ModelInfo, readability: ReadabilityService) -> ModelInfo:
+def _with_reading(info: wire.ModelInfo, readability: ReadabilityService) -> wire.ModelInfo:
     if (found := readability.stored(info.uri)) is None:
         return msgspec.structs.replace(info, measuring=readability.is_measuring(info.uri))
-    reads = ModelReading(
+    reads = wire.ModelReading(
         languages=[language for language in found.languages if found.reads(language)],
         unread_scripts=list(unread_scripts(found)),
         figures={language: msgspec.structs.asdict(figures) for language, figures in found.languages.items()},
@@ -188,11 +174,11 @@ def _with_reading(info: ModelInfo, readability: ReadabilityService) -> ModelInfo
     return msgspec.structs.replace(info, reads=reads)
 
 
-def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Installed | None) -> ModelInfo:
-    return ModelInfo(
+def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Installed | None) -> wire.ModelInfo:
+    return wire.ModelInfo(
         uri=uri,
         name=uris.short_name(uris.parse(uri)),
-        uses=[ModelUse(role=use.role, collection=use.collection) for use in uses],
+        uses=[wire.ModelUse(role=use.role, collection=use.collection) for use in uses],
         installed=installed is not None,
         path=str(installed.path) if installed else None,
         bytes=installed.bytes if installed else 0,

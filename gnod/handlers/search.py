@@ -21,15 +21,8 @@ from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import Clause, ParsedQuery, parse_clauses, parse_query, parse_text
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.vector import QueryVectors
+from gnod.protocol import search as wire
 from gnod.protocol.base import Freshness, ProgressValue
-from gnod.protocol.search import (
-    FilterParams,
-    SearchLexicalParams,
-    SearchQueryParams,
-    SearchResult,
-    SearchSimilarParams,
-    SearchVectorParams,
-)
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
@@ -61,7 +54,7 @@ class _Request(NamedTuple):
     started: float
     embedded: bool
 
-    def freshness(self, connection: Connection, params: FilterParams) -> Freshness:
+    def freshness(self, connection: Connection, params: wire.FilterParams) -> Freshness:
         return freshness_of(self.services.freshness.report(connection, params.collections, embedded=self.embedded))
 
 
@@ -75,7 +68,7 @@ def handlers(
 ) -> Mapping[str, Handler]:
     services = _Services(configuration, database, freshness, embedding, nearest)
 
-    async def request(params: FilterParams, *, fresh: bool, among: list[str], embedded: bool = True) -> _Request:
+    async def request(params: wire.FilterParams, *, fresh: bool, among: list[str], embedded: bool = True) -> _Request:
         """Check the filters, and sync the collections `among` first where that is wanted."""
         configuration.check_known(params.collections)
         filters = filters_of(params)
@@ -83,12 +76,12 @@ def handlers(
             await freshness.refresh(among, embedded=embedded)
         return _Request(services, configuration.current, filters, time.perf_counter(), embedded)
 
-    async def search_lexical(params: SearchLexicalParams, _: Call) -> SearchResult:
+    async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult:
         asked = await request(params, fresh=params.fresh, among=params.collections, embedded=False)
         clauses = parse_clauses(params.query)
         return await database.read(lambda connection: _search_lexical(asked, connection, params, clauses))
 
-    async def search_vector(params: SearchVectorParams, _: Call) -> SearchResult:
+    async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
         if not params.query.strip():
             raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
         asked = await request(params, fresh=params.fresh, among=params.collections)
@@ -96,11 +89,11 @@ def handlers(
         embed_ms = milliseconds_since(asked.started)
         return await database.read(lambda connection: _search_vector(asked, connection, params, vectors, embed_ms))
 
-    async def search_similar(params: SearchSimilarParams, _: Call) -> SearchResult:
+    async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
         asked = await request(params, fresh=params.fresh, among=[])  # the document may be anywhere
         return await database.read(lambda connection: _search_similar(asked, connection, params))
 
-    async def search_query(params: SearchQueryParams, call: Call) -> SearchResult:
+    async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
         query = parse_query(params.query)
         asked = await request(params, fresh=params.fresh, among=params.collections)
         async with database.snapshot() as read:
@@ -116,8 +109,8 @@ def handlers(
 
 
 def _search_lexical(
-    asked: _Request, connection: Connection, params: SearchLexicalParams, clauses: Sequence[Clause]
-) -> SearchResult:
+    asked: _Request, connection: Connection, params: wire.SearchLexicalParams, clauses: Sequence[Clause]
+) -> wire.SearchResult:
     result = lexical.search(
         connection,
         clauses,
@@ -130,7 +123,7 @@ def _search_lexical(
     words = Marked(result.expression, result.analyzers)
     shown = hits_of(connection, asked.config, result.ranked, words, params)
     explain = _explain_lexical(result, ranked_ms, milliseconds_since(asked.started)) if params.explain else None
-    return SearchResult(
+    return wire.SearchResult(
         query=params.query,
         mode="lexical",
         hits=shown,
@@ -156,8 +149,8 @@ def _explain_lexical(found: lexical.LexicalResult, ranked_ms: float, all_ms: flo
 
 
 def _search_vector(
-    asked: _Request, connection: Connection, params: SearchVectorParams, vectors: QueryVectors, embed_ms: float
-) -> SearchResult:
+    asked: _Request, connection: Connection, params: wire.SearchVectorParams, vectors: QueryVectors, embed_ms: float
+) -> wire.SearchResult:
     begun = time.perf_counter()
     ranked = vector.search(
         connection,
@@ -175,7 +168,7 @@ def _search_vector(
     return _vector_result(asked, connection, params, "vector", params.query, ranked, words, stages)
 
 
-def _search_similar(asked: _Request, connection: Connection, params: SearchSimilarParams) -> SearchResult:
+def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:
     document = references.resolve(connection, params.ref).document
     models = asked.services.embedding.served()
     begun = time.perf_counter()
@@ -198,17 +191,17 @@ def _search_similar(asked: _Request, connection: Connection, params: SearchSimil
 def _vector_result(
     asked: _Request,
     connection: Connection,
-    params: FilterParams,
+    params: wire.FilterParams,
     mode: str,
     query: str,
     ranked: Sequence[RankedDocument],
     words: Marked,
     stages: Stages,
-) -> SearchResult:
+) -> wire.SearchResult:
     begun = time.perf_counter()
     shown = hits_of(connection, asked.config, ranked, words, params)
     stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
-    return SearchResult(
+    return wire.SearchResult(
         query=query,
         mode=mode,
         hits=shown,
@@ -219,7 +212,7 @@ def _vector_result(
     )
 
 
-def _options(params: SearchQueryParams) -> SearchOptions:
+def _options(params: wire.SearchQueryParams) -> SearchOptions:
     return SearchOptions(
         limit=params.limit,
         min_score=params.min_score,
@@ -243,14 +236,14 @@ def _stage_reporter(call: Call) -> OnStage:
 
 
 def _hybrid_result(
-    asked: _Request, connection: Connection, params: SearchQueryParams, query: ParsedQuery, found: HybridResult
-) -> SearchResult:
+    asked: _Request, connection: Connection, params: wire.SearchQueryParams, query: ParsedQuery, found: HybridResult
+) -> wire.SearchResult:
     begun = time.perf_counter()
     ranked = [_shown(each) for each in found.ranked]
     shown = hits_of(connection, asked.config, ranked, marked(connection, query.terms), params)
     stages = [*stages_of(found.stages), {"stage": "passages", "ran": True, "ms": milliseconds_since(begun)}]
     reason = _lexical_only_reason(asked.services.embedding, found)
-    return SearchResult(
+    return wire.SearchResult(
         query=params.query,
         mode="query",
         hits=shown,

@@ -9,20 +9,9 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import SubscriptionNotFound
 from gnod.handlers.embedding import embedding_status
 from gnod.handlers.wire_types import freshness_of
+from gnod.protocol import subscription as wire
 from gnod.protocol.base import Freshness
 from gnod.protocol.index import EmbeddingStatus
-from gnod.protocol.subscription import (
-    ChangedDocument,
-    ChangedFailure,
-    ChangedPath,
-    IndexChanged,
-    IndexSubscribeParams,
-    IndexSubscribeResult,
-    IndexUnsubscribeParams,
-    IndexUnsubscribeResult,
-    SubscribedCollection,
-    SubscribedState,
-)
 from gnod.rpc.call import NotificationSender
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.subscriptions import Subscriptions
@@ -48,7 +37,7 @@ def handlers(
 ) -> Mapping[str, Handler]:
     services = _Services(configuration, database, scheduler, freshness, backlog)
 
-    async def index_subscribe(params: IndexSubscribeParams, call: Call) -> IndexSubscribeResult:
+    async def index_subscribe(params: wire.IndexSubscribeParams, call: Call) -> wire.IndexSubscribeResult:
         notifications = _notifications(call)
         await configuration.reload()
         configuration.check_known(params.collections)
@@ -61,10 +50,10 @@ def handlers(
         )
         return result
 
-    async def index_unsubscribe(params: IndexUnsubscribeParams, call: Call) -> IndexUnsubscribeResult:
+    async def index_unsubscribe(params: wire.IndexUnsubscribeParams, call: Call) -> wire.IndexUnsubscribeResult:
         if not _notifications(call).stop_task(params.subscription):
             raise SubscriptionNotFound(f"this connection has no subscription {params.subscription}")
-        return IndexUnsubscribeResult(subscription=params.subscription)
+        return wire.IndexUnsubscribeResult(subscription=params.subscription)
 
     return {"index.subscribe": index_subscribe, "index.unsubscribe": index_unsubscribe}
 
@@ -80,7 +69,7 @@ class _Services(NamedTuple):
 class Subscription:
     """What one subscriber knows: all changes up to a position, and the state that was sent last."""
 
-    def __init__(self, services: _Services, params: IndexSubscribeParams, number: int) -> None:
+    def __init__(self, services: _Services, params: wire.IndexSubscribeParams, number: int) -> None:
         self._services = services
         self._since = params.since
         self._collections = params.collections
@@ -88,10 +77,10 @@ class Subscription:
         self._position = Position(0)
         self._state: tuple[Freshness, EmbeddingStatus] | None = None
 
-    async def begin(self) -> IndexSubscribeResult:
+    async def begin(self) -> wire.IndexSubscribeResult:
         """Return the current state, and start at the requested position."""
 
-        def work(connection: Connection) -> tuple[Position, bool, SubscribedState]:
+        def work(connection: Connection) -> tuple[Position, bool, wire.SubscribedState]:
             if self._since is None:
                 return changes.present(connection), False, self._present(connection)
             position = changes.catch_up(connection, Position(self._since))
@@ -99,9 +88,11 @@ class Subscription:
 
         self._position, is_reset, state = await self._services.database.read(work)
         self._state = (state.freshness, state.embedding)
-        return IndexSubscribeResult(subscription=self._number, clock=self._position.clock, reset=is_reset, state=state)
+        return wire.IndexSubscribeResult(
+            subscription=self._number, clock=self._position.clock, reset=is_reset, state=state
+        )
 
-    async def next_changes(self, with_state: bool) -> IndexChanged | None:
+    async def next_changes(self, with_state: bool) -> wire.IndexChanged | None:
         """Return the changes since the last ones; a change of state alone only `with_state`."""
 
         def work(connection: Connection) -> tuple[Page, Freshness]:
@@ -117,19 +108,19 @@ class Subscription:
         self._state = state
         return _changed(self._number, page, *state)
 
-    def _present(self, connection: Connection) -> SubscribedState:
+    def _present(self, connection: Connection) -> wire.SubscribedState:
         configured = self._services.configuration.current.collections
         chosen = [c for c in configured if not self._collections or c.name in self._collections]
-        return SubscribedState(
+        return wire.SubscribedState(
             collections=[self._collection(connection, collection) for collection in chosen],
             freshness=freshness_of(self._services.freshness.report(connection, self._collections)),
             embedding=embedding_status(self._services.backlog),
         )
 
-    def _collection(self, connection: Connection, collection: CollectionConfig) -> SubscribedCollection:
+    def _collection(self, connection: Connection, collection: CollectionConfig) -> wire.SubscribedCollection:
         name = collection.name
         watch = self._services.scheduler.watch_state(name)
-        return SubscribedCollection(
+        return wire.SubscribedCollection(
             name=name,
             path=collection.path,
             documents=documents.count_under(connection, name, ""),
@@ -145,16 +136,16 @@ def _notifications(call: Call) -> NotificationSender:
     return call.notifications
 
 
-def _changed(number: int, page: Page, freshness: Freshness, embedding: EmbeddingStatus) -> IndexChanged:
-    indexed: list[ChangedDocument] = []
-    removed: list[ChangedPath] = []
-    failed: list[ChangedFailure] = []
+def _changed(number: int, page: Page, freshness: Freshness, embedding: EmbeddingStatus) -> wire.IndexChanged:
+    indexed: list[wire.ChangedDocument] = []
+    removed: list[wire.ChangedPath] = []
+    failed: list[wire.ChangedFailure] = []
     for change in page.changes:
         uri = format_uri(change.collection, change.path)
         match change:
             case Change(kind=str(kind)):
                 failed.append(
-                    ChangedFailure(
+                    wire.ChangedFailure(
                         uri=uri,
                         collection=change.collection,
                         path=change.path,
@@ -165,13 +156,13 @@ def _changed(number: int, page: Page, freshness: Freshness, embedding: Embedding
                 )
             case Change(docid=str(docid)):
                 indexed.append(
-                    ChangedDocument(
+                    wire.ChangedDocument(
                         uri=uri, collection=change.collection, path=change.path, docid=docid, title=change.title or ""
                     )
                 )
             case _:
-                removed.append(ChangedPath(uri=uri, collection=change.collection, path=change.path))
-    return IndexChanged(
+                removed.append(wire.ChangedPath(uri=uri, collection=change.collection, path=change.path))
+    return wire.IndexChanged(
         subscription=number,
         clock=page.position.clock,
         reset=page.is_reset,
