@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from gnoctl import fastparse, text
 from gnoctl.command import GLOBAL_GROUP, Options
 from gnoctl.commands import GROUPS, PANELS, load, longest_name
-from gnoctl.filters import FILTERS
 from gnoctl.options import Spec, specs
+from gnoctl.shared_options import FILTERS
 from gnoctl.terminal import BOLD, GREEN, Terminal, detect
 from gnod.errors import EXIT_VALIDATION
 

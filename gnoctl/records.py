@@ -12,7 +12,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from gnoctl import text
-from gnoctl.formats import Format
+from gnoctl.shared_options import Format
 from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.search import Hit
 

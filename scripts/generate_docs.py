@@ -19,9 +19,9 @@ import msgspec
 
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
-from gnoctl.filters import FILTERS, FilterOptions
 from gnoctl.help import GROUP_ORDER, split_help, usage
 from gnoctl.options import Spec, specs
+from gnoctl.shared_options import FILTERS, FilterOptions
 from gnod import errors
 from gnod.config import model
 from gnod.errors import GnoError

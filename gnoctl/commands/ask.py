@@ -6,8 +6,8 @@ from typing import Annotated
 
 from gnoctl.answers import Draft, can_redraw, render
 from gnoctl.command import command
-from gnoctl.filters import FilterOptions, filter_values
 from gnoctl.options import argument, option
+from gnoctl.shared_options import FilterOptions, filter_values
 from gnod.protocol.search import AskParams, AskResult
 
 

@@ -12,21 +12,9 @@ from gnoctl.command import SHARED, Options, command
 from gnoctl.options import argument, option, specs
 
 # As gnod.evaluate has them: a test compares.
-MODES = "|".join(
-    [
-        "lexical",
-        "vector",
-        "hybrid",
-        "hybrid-rrf",
-        "hybrid-half",
-        "hybrid-no-expand",
-        "hybrid-no-lex",
-        "hybrid-no-vec",
-        "hybrid-no-hyde",
-        "hybrid-no-strong",
-        "hybrid-no-rerank",
-        "hybrid-no-floor",
-    ]
+MODES = (
+    "lexical|vector|hybrid|hybrid-rrf|hybrid-half|hybrid-no-expand|hybrid-no-lex|hybrid-no-vec|hybrid-no-hyde|"
+    "hybrid-no-strong|hybrid-no-rerank|hybrid-no-floor"
 )
 
 

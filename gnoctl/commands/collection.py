@@ -8,12 +8,11 @@ from typing import Annotated
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
-from gnoctl.filters import split_commas
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note, print_json
 from gnoctl.references import folder
-from gnoctl.table import columns
-from gnoctl.terminal import Terminal
+from gnoctl.shared_options import split_commas
+from gnoctl.terminal import Terminal, columns
 from gnoctl.wording import count
 from gnod.client.connection import Connection
 from gnod.protocol import collections as wire

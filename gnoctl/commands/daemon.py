@@ -19,8 +19,7 @@ from gnoctl.command import JsonOptions, Options, command
 from gnoctl.options import option
 from gnoctl.output import note
 from gnoctl.service import check_running, start_installed
-from gnoctl.table import columns
-from gnoctl.terminal import DIM, RED, YELLOW, Terminal
+from gnoctl.terminal import DIM, RED, YELLOW, Terminal, columns
 from gnoctl.wording import count, duration, size
 from gnod import __version__
 from gnod.client.connection import connect

@@ -7,11 +7,12 @@ from typing import Annotated
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.formats import FormatOptions, print_documents
 from gnoctl.options import argument, option
 from gnoctl.output import note
 from gnoctl.references import absolute, split
-from gnoctl.terminal import BOLD, DIM, Terminal
+from gnoctl.shared_options import FormatOptions, print_documents
+from gnoctl.terminal import BOLD, DIM, Terminal, columns
+from gnoctl.wording import size
 from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import documents as wire
 from gnod.protocol.search import Limit
@@ -137,9 +138,6 @@ def ls(options: LsOptions) -> None:
 
 
 def _table(result: wire.DocumentListResult, terminal: Terminal) -> Iterator[str]:
-    from gnoctl.table import columns
-    from gnoctl.wording import size
-
     rows = [
         [each.docid, each.modified[:10], size(each.size), f"{each.collection}/{each.path}"] for each in result.documents
     ]

@@ -9,9 +9,9 @@ from msgspec import Meta, structs
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.filters import Collections, split_commas
 from gnoctl.options import option
 from gnoctl.output import json_text
+from gnoctl.shared_options import Collections, split_commas
 from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
 from gnoctl.wording import count, missed_by
 from gnod.client.blocking import Subscription

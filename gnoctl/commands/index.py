@@ -9,13 +9,13 @@ from gnoctl import text
 from gnoctl.command import JsonOptions, Options, command
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note
-from gnoctl.table import columns
+from gnoctl.terminal import columns
 from gnoctl.wording import count, duration, size
 from gnod.client.connection import Connection
 from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.tuning import CollectionPrior, IndexTuneParams, IndexTuneResult
+from gnod.protocol.index import CollectionPrior, IndexTuneParams, IndexTuneResult
 
 
 class IndexOptions(JsonOptions, frozen=True, kw_only=True):

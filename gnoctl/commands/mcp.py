@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from pathlib import Path
 
 from gnoctl.command import Options, command
@@ -19,8 +21,6 @@ def mcp(options: Options) -> None:
     Example:
       gnoctl mcp install --dry-run
     """
-    from gnoctl.mcp.stdio import take_output
-
     _find_runtime_folder()
     places = options.places
     check_socket_path(places.socket)
@@ -35,3 +35,15 @@ def _find_runtime_folder() -> None:
     usual = Path(f"/run/user/{os.getuid()}")
     if "XDG_RUNTIME_DIR" not in os.environ and usual.is_dir():
         os.environ["XDG_RUNTIME_DIR"] = str(usual)
+
+
+def take_output() -> io.TextIOWrapper:
+    """Return the original standard output; from now on, the descriptor and `print` write to standard error.
+
+    This lasts until the process ends: libraries print when they are imported, in threads, and at exit.
+    """
+    sys.stdout.flush()
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return io.TextIOWrapper(os.fdopen(wire, "wb"), encoding="utf-8", newline="\n")

@@ -10,9 +10,9 @@ from gnoctl import text
 from gnoctl.agents.catalogue import AGENTS, Agent
 from gnoctl.agents.installing import Change, Entry, carry_out, entry, plan, snippet
 from gnoctl.command import JsonOptions, command
-from gnoctl.filters import split_commas
 from gnoctl.options import option
 from gnoctl.output import note, print_json
+from gnoctl.shared_options import split_commas
 from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
 
 _DONE = {"created": "created", "changed": "changed", "unchanged": "already configured:"}

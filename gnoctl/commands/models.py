@@ -11,8 +11,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.options import argument, option
 from gnoctl.output import note
 from gnoctl.standard_input import confirmed
-from gnoctl.table import columns
-from gnoctl.terminal import BOLD
+from gnoctl.terminal import BOLD, columns
 from gnoctl.wording import count, size
 from gnod.errors import UsageError
 from gnod.presets import MODEL_ROLES, PRESETS

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeVar
 
 from gnoctl.command import command
-from gnoctl.filters import FilterOptions, filter_values
-from gnoctl.formats import Csv, Files, Format, Markdown, Xml, chosen_format, print_documents
 from gnoctl.hits import render
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note
 from gnoctl.references import absolute
+from gnoctl.shared_options import (
+    Csv,
+    Files,
+    FilterOptions,
+    Format,
+    Markdown,
+    Xml,
+    chosen_format,
+    filter_values,
+    print_documents,
+)
 from gnoctl.wording import missed_by
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire

@@ -10,8 +10,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED
 from gnoctl.references import absolute
-from gnoctl.table import columns
-from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal
+from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
 from gnoctl.wording import ago, count, missed_by, size
 from gnod.protocol.index import (
     CollectionStatus,

@@ -6,12 +6,13 @@ Compact first: a search says where to look, and only `get` returns text, page by
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from gnoctl import text
 from gnoctl.wording import missed_by
+from gnod.protocol.base import copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentText
 from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
@@ -29,9 +30,6 @@ About = Annotated[str | None, Meta(description="What the folder is about.")]
 
 class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all outputs. Fields with their default value are left out."""
-
-
-O = TypeVar("O", bound=Output)  # noqa: E741
 
 
 class SearchHit(Output, frozen=True, kw_only=True):
@@ -149,12 +147,6 @@ class MemoriesOutput(Output, frozen=True, kw_only=True):
 
 class ForgetOutput(Output, frozen=True, kw_only=True):
     forgotten: int
-
-
-def copied(kind: type[O], source: Struct, **changes: object) -> O:
-    """Return a `kind` with the fields of `source` that have the same names, and with `changes`."""
-    values = {name: getattr(source, name) for name in kind.__struct_fields__ if name in source.__struct_fields__}
-    return kind(**values | changes)
 
 
 def search_output(result: SearchResult) -> SearchOutput:

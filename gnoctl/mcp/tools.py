@@ -14,7 +14,7 @@ from gnoctl.mcp.daemon import Daemon
 from gnod.client.connection import OnProgress
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
-from gnod.protocol.base import NoParams, Params, Result
+from gnod.protocol.base import NoParams, Params, Result, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentGetParams, DocumentText
 from gnod.protocol.index import IndexStatusParams, IndexStatusResult
@@ -169,7 +169,7 @@ _ALL = (
             "memory.store",
             m.MemoryStoreParams,
             m.MemoryStoreResult,
-            lambda result: o.copied(o.StoredMemory, result),
+            lambda result: copied(o.StoredMemory, result),
         ),
         "adds",
     ),
@@ -183,7 +183,7 @@ _ALL = (
             "memory.forget",
             m.MemoryIdsParams,
             m.MemoryForgetResult,
-            lambda result: o.copied(o.ForgetOutput, result),
+            lambda result: copied(o.ForgetOutput, result),
         ),
         "removes",
     ),

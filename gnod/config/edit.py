@@ -15,23 +15,12 @@ from typing import TypeVar
 
 from msgspec.structs import asdict, replace
 
-from gnod.config import storage
+from gnod.config import splice, storage
 from gnod.config.faults import Report
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import CollectionConfig, Config, ContextConfig, normalise, parse_scope
 from gnod.config.nodes import Node, YamlDocument
 from gnod.config.schema import ROLE_ALIASES, normalise_extension, resolve_path
-from gnod.config.splice import (
-    Settings,
-    Splice,
-    UneditableError,
-    append_item,
-    apply,
-    find_entry,
-    remove_items,
-    replace_string,
-    set_string,
-)
 from gnod.errors import CollectionExists, ConfigInvalid, ContextExists, ContextNotFound
 from gnod.types import SCHEME, check_collection_name
 
@@ -54,7 +43,7 @@ contexts: []
 
 T = TypeVar("T")
 
-_Plan = Callable[[YamlDocument, Config], tuple[list[Splice], Config]]
+_Plan = Callable[[YamlDocument, Config], tuple[list[splice.Splice], Config]]
 
 
 def create(path: Path) -> bool:
@@ -66,12 +55,12 @@ def add_collection(path: Path, collection: CollectionConfig) -> None:
     """Add a collection, written without its defaults. Raises CollectionExists and InvalidName."""
     check_collection_name(collection.name)
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[Splice], Config]:
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         _check_free(config, collection.name)
         loaded = _as_loaded(collection, path)
         intended = replace(config, collections=(*config.collections, loaded))
         written = _settings(replace(loaded, path=collection.path))
-        return append_item(document, "collections", written), intended
+        return splice.append_item(document, "collections", written), intended
 
     _edit(path, plan)
 
@@ -79,7 +68,7 @@ def add_collection(path: Path, collection: CollectionConfig) -> None:
 def remove_collection(path: Path, name: str) -> None:
     """Remove a collection and the contexts below it. Raises CollectionNotFound."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[Splice], Config]:
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         index = config.collections.index(config.collection(name))
         orphans = _contexts_of(config, name)
         intended = replace(
@@ -87,7 +76,9 @@ def remove_collection(path: Path, name: str) -> None:
             collections=_without(config.collections, [index]),
             contexts=_without(config.contexts, orphans),
         )
-        splices = remove_items(document, "collections", [index]) + remove_items(document, "contexts", orphans)
+        splices = splice.remove_items(document, "collections", [index]) + splice.remove_items(
+            document, "contexts", orphans
+        )
         return splices, intended
 
     _edit(path, plan)
@@ -101,18 +92,18 @@ def rename_collection(path: Path, old: str, new: str) -> int:
     check_collection_name(new)
     changed: list[int] = []
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[Splice], Config]:
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         index = config.collections.index(config.collection(old))
         _check_free(config, new)
         changed[:] = _contexts_of(config, old)
         collections, contexts = list(config.collections), list(config.contexts)
         collections[index] = replace(collections[index], name=new)
-        splices = [replace_string(document, _setting(document, "collections", index, "name"), new)]
+        splices = [splice.replace_string(document, _setting(document, "collections", index, "name"), new)]
         for follower in changed:
             scope = _renamed(contexts[follower].scope, old, new)
             contexts[follower] = replace(contexts[follower], scope=scope)
             node = _setting(document, "contexts", follower, "scope", "scopeKey")
-            splices.append(replace_string(document, node, scope))
+            splices.append(splice.replace_string(document, node, scope))
         return splices, replace(config, collections=tuple(collections), contexts=tuple(contexts))
 
     _edit(path, plan)
@@ -124,12 +115,14 @@ def add_context(path: Path, context: ContextConfig) -> None:
     added = ContextConfig(scope=normalise(context.scope), text=normalise(context.text))
     scope = parse_scope(added.scope)
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[Splice], Config]:
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         if scope[0] is not None:
             config.collection(scope[0])
         if any((parse_scope(other.scope), other.text) == (scope, added.text) for other in config.contexts):
             raise ContextExists(f"the scope {added.scope!r} already has this context", asdict(added))
-        return append_item(document, "contexts", asdict(added)), replace(config, contexts=(*config.contexts, added))
+        return splice.append_item(document, "contexts", asdict(added)), replace(
+            config, contexts=(*config.contexts, added)
+        )
 
     _edit(path, plan)
 
@@ -142,7 +135,7 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
     parsed = parse_scope(scope)
     removed: list[ContextConfig] = []
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[Splice], Config]:
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         matching = [
             index
             for index, context in enumerate(config.contexts)
@@ -152,7 +145,7 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
             raise _no_context(config, normalise(scope), text)
         removed[:] = [config.contexts[index] for index in matching]
         intended = replace(config, contexts=_without(config.contexts, matching))
-        return remove_items(document, "contexts", matching), intended
+        return splice.remove_items(document, "contexts", matching), intended
 
     _edit(path, plan)
     return removed
@@ -161,9 +154,9 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
 def use_preset(path: Path, preset: str) -> None:
     """Set which preset of models is used; `preset` is one of PRESETS."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[Splice], Config]:
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         intended = replace(config, models=replace(config.models, preset=preset))
-        return set_string(document, "models", ["preset", "activePreset"], preset), intended
+        return splice.set_string(document, "models", ["preset", "activePreset"], preset), intended
 
     _edit(path, plan)
 
@@ -175,9 +168,9 @@ def _edit(path: Path, plan: _Plan) -> None:
     document, loaded = parse_text(body, path)
     try:
         splices, intended = plan(document, loaded.config)
-        changed = apply(body, splices)
+        changed = splice.apply(body, splices)
         result = _validated(changed, path)
-    except UneditableError:
+    except splice.UneditableError:
         result = None
     if result is None or result != intended:
         report = Report(path)
@@ -225,20 +218,20 @@ def _as_loaded(collection: CollectionConfig, path: Path) -> CollectionConfig:
     return replace(collection, path=folder, include=tuple(include), models=models)
 
 
-def _settings(collection: CollectionConfig) -> Settings:
+def _settings(collection: CollectionConfig) -> splice.Settings:
     defaults = asdict(CollectionConfig(name="", path=""))
     return {key: value for key, value in asdict(collection).items() if value != defaults[key]}
 
 
 def _setting(document: YamlDocument, section: str, index: int, *keys: str) -> Node:
     """Return the value of an item's setting, under whichever of `keys` the user wrote."""
-    items = entry[1] if document.root and (entry := find_entry(document.root, section)) else None
+    items = entry[1] if document.root and (entry := splice.find_entry(document.root, section)) else None
     if items is None or items.kind != "sequence":
-        raise UneditableError
+        raise splice.UneditableError
     for key in keys:
-        if entry := find_entry(items.children[index].target, key):
+        if entry := splice.find_entry(items.children[index].target, key):
             return entry[1]
-    raise UneditableError
+    raise splice.UneditableError
 
 
 def _renamed(scope: str, old: str, new: str) -> str:

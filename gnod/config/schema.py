@@ -11,22 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gnod.config import model_uris
+from gnod.config import model, model_uris
 from gnod.config.faults import Report, did_you_mean, quoted
 from gnod.config.fields import Fields, Keys, Visits, mapping
-from gnod.config.model import (
-    NO_MODEL,
-    CollectionConfig,
-    Config,
-    ContextConfig,
-    DaemonConfig,
-    IngestConfig,
-    ModelsConfig,
-    WatchConfig,
-    normalise,
-    parse_scope,
-    settings_of,
-)
 from gnod.config.nodes import Node
 from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
 from gnod.presets import MODEL_ROLES, PRESETS
@@ -44,15 +31,15 @@ Reader = Callable[[Fields, str], Any]
 def _keys(section: type[msgspec.Struct], foreign: str = "", *more: str) -> Keys:
     return Keys(
         own=(*section.__struct_fields__, *more),
-        aliases={setting.gno: setting.name for setting in settings_of(section) if setting.gno},
+        aliases={setting.gno: setting.name for setting in model.settings_of(section) if setting.gno},
         foreign=frozenset(foreign.split()),
     )
 
 
-_ROOT_KEYS = Keys(own=Config.__struct_fields__, foreign=frozenset(_GNO_ROOT.split()))
-_COLLECTION_KEYS = _keys(CollectionConfig, "egressPolicy sourceAvailability recordAdapters")
-_CONTEXT_KEYS = _keys(ContextConfig, "", "scopeType")
-_MODELS_KEYS = _keys(ModelsConfig, "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl")
+_ROOT_KEYS = Keys(own=model.Config.__struct_fields__, foreign=frozenset(_GNO_ROOT.split()))
+_COLLECTION_KEYS = _keys(model.CollectionConfig, "egressPolicy sourceAvailability recordAdapters")
+_CONTEXT_KEYS = _keys(model.ContextConfig, "", "scopeType")
+_MODELS_KEYS = _keys(model.ModelsConfig, "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl")
 ROLE_ALIASES = {gno: role for gno, role in _MODELS_KEYS.aliases.items() if role in MODEL_ROLES}
 _ROLE_KEYS = Keys(own=MODEL_ROLES, aliases=ROLE_ALIASES)
 
@@ -76,25 +63,25 @@ def normalise_extension(written: str) -> str | None:
     return f".{bare.lower()}" if _EXTENSION.fullmatch(bare) else None
 
 
-def read_config(root: Node, report: Report, folder: Path) -> Config:
+def read_config(root: Node, report: Report, folder: Path) -> model.Config:
     """Return the config that `root` holds; use it only if the report has no faults afterwards.
 
     `folder` is the config file's own. Raises `fields.TooManyVisitsError`.
     """
     fields = mapping(report, Visits(), root, "", _ROOT_KEYS)
     if fields is None:
-        return Config()
+        return model.Config()
     places: dict[str, str] = {}
-    return Config(
+    return model.Config(
         version=_version(fields),
         collections=tuple(_collections(fields, folder, places)),
         contexts=tuple(_contexts(fields, places)),
-        ingest=_section(fields.mapping("ingest", _keys(IngestConfig)), IngestConfig),
-        watch=_section(fields.mapping("watch", _keys(WatchConfig)), WatchConfig),
-        daemon=_section(fields.mapping("daemon", _keys(DaemonConfig)), DaemonConfig),
+        ingest=_section(fields.mapping("ingest", _keys(model.IngestConfig)), model.IngestConfig),
+        watch=_section(fields.mapping("watch", _keys(model.WatchConfig)), model.WatchConfig),
+        daemon=_section(fields.mapping("daemon", _keys(model.DaemonConfig)), model.DaemonConfig),
         models=_section(
             fields.mapping("models", _MODELS_KEYS),
-            ModelsConfig,
+            model.ModelsConfig,
             preset=_preset,
             **dict.fromkeys(MODEL_ROLES, partial(_model_uri, or_none=True)),
         ),
@@ -107,7 +94,7 @@ def _section(fields: Fields | None, section: type[Section], **readers: Reader) -
         return section()
     values = {
         setting.name: reader(fields, setting.name) if (reader := readers.get(setting.name)) else fields.read(setting)
-        for setting in settings_of(section)
+        for setting in model.settings_of(section)
     }
     return section(**values)
 
@@ -115,18 +102,18 @@ def _section(fields: Fields | None, section: type[Section], **readers: Reader) -
 def _version(fields: Fields) -> str:
     version = fields.raw("version")
     if version is None:
-        return Config().version
+        return model.Config().version
     if not re.fullmatch(r"1(\.[0-9]{1,9})?", version):
         fields.warn("version", f"gnod knows version '1.0' of this file, not {quoted(version)}")
     return version
 
 
-def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterator[CollectionConfig]:
+def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterator[model.CollectionConfig]:
     """Yield those with a valid name and path. `places` becomes name → place, for all valid names."""
     for entry in fields.mappings("collections", _COLLECTION_KEYS):
         collection = _section(
             entry,
-            CollectionConfig,
+            model.CollectionConfig,
             name=partial(_name, places=places),
             path=partial(_path, folder=folder),
             include=_include,
@@ -186,7 +173,7 @@ def _language(fields: Fields, key: str) -> str | None:
 
 
 def _preset(fields: Fields, key: str) -> str:
-    default = ModelsConfig().preset
+    default = model.ModelsConfig().preset
     preset = fields.text(key) or default
     if preset in PRESETS:
         return preset
@@ -205,8 +192,8 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
     written = fields.text(role)
     if written is None:
         return None
-    if or_none and written.strip().lower() == NO_MODEL:
-        return NO_MODEL
+    if or_none and written.strip().lower() == model.NO_MODEL:
+        return model.NO_MODEL
     if written.startswith(("http://", "https://")) and ".gguf" not in written:
         # GNO can use a model server; a file that GNO may have written is not a fault.
         message = "gnod runs models itself and uses no model server, so the preset's is used; expected "
@@ -220,11 +207,11 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
     return written
 
 
-def _contexts(fields: Fields, places: dict[str, str]) -> Iterator[ContextConfig]:
+def _contexts(fields: Fields, places: dict[str, str]) -> Iterator[model.ContextConfig]:
     for entry in fields.mappings("contexts", _CONTEXT_KEYS):
         scope, text = _scope(entry, places), entry.required("text")
         if scope and text:
-            yield ContextConfig(scope=scope, text=normalise(text))
+            yield model.ContextConfig(scope=scope, text=model.normalise(text))
 
 
 def _scope(fields: Fields, places: dict[str, str]) -> str | None:
@@ -232,9 +219,9 @@ def _scope(fields: Fields, places: dict[str, str]) -> str | None:
     kind = fields.choice("scopeType", ("global", "collection", "prefix"))
     if written is None:
         return None
-    scope = normalise(written)
+    scope = model.normalise(written)
     try:
-        collection, _ = parse_scope(scope)
+        collection, _ = model.parse_scope(scope)
     except InvalidReference as error:
         fields.fault("scope", error.message)
         return None

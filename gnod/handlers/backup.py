@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from gnod.errors import InvalidParams, RequestCancelled, ShuttingDown
 from gnod.handlers.wire_types import milliseconds_since
 from gnod.paths import Places
-from gnod.protocol.base import ProgressValue
+from gnod.protocol.base import ProgressValue, copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.store.backup import backup, restore, staging
@@ -44,17 +44,8 @@ def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], 
         file = _absolute(params.path)
         async with one_at_a_time:
             check_still_ours()
-            made = await _in_thread(
-                partial(backup.make, database, places, file, force=params.force),
-                call,
-            )
-        return IndexBackupResult(
-            path=str(made.file),
-            bytes=made.bytes,
-            documents=made.documents,
-            memory_bytes=made.memory_bytes,
-            took_ms=milliseconds_since(started),
-        )
+            made = await _in_thread(partial(backup.make, database, places, file, force=params.force), call)
+        return copied(IndexBackupResult, made, path=str(made.file), took_ms=milliseconds_since(started))
 
     async def index_restore(params: IndexRestoreParams, call: Call) -> IndexRestoreResult:
         started = time.perf_counter()

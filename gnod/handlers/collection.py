@@ -15,7 +15,7 @@ from gnod.errors import FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.walk import root_problem
 from gnod.protocol import collections as wire
-from gnod.protocol.base import NoParams
+from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
@@ -58,14 +58,16 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
     async def context_add(params: wire.ContextAddParams, _: Call) -> wire.ContextAddResult:
         context = ContextConfig(scope=params.scope, text=params.text)
         await configuration.edit(partial(edit.add_context, context=context))
-        return wire.ContextAddResult(context=_info(context))
+        return wire.ContextAddResult(context=copied(wire.ContextInfo, context))
 
     async def context_list(_: NoParams, __: Call) -> wire.ContextListResult:
-        return wire.ContextListResult(contexts=[_info(context) for context in configuration.current.contexts])
+        return wire.ContextListResult(
+            contexts=[copied(wire.ContextInfo, context) for context in configuration.current.contexts]
+        )
 
     async def context_remove(params: wire.ContextRemoveParams, _: Call) -> wire.ContextRemoveResult:
         removed = await configuration.edit(partial(edit.remove_context, scope=params.scope, text=params.text))
-        return wire.ContextRemoveResult(removed=[_info(context) for context in removed])
+        return wire.ContextRemoveResult(removed=[copied(wire.ContextInfo, context) for context in removed])
 
     return {
         "collection.add": collection_add,
@@ -113,7 +115,3 @@ def _name(given: str | None, path: str) -> str:
     if not proposal:
         raise InvalidName(f"no collection name can be derived from {path}: use --name", {"path": path})
     return proposal
-
-
-def _info(context: ContextConfig) -> wire.ContextInfo:
-    return wire.ContextInfo(scope=context.scope, text=context.text)

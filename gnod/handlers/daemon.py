@@ -11,7 +11,7 @@ import psutil
 import gnod
 from gnod.ingest.pool import WorkerPool
 from gnod.paths import Places
-from gnod.protocol.base import NoParams
+from gnod.protocol.base import NoParams, copied
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult, WorkerStatus
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.stats import Stats
@@ -21,10 +21,6 @@ def handlers(places: Places, stats: Stats, pool: WorkerPool, stop: Callable[[], 
     process = psutil.Process()
 
     async def daemon_status(_: NoParams, __: Call) -> DaemonStatusResult:
-        workers = [
-            WorkerStatus(pid=w.pid, state=w.state, resident_bytes=w.resident_bytes, jobs=w.jobs)
-            for w in pool.statuses()
-        ]
         return DaemonStatusResult(
             version=gnod.__version__,
             pid=os.getpid(),
@@ -35,7 +31,7 @@ def handlers(places: Places, stats: Stats, pool: WorkerPool, stop: Callable[[], 
             resident_bytes=process.memory_info().rss,
             connections=stats.connections,
             requests=stats.requests,
-            workers=workers,
+            workers=[copied(WorkerStatus, worker) for worker in pool.statuses()],
             sqlite_version=apsw.sqlite_lib_version(),
             manager=stats.manager,
         )

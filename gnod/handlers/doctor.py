@@ -95,66 +95,59 @@ def _places(places: Places) -> list[Check]:
     mode = stat.S_IMODE(places.socket.stat().st_mode) if places.socket.exists() else 0
     is_private = mode & 0o077 == 0
     return [
-        Check(name="config file", status="ok", message=str(places.config_file)),
-        Check(name="data folder", status="ok", message=str(places.data_dir)),
-        Check(name="cache folder", status="ok", message=str(places.cache_dir)),
-        Check(name="log file", status="ok", message=str(places.log_file)),
+        Check("config file", "ok", str(places.config_file)),
+        Check("data folder", "ok", str(places.data_dir)),
+        Check("cache folder", "ok", str(places.cache_dir)),
+        Check("log file", "ok", str(places.log_file)),
         Check(
-            name="socket",
-            status="ok" if is_private else "error",
-            message=f"{places.socket} ({length} of {SOCKET_PATH_LIMIT} bytes, mode {mode:04o})",
-            remedy=None if is_private else "gnoctl daemon restart",
+            "socket",
+            "ok" if is_private else "error",
+            f"{places.socket} ({length} of {SOCKET_PATH_LIMIT} bytes, mode {mode:04o})",
+            None if is_private else "gnoctl daemon restart",
         ),
     ]
 
 
 def _config(configuration: Configuration) -> Check:
     if configuration.error:
-        return Check(
-            name="config",
-            status="error",
-            message=configuration.error.message,
-            remedy=f"edit {configuration.path}",
-        )
+        return Check("config", "error", configuration.error.message, f"edit {configuration.path}")
     if configuration.warnings:
-        return Check(name="config", status="warning", message="; ".join(configuration.warnings))
+        return Check("config", "warning", "; ".join(configuration.warnings))
     count = len(configuration.current.collections)
     remedy = None if count else "gnoctl collection add FOLDER"
-    return Check(
-        name="config", status="ok", message=f"valid, {count} collection{'' if count == 1 else 's'}", remedy=remedy
-    )
+    return Check("config", "ok", f"valid, {count} collection{'' if count == 1 else 's'}", remedy)
 
 
 async def _database(database: Database, storage: StorageMonitor) -> Check:
     try:
         found = await database.read(damage.find)
     except GnoError as error:
-        return Check(name="database", status="error", message=error.message)
+        return Check("database", "error", error.message)
     message = f"{database.path}, SQLite {apsw.sqlite_lib_version()}"
     if found is None:
-        return Check(name="database", status="ok", message=message)
+        return Check("database", "ok", message)
     storage.damaged()
     return Check(
-        name="database",
-        status="error",
-        message=f"{message}: damaged ({' '.join(found.split())[:200]})",
-        remedy="gnod quarantines it now and rebuilds it from your folders: see `gnoctl status`",
+        "database",
+        "error",
+        f"{message}: damaged ({' '.join(found.split())[:200]})",
+        "gnod quarantines it now and rebuilds it from your folders: see `gnoctl status`",
     )
 
 
 def _storage(storage: StorageMonitor) -> list[Check]:
-    problems = [Check(name="storage", status="error", message=problem) for problem in storage.problems()]
-    return [*problems, *(Check(name="storage", status="warning", message=note) for note in storage.notes())]
+    problems = [Check("storage", "error", problem) for problem in storage.problems()]
+    return [*problems, *(Check("storage", "warning", note) for note in storage.notes())]
 
 
 def _disk(folder: Path) -> Check:
     free = shutil.disk_usage(folder).free
     is_enough = free > MIN_FREE_BYTES
     return Check(
-        name="disk",
-        status="ok" if is_enough else "warning",
-        message=f"{free / 1e9:.1f} GB free for {folder}",
-        remedy=None if is_enough else "free some space, or set GNO_DATA_DIR to another disk",
+        "disk",
+        "ok" if is_enough else "warning",
+        f"{free / 1e9:.1f} GB free for {folder}",
+        None if is_enough else "free some space, or set GNO_DATA_DIR to another disk",
     )
 
 
@@ -164,10 +157,10 @@ def _folders(configuration: Configuration) -> list[Check]:
         problem = root_problem(collection.path)
         checks.append(
             Check(
-                name=f"collection {collection.name}",
-                status="warning" if problem else "ok",
-                message=problem or collection.path,
-                remedy=f"mount or create it, or run: gnoctl collection remove {collection.name}" if problem else None,
+                f"collection {collection.name}",
+                "warning" if problem else "ok",
+                problem or collection.path,
+                f"mount or create it, or run: gnoctl collection remove {collection.name}" if problem else None,
             )
         )
     return checks
@@ -181,20 +174,18 @@ async def _workers(pool: WorkerPool) -> Check:
     except (GnoError, TimeoutError) as error:
         problem = str(error) or "no answer within 30 s"
     if problem is None:
-        return Check(name="converter workers", status="ok", message=f"up to {pool.size}, answering")
-    return Check(name="converter workers", status="error", message=problem, remedy="gnoctl daemon logs")
+        return Check("converter workers", "ok", f"up to {pool.size}, answering")
+    return Check("converter workers", "error", problem, "gnoctl daemon logs")
 
 
 def _sandbox(pool: WorkerPool) -> Check:
     """Report the protections of a worker; `_workers` has started one."""
     if held := pool.protections:
-        return Check(name="converter sandbox", status="ok", message="; ".join(held))
+        return Check("converter sandbox", "ok", "; ".join(held))
     message = "this system has no sandbox for converters: only limits of memory and time, and Python's own checks"
     if sys.platform != "linux":
-        return Check(name="converter sandbox", status="ok", message=message)
-    return Check(
-        name="converter sandbox", status="warning", message=message, remedy="a Linux with Landlock (5.13) or seccomp"
-    )
+        return Check("converter sandbox", "ok", message)
+    return Check("converter sandbox", "warning", message, "a Linux with Landlock (5.13) or seccomp")
 
 
 def _inference(inference: Inference) -> Check:
@@ -202,10 +193,10 @@ def _inference(inference: Inference) -> Check:
     if found.crashes:
         times = "once" if found.crashes == 1 else f"{found.crashes} times"
         message = f"crashed {times} since the daemon started, last: {found.last_crash}; it was restarted each time"
-        return Check(name="inference worker", status="warning", message=message, remedy="gnoctl daemon logs")
+        return Check("inference worker", "warning", message, "gnoctl daemon logs")
     memory = f", {found.resident_bytes / 1e6:,.0f} MB" if found.pid else ""
     sandbox = f", {'; '.join(found.protections)}" if found.protections else ""
-    return Check(name="inference worker", status="ok", message=f"{found.state}{memory}{sandbox}")
+    return Check("inference worker", "ok", f"{found.state}{memory}{sandbox}")
 
 
 async def _memories(memory: MemoryService) -> Check:
@@ -214,31 +205,31 @@ async def _memories(memory: MemoryService) -> Check:
     try:
         state = await memory.state()
     except GnoError as error:
-        return Check(name=name, status="error", message=error.message)
+        return Check(name, "error", error.message)
     problem = await memory.keyring_problem()
     if state.key == "passphrase":
         message = "unlocked by their passphrase" if state.is_unlocked else "locked by a passphrase"
-        return Check(name=name, status="ok", message=message, remedy=None if state.is_unlocked else _UNLOCK)
+        return Check(name, "ok", message, None if state.is_unlocked else _UNLOCK)
     if state.key == "keyring" and problem and not state.is_unlocked:
         message = f"their key is in the system's keyring, and {problem}"
-        return Check(name=name, status="warning", message=message, remedy="start or unlock the keyring")
+        return Check(name, "warning", message, "start or unlock the keyring")
     if state.key == "keyring":
-        return Check(name=name, status="ok", message="their key is in the system's keyring")
+        return Check(name, "ok", "their key is in the system's keyring")
     if problem:
         message = f"none yet, and {problem}: they need a passphrase"
-        return Check(name=name, status="ok", message=message, remedy=_UNLOCK)
-    return Check(name=name, status="ok", message="none yet; the system's keyring will keep their key")
+        return Check(name, "ok", message, _UNLOCK)
+    return Check(name, "ok", "none yet; the system's keyring will keep their key")
 
 
 def _vector_tables(database: Database) -> Check:
     if missing := database.knn_missing:
         return Check(
-            name="sqlite-vec",
-            status="warning",
-            message=f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
-            remedy="pip install sqlite-vec, then: gnoctl daemon restart",
+            "sqlite-vec",
+            "warning",
+            f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
+            "pip install sqlite-vec, then: gnoctl daemon restart",
         )
-    return Check(name="sqlite-vec", status="ok", message=f"{importlib.metadata.version('sqlite-vec')}, loaded")
+    return Check("sqlite-vec", "ok", f"{importlib.metadata.version('sqlite-vec')}, loaded")
 
 
 def _package(name: str, purpose: str, is_optional: bool) -> Check:
@@ -246,12 +237,9 @@ def _package(name: str, purpose: str, is_optional: bool) -> Check:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return Check(
-            name=name,
-            status="warning" if is_optional else "error",
-            message=f"not installed: needed for {purpose}",
-            remedy=f"pip install {name}",
+            name, "warning" if is_optional else "error", f"not installed: needed for {purpose}", f"pip install {name}"
         )
-    return Check(name=name, status="ok", message=f"{version}, for {purpose}")
+    return Check(name, "ok", f"{version}, for {purpose}")
 
 
 def _pip() -> Check:
@@ -259,8 +247,8 @@ def _pip() -> Check:
     try:
         version = ".".join(str(part) for part in pip.find().version)
     except GnoError as error:
-        return Check(name="pip", status="warning", message=error.message)
-    return Check(name="pip", status="ok", message=f"{version}, for models of the Python package index")
+        return Check("pip", "warning", error.message)
+    return Check("pip", "ok", f"{version}, for models of the Python package index")
 
 
 def _inotify() -> Check:
@@ -268,5 +256,5 @@ def _inotify() -> Check:
     try:
         watches = int(path.read_text())
     except (OSError, ValueError):
-        return Check(name="file events", status="ok", message="the system's own limits apply")
-    return Check(name="file events", status="ok", message=f"inotify allows {watches:,} watched folders")
+        return Check("file events", "ok", "the system's own limits apply")
+    return Check("file events", "ok", f"inotify allows {watches:,} watched folders")

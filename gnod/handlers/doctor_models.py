@@ -55,12 +55,12 @@ async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Se
         except (GnoError, TimeoutError) as error:
             is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
             return Check(
-                name=name,
-                status="error",
-                message=f"cannot {uses[0].role}: {str(error) or f'no answer within {LIMIT_S} s'}",
-                remedy=f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs",
+                name,
+                "error",
+                f"cannot {uses[0].role}: {str(error) or f'no answer within {LIMIT_S} s'}",
+                f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs",
             )
-    return Check(name=name, status="ok", message="; ".join(results))
+    return Check(name, "ok", "; ".join(results))
 
 
 def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
@@ -73,7 +73,7 @@ def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
     is_local = isinstance(uris.parse(uri), LocalFile)
     remedy = "put the file there, or name another in index.yml" if is_local else f"gnoctl models pull {uses[0].role}"
     message = f"{uri} is not on this machine: {'; '.join(without)}"
-    return Check(name=name, status="warning", message=message, remedy=remedy)
+    return Check(name, "warning", message, remedy)
 
 
 async def _embeds(factory: ModelFactory, uri: str) -> str:

@@ -8,9 +8,16 @@ from collections.abc import Mapping
 from gnod.handlers.wire_types import iso, milliseconds_since
 from gnod.models.inference import Inference
 from gnod.pipeline.nearest import Nearest
-from gnod.protocol.base import NoParams, ProgressValue
-from gnod.protocol.index import EmbeddingStatus, IndexEmbedParams, IndexEmbedResult, InferenceStatus
-from gnod.protocol.tuning import CollectionPrior, IndexTuneParams, IndexTuneResult
+from gnod.protocol.base import NoParams, ProgressValue, copied
+from gnod.protocol.index import (
+    CollectionPrior,
+    EmbeddingStatus,
+    IndexEmbedParams,
+    IndexEmbedResult,
+    IndexTuneParams,
+    IndexTuneResult,
+    InferenceStatus,
+)
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.backlog import Backlog, BacklogState
 from gnod.services.configuration import Configuration
@@ -67,16 +74,7 @@ def embedding_status(backlog: Backlog) -> EmbeddingStatus:
 
 
 def inference_status(inference: Inference, nearest: Nearest) -> InferenceStatus:
-    status = inference.status()
-    return InferenceStatus(
-        state=status.state,
-        pid=status.pid,
-        resident_bytes=status.resident_bytes,
-        models=status.models,
-        crashes=status.crashes,
-        last_crash=status.last_crash,
-        vectors_bytes=nearest.memory_bytes(),
-    )
+    return copied(InferenceStatus, inference.status(), vectors_bytes=nearest.memory_bytes())
 
 
 def _pace(state: BacklogState) -> str | None:

@@ -11,18 +11,19 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded
-from gnod.handlers.wire_types import iso
+from gnod.handlers.wire_types import entry
 from gnod.pipeline import anchors, lexical
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.passages import Passage, best_passage, best_passage_of
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument, Span
+from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.protocol.search import FilterParams, Hit
 from gnod.store.database import Connection
 from gnod.store.documents import documents, texts
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 
 class Marked(NamedTuple):
@@ -56,23 +57,16 @@ def hits_of(
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
         passage = _passage(connection, document.mirror_hash, each.span, wanted[each.id], words.analyzers)
         hits.append(
-            Hit(
+            copied(
+                Hit,
+                entry(document),
                 rank=len(hits) + 1,
                 score=each.score,
-                docid=document.docid,
-                uri=format_uri(document.collection, document.path),
-                collection=document.collection,
-                path=document.path,
-                source=document.source,
-                title=document.title,
                 line=source_line(document.line_map, passage.line),
                 end_line=source_line(document.line_map, passage.end_line),
                 snippet=passage.snippet,
                 snippet_line=source_line(document.line_map, passage.snippet_line),
                 marks=passage.marks,
-                language=document.language,
-                mime=document.mime,
-                modified=iso(document.mtime_ns / 1e9),
                 tags=documents.tags_of(connection, document.id),
                 context=contexts_for(config, document.collection, document.path),
                 text=text,

@@ -25,7 +25,7 @@ from gnod.models.inference import Inference
 from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
 from gnod.protocol import index as wire
-from gnod.protocol.base import Freshness, NoParams, ProgressValue
+from gnod.protocol.base import Freshness, NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
@@ -36,7 +36,6 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, failures, maintenance
 from gnod.store.health import damage
 from gnod.store.vectors import vectors
-from gnod.sync.folder_watch import WatchState
 from gnod.sync.freshness import FreshnessService
 from gnod.sync.scheduler import SyncScheduler
 from gnod.sync.update_command import run_update_command
@@ -65,7 +64,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
 
     async def index_init(_: NoParams, __: Call) -> wire.IndexInitResult:
         created = await asyncio.to_thread(edit.create, places.config_file)
-        await services.configuration.reload()
+        await configuration.reload()
         return wire.IndexInitResult(
             config_file=str(places.config_file),
             config_created=created,
@@ -77,20 +76,19 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
 
     async def index_sync(params: wire.IndexSyncParams, call: Call) -> wire.IndexSyncResult:
         started = time.monotonic()
-        await services.configuration.reload()
-        if services.configuration.error:
-            raise services.configuration.error
-        services.configuration.check_known(params.collections)
+        await configuration.reload()
+        if configuration.error:
+            raise configuration.error
+        configuration.check_known(params.collections)
         wanted = set(params.collections)
-        chosen = [c for c in services.configuration.current.collections if not wanted or c.name in wanted]
+        chosen = [c for c in configuration.current.collections if not wanted or c.name in wanted]
         if params.update:
             for collection in chosen:
                 call.progress(ProgressValue(stage="update", done=0, label=collection.name))
                 await run_update_command(collection)
         reports = await _sync_all(scheduler, [c.name for c in chosen], call)
-        return wire.IndexSyncResult(
-            collections=[_report(report) for report in reports], took_ms=_milliseconds(time.monotonic() - started)
-        )
+        synced = [copied(wire.CollectionSync, each, took_ms=_milliseconds(each.took_s)) for each in reports]
+        return wire.IndexSyncResult(collections=synced, took_ms=_milliseconds(time.monotonic() - started))
 
     async def index_status(params: wire.IndexStatusParams, _: Call) -> wire.IndexStatusResult:
         services.storage.check()
@@ -105,15 +103,15 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         return result
 
     async def index_why(params: wire.IndexWhyParams, _: Call) -> wire.IndexWhyResult:
-        configured = {c.name: c for c in services.configuration.current.collections}
+        configured = {c.name: c for c in configuration.current.collections}
         return await services.database.read(lambda c: why(c, params.path, configured, scheduler.ignore_files))
 
     async def index_cleanup(_: NoParams, __: Call) -> wire.IndexCleanupResult:
-        before = _bytes_on_disk(services.places.database)
+        before = _bytes_on_disk(places.database)
         removed_documents, removed_contents = await services.database.write(maintenance.purge)
         await services.database.maintain(maintenance.compact)
-        await asyncio.to_thread(damage.delete_quarantined, services.places.database)
-        after = _bytes_on_disk(services.places.database)
+        await asyncio.to_thread(damage.delete_quarantined, places.database)
+        after = _bytes_on_disk(places.database)
         return wire.IndexCleanupResult(
             removed_documents=removed_documents,
             removed_contents=removed_contents,
@@ -145,22 +143,6 @@ async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> l
     return list(await asyncio.gather(*runs))
 
 
-def _report(report: SyncReport) -> wire.CollectionSync:
-    return wire.CollectionSync(
-        name=report.name,
-        available=report.available,
-        seen=report.seen,
-        added=report.added,
-        updated=report.updated,
-        unchanged=report.unchanged,
-        removed=report.removed,
-        failed=report.failed,
-        skipped=report.skipped,
-        took_ms=_milliseconds(report.took_s),
-        reason=report.reason,
-    )
-
-
 async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatusResult:
     configuration, scheduler = services.configuration, services.scheduler
     config = configuration.current
@@ -171,19 +153,9 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
     def work(connection: Connection) -> wire.IndexStatusResult:
         models = {name: answering.get(name) or uri for name, uri in wanted.items()}
         embedded = {each.collection: each for each in vectors.coverage(connection, models)}
+        # Walks are freed in this thread: one may have found a hundred thousand files.
         statuses = [
-            _with_embedded(
-                _collection_status(
-                    # Freed in this thread: a walk may have found a hundred thousand files.
-                    connection,
-                    c,
-                    walks.pop(0),
-                    scheduler.watch_state(c.name),
-                    _last_reconcile(scheduler, c.name),
-                ),
-                embedded[c.name],
-                wanted[c.name],
-            )
+            _collection_status(connection, c, walks.pop(0), scheduler, embedded[c.name], wanted[c.name])
             for c in config.collections
         ]
         totals = maintenance.totals(connection)
@@ -215,19 +187,6 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
     return await services.database.read(work)
 
 
-def _with_embedded(
-    status: wire.CollectionStatus, covered: vectors.Coverage, wanted: str | None
-) -> wire.CollectionStatus:
-    return msgspec.structs.replace(
-        status,
-        chunks=covered.chunks,
-        embedded=covered.embedded,
-        unembeddable=covered.failed,
-        model=covered.model,
-        next_model=wanted if wanted != covered.model else None,
-    )
-
-
 def _with_pending(freshness: Freshness, pending: int) -> Freshness:
     """Use the number of pending files that the walk found."""
     return msgspec.structs.replace(freshness, pending=pending, current=freshness.current and not pending)
@@ -248,9 +207,12 @@ def _collection_status(
     connection: Connection,
     collection: CollectionConfig,
     walked: Listing | RootUnavailable,
-    watch: WatchState,
-    last_reconcile: float | None,
+    scheduler: SyncScheduler,
+    covered: vectors.Coverage,
+    wanted: str | None,
 ) -> wire.CollectionStatus:
+    """`wanted`: the model that the config asks for."""
+    synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
     try:
         collection_id = collections.id_of(connection, collection.name)
     except GnoError:  # just added, and not in the database yet
@@ -277,13 +239,13 @@ def _collection_status(
         watch_reason=watch.reason,
         last_event=_iso(watch.last_event),
         last_sync=_iso(last_sync),
-        last_reconcile=_iso(last_reconcile),
+        last_reconcile=_iso(synced.last_reconcile if synced else None),
+        chunks=covered.chunks,
+        embedded=covered.embedded,
+        unembeddable=covered.failed,
+        model=covered.model,
+        next_model=wanted if wanted != covered.model else None,
     )
-
-
-def _last_reconcile(scheduler: SyncScheduler, name: str) -> float | None:
-    known = scheduler.find(name)
-    return known.last_reconcile if known else None
 
 
 def _is_news(path: str, walked: Listing | RootUnavailable, failed: dict[str, failures.FailedFile]) -> bool:

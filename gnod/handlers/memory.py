@@ -17,7 +17,7 @@ from gnod.memory.recall import Hit, Recalled
 from gnod.memory.records import PERSONAL, Memory
 from gnod.memory.transactions import Draft, Stored
 from gnod.protocol import memory as m
-from gnod.protocol.base import NoParams
+from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.memory import MemoryService
 
@@ -159,12 +159,11 @@ def _hit(hit: Hit, rank: int, depth: Depth) -> m.MemoryFound:
 
 
 def _record(memory: Memory, shown: Preview | None = None) -> m.MemoryRecord:
-    return m.MemoryRecord(
+    return copied(
+        m.MemoryRecord,
+        memory,
         id=memory.name,
         text=shown.text if shown else memory.text,
-        type=memory.type,
-        topics=memory.topics,
-        namespace=memory.namespace,
         created=_iso_ms(memory.created_ms),
         updated=_iso_ms(memory.updated_ms),
         complete=shown.complete if shown else True,

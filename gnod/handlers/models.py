@@ -20,7 +20,7 @@ from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
 from gnod.presets import MODEL_ROLES, PRESETS
 from gnod.protocol import models as wire
-from gnod.protocol.base import NoParams, ProgressValue
+from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.models import ModelService
@@ -72,10 +72,10 @@ def handlers(
             started = time.monotonic()
             done = await models.pull(uri, partial(_report, call, uri), params.network, force=params.force)
             pulled.append(
-                wire.PulledModel(
-                    uri=done.installed.uri,
+                copied(
+                    wire.PulledModel,
+                    done.installed,
                     path=str(done.installed.path),
-                    bytes=done.installed.bytes,
                     fetched=done.fetched,
                     took_ms=round((time.monotonic() - started) * 1000, 1),
                 )

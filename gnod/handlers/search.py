@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from gnod.config.model import Config
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.hits import Marked, hits_of, marked
@@ -111,7 +113,7 @@ def handlers(
 def _search_lexical(
     asked: _Request, connection: Connection, params: wire.SearchLexicalParams, clauses: Sequence[Clause]
 ) -> wire.SearchResult:
-    result = lexical.search(
+    found = lexical.search(
         connection,
         clauses,
         asked.filters,
@@ -119,76 +121,57 @@ def _search_lexical(
         min_score=params.min_score,
         prefix_last_term=(params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace(),
     )
-    ranked_ms = milliseconds_since(asked.started)
-    words = Marked(result.expression, result.analyzers)
-    shown = hits_of(connection, asked.config, result.ranked, words, params)
-    explain = _explain_lexical(result, ranked_ms, milliseconds_since(asked.started)) if params.explain else None
-    return wire.SearchResult(
-        query=params.query,
-        mode="lexical",
-        hits=shown,
-        total=result.total,
-        took_ms=milliseconds_since(asked.started),
-        freshness=asked.freshness(connection, params),
-        explain=explain,
-    )
-
-
-def _explain_lexical(found: lexical.LexicalResult, ranked_ms: float, all_ms: float) -> dict[str, object]:
+    stages: Stages = [{"stage": "bm25", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total}]
     wanted = found.expression
-    return {
+    explain = {
         "words": [word.expression for word in wanted.words],
         "required": [word.expression for word in wanted.required],
         "excluded": [word.expression for word in wanted.excluded],
         "languages": [analyzer.language for analyzer in found.analyzers],
-        "stages": [
-            {"stage": "bm25", "ran": True, "ms": ranked_ms, "matches": found.total},
-            {"stage": "passages", "ran": True, "ms": round(all_ms - ranked_ms, 3)},
-        ],
     }
+    words = Marked(wanted, found.analyzers)
+    result = _result(asked, connection, params, "lexical", params.query, found.ranked, words, stages, explain)
+    return replace(result, total=found.total)
 
 
 def _search_vector(
     asked: _Request, connection: Connection, params: wire.SearchVectorParams, vectors: QueryVectors, embed_ms: float
 ) -> wire.SearchResult:
     begun = time.perf_counter()
-    ranked = vector.search(
-        connection,
-        asked.services.nearest,
-        vectors,
-        asked.filters,
-        limit=params.limit,
-        min_score=params.min_score,
-    )
+    nearest, limit, min_score = asked.services.nearest, params.limit, params.min_score
+    ranked = vector.search(connection, nearest, vectors, asked.filters, limit=limit, min_score=min_score)
     stages: Stages = [
         {"stage": "embed", "ran": True, "ms": embed_ms, "models": sorted(vectors.rows)},
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
     ]
     words = marked(connection, parse_text(params.query))
-    return _vector_result(asked, connection, params, "vector", params.query, ranked, words, stages)
+    return _result(asked, connection, params, "vector", params.query, ranked, words, stages)
 
 
 def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:
     document = references.resolve(connection, params.ref).document
     models = asked.services.embedding.served()
     begun = time.perf_counter()
-    ranked = vector.similar(
-        connection,
-        asked.services.nearest,
-        document,
-        models,
-        asked.filters,
-        limit=params.limit,
-        min_score=params.min_score,
-    )
+    nearest, limit, min_score = asked.services.nearest, params.limit, params.min_score
+    ranked = vector.similar(connection, nearest, document, models, asked.filters, limit=limit, min_score=min_score)
     stages: Stages = [
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun), "model": models[document.collection]}
     ]
     address = format_uri(document.collection, document.path)
-    return _vector_result(asked, connection, params, "similar", address, ranked, marked(connection, []), stages)
+    return _result(asked, connection, params, "similar", address, ranked, marked(connection, []), stages)
 
 
-def _vector_result(
+def _hybrid_result(
+    asked: _Request, connection: Connection, params: wire.SearchQueryParams, query: ParsedQuery, found: HybridResult
+) -> wire.SearchResult:
+    ranked = [_shown(each) for each in found.ranked]
+    words = marked(connection, query.terms)
+    result = _result(asked, connection, params, "query", params.query, ranked, words, stages_of(found.stages))
+    reason = _lexical_only_reason(asked.services.embedding, found)
+    return replace(result, total=found.total, lexical_only_reason=reason, by_words_only=reason)
+
+
+def _result(
     asked: _Request,
     connection: Connection,
     params: wire.FilterParams,
@@ -197,18 +180,20 @@ def _vector_result(
     ranked: Sequence[RankedDocument],
     words: Marked,
     stages: Stages,
+    explain: Mapping[str, object] | None = None,
 ) -> wire.SearchResult:
+    """Return the result with its hits. `explain`: what is said besides the stages."""
     begun = time.perf_counter()
-    shown = hits_of(connection, asked.config, ranked, words, params)
+    hits = hits_of(connection, asked.config, ranked, words, params)
     stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
     return wire.SearchResult(
         query=query,
         mode=mode,
-        hits=shown,
-        total=len(shown),
+        hits=hits,
+        total=len(hits),
         took_ms=milliseconds_since(asked.started),
         freshness=asked.freshness(connection, params),
-        explain={"stages": stages} if params.explain else None,
+        explain={**(explain or {}), "stages": stages} if params.explain else None,
     )
 
 
@@ -233,27 +218,6 @@ def _stage_reporter(call: Call) -> OnStage:
         asyncio.get_running_loop().call_later(_LASTS_S, call.progress, value)
 
     return report
-
-
-def _hybrid_result(
-    asked: _Request, connection: Connection, params: wire.SearchQueryParams, query: ParsedQuery, found: HybridResult
-) -> wire.SearchResult:
-    begun = time.perf_counter()
-    ranked = [_shown(each) for each in found.ranked]
-    shown = hits_of(connection, asked.config, ranked, marked(connection, query.terms), params)
-    stages = [*stages_of(found.stages), {"stage": "passages", "ran": True, "ms": milliseconds_since(begun)}]
-    reason = _lexical_only_reason(asked.services.embedding, found)
-    return wire.SearchResult(
-        query=params.query,
-        mode="query",
-        hits=shown,
-        total=found.total,
-        took_ms=milliseconds_since(asked.started),
-        freshness=asked.freshness(connection, params),
-        lexical_only_reason=reason,
-        by_words_only=reason,
-        explain={"stages": stages} if params.explain else None,
-    )
 
 
 def _lexical_only_reason(embedding: EmbeddingService, found: HybridResult) -> str | None:

@@ -10,7 +10,7 @@ from gnod.errors import SubscriptionNotFound
 from gnod.handlers.embedding import embedding_status
 from gnod.handlers.wire_types import freshness_of
 from gnod.protocol import subscription as wire
-from gnod.protocol.base import Freshness
+from gnod.protocol.base import Freshness, copied
 from gnod.protocol.index import EmbeddingStatus
 from gnod.rpc.call import NotificationSender
 from gnod.rpc.dispatcher import Call, Handler
@@ -120,9 +120,9 @@ class Subscription:
     def _collection(self, connection: Connection, collection: CollectionConfig) -> wire.SubscribedCollection:
         name = collection.name
         watch = self._services.scheduler.watch_state(name)
-        return wire.SubscribedCollection(
-            name=name,
-            path=collection.path,
+        return copied(
+            wire.SubscribedCollection,
+            collection,
             documents=documents.count_under(connection, name, ""),
             failed=failures.count(connection, [name]),
             available=name not in self._services.scheduler.pending().unavailable,
@@ -143,25 +143,12 @@ def _changed(number: int, page: Page, freshness: Freshness, embedding: Embedding
     for change in page.changes:
         uri = format_uri(change.collection, change.path)
         match change:
-            case Change(kind=str(kind)):
-                failed.append(
-                    wire.ChangedFailure(
-                        uri=uri,
-                        collection=change.collection,
-                        path=change.path,
-                        kind=kind,
-                        message=change.message or "",
-                        docid=change.docid,
-                    )
-                )
-            case Change(docid=str(docid)):
-                indexed.append(
-                    wire.ChangedDocument(
-                        uri=uri, collection=change.collection, path=change.path, docid=docid, title=change.title or ""
-                    )
-                )
+            case Change(kind=str()):
+                failed.append(copied(wire.ChangedFailure, change, uri=uri, message=change.message or ""))
+            case Change(docid=str()):
+                indexed.append(copied(wire.ChangedDocument, change, uri=uri, title=change.title or ""))
             case _:
-                removed.append(wire.ChangedPath(uri=uri, collection=change.collection, path=change.path))
+                removed.append(copied(wire.ChangedPath, change, uri=uri))
     return wire.IndexChanged(
         subscription=number,
         clock=page.position.clock,

@@ -11,7 +11,7 @@ import msgspec
 from gnod.config.model import CollectionConfig
 from gnod.pipeline.budget import Stage
 from gnod.pipeline.dates import moment
-from gnod.protocol.base import Freshness
+from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
@@ -36,31 +36,17 @@ def iso(seconds: float) -> str:
 
 
 def entry(document: Document) -> DocumentEntry:
-    return DocumentEntry(
-        docid=document.docid,
+    return copied(
+        DocumentEntry,
+        document,
         uri=format_uri(document.collection, document.path),
-        collection=document.collection,
-        path=document.path,
         source=document.source,
-        title=document.title,
-        mime=document.mime,
-        language=document.language,
-        size=document.size,
         modified=iso(document.mtime_ns / 1e9),
     )
 
 
 def ingest_error(failed: FailedFile) -> IngestError:
-    return IngestError(
-        collection=failed.collection,
-        path=failed.path,
-        stage=failed.stage,
-        kind=failed.kind,
-        message=failed.message,
-        first_at=iso(failed.first_at),
-        last_at=iso(failed.last_at),
-        count=failed.times,
-    )
+    return copied(IngestError, failed, first_at=iso(failed.first_at), last_at=iso(failed.last_at), count=failed.times)
 
 
 def freshness_of(report: FreshnessReport) -> Freshness:
@@ -76,17 +62,8 @@ def stages_of(stages: Sequence[Stage]) -> list[dict[str, object]]:
 
 
 def collection_info(collection: CollectionConfig, count: int) -> CollectionInfo:
-    return CollectionInfo(
-        name=collection.name,
-        path=collection.path,
-        pattern=collection.pattern,
-        include=list(collection.include),
-        exclude=list(collection.exclude),
-        gitignore=collection.gitignore,
-        language=collection.language,
-        update_command=collection.update_command,
-        documents=count,
-    )
+    include, exclude = list(collection.include), list(collection.exclude)
+    return copied(CollectionInfo, collection, include=include, exclude=exclude, documents=count)
 
 
 def metadata(document: Document) -> dict[str, object]:

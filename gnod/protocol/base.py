@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import msgspec
 from msgspec import UNSET, UnsetType
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 ProgressToken = int | str
 
@@ -88,3 +92,9 @@ class ProgressValue(Result, frozen=True, kw_only=True):
 class ProgressParams(Result, frozen=True, kw_only=True):
     token: ProgressToken
     value: ProgressValue
+
+
+def copied(kind: type[S], source: Any, /, **changes: object) -> S:
+    """Return a `kind` with the fields of `source`, a struct or named tuple, that have the same names, and `changes`."""
+    names = getattr(source, "_fields", ()) or source.__struct_fields__
+    return kind(**{name: getattr(source, name) for name in kind.__struct_fields__ if name in names} | changes)

@@ -33,7 +33,7 @@ class DaemonShutdownResult(Result, frozen=True, kw_only=True):
     stopping: bool
 
 
-class Check(Result, frozen=True, kw_only=True):
+class Check(Result, frozen=True):
     """`status`: ok, warning or error. `remedy`: a command or a step that fixes it."""
 
     name: str

@@ -12,7 +12,6 @@ from gnod.protocol import memory as m
 from gnod.protocol import models as mo
 from gnod.protocol import search as s
 from gnod.protocol import subscription as n
-from gnod.protocol import tuning as tu
 from gnod.protocol.base import NoParams, Params, Result
 
 
@@ -46,7 +45,7 @@ _ALL = [
     Method("index.embed", i.IndexEmbedParams, i.IndexEmbedResult, "Wait until all chunks have vectors."),
     Method("index.pause", NoParams, i.EmbeddingStatus, "Pause embedding until it is resumed."),
     Method("index.resume", NoParams, i.EmbeddingStatus, "Resume embedding."),
-    Method("index.tune", tu.IndexTuneParams, tu.IndexTuneResult, "Learn how much the vectors of a collection count."),
+    Method("index.tune", i.IndexTuneParams, i.IndexTuneResult, "Learn how much the vectors of a collection count."),
     Method("index.status", i.IndexStatusParams, i.IndexStatusResult, "Compare the index with the disk."),
     Method(
         "index.subscribe", n.IndexSubscribeParams, n.IndexSubscribeResult, "Return the state, then notify of changes."

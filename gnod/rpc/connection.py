@@ -17,20 +17,9 @@ import msgspec
 from msgspec import Raw, UnsetType
 
 from gnod.errors import Busy, GnoError, InvalidRequest, LimitExceeded, RequestCancelled, ShuttingDown, TimedOut
+from gnod.protocol import jsonrpc
 from gnod.protocol.base import CancelParams, ProgressParams
 from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, Framing, encode
-from gnod.protocol.jsonrpc import (
-    CANCEL_METHOD,
-    PROGRESS_METHOD,
-    BadRequestError,
-    Request,
-    RequestId,
-    decode_request,
-    encode_batch,
-    encode_call,
-    encode_error,
-    split_batch,
-)
 from gnod.rpc.call import Call, NotificationSender
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.peer import peer_is_gone
@@ -67,7 +56,7 @@ class Limits(NamedTuple):
 class _Running:
     """A request in flight. `reason`: why it was cancelled, if it was."""
 
-    id: RequestId | UnsetType
+    id: jsonrpc.RequestId | UnsetType
     call: Call
     task: asyncio.Task[bytes]
     size: int
@@ -89,7 +78,7 @@ class _Running:
         if isinstance(self.id, UnsetType):
             return None
         if self.task.cancelled():
-            return encode_error(self.id, self.reason or RequestCancelled("the request was cancelled"))
+            return jsonrpc.encode_error(self.id, self.reason or RequestCancelled("the request was cancelled"))
         return self.task.result()
 
 
@@ -167,7 +156,7 @@ class Connection:
                 if not data:
                     return
         except GnoError as fault:  # the start of the next message is unknown
-            await self._send(encode_error(None, fault))
+            await self._send(jsonrpc.encode_error(None, fault))
 
     async def _read(self) -> bytes:
         try:
@@ -189,9 +178,9 @@ class Connection:
         """Start the requests of one message. Refusals are also sent here, so that a client that never reads is not
         read from any more."""
         try:
-            members = split_batch(payload, self._limits.in_flight)
-        except BadRequestError as bad:
-            return await self._send(encode_error(bad.id, bad.error))
+            members = jsonrpc.split_batch(payload, self._limits.in_flight)
+        except jsonrpc.BadRequestError as bad:
+            return await self._send(jsonrpc.encode_error(bad.id, bad.error))
         begun = [self._begin(member) for member in members or [payload]]
         delivery = self._deliver(begun, is_batch=members is not None)
         if not any(isinstance(item, _Running) for item in begun):
@@ -205,22 +194,22 @@ class Connection:
         """Return the running request, or the bytes that refuse it, or None when there is no answer."""
         self._stats.requests += 1
         try:
-            request = decode_request(payload)
-        except BadRequestError as bad:
-            return encode_error(bad.id, bad.error)
+            request = jsonrpc.decode_request(payload)
+        except jsonrpc.BadRequestError as bad:
+            return jsonrpc.encode_error(bad.id, bad.error)
         if request.is_notification and request.method.startswith("$/"):
-            if request.method == CANCEL_METHOD:
+            if request.method == jsonrpc.CANCEL_METHOD:
                 self._cancel(request)
             return None  # as in the Language Server Protocol: unknown ones are ignored
         if refusal := self._refusal(request, len(payload)):
-            return None if isinstance(request.id, UnsetType) else encode_error(request.id, refusal)
+            return None if isinstance(request.id, UnsetType) else jsonrpc.encode_error(request.id, refusal)
         call = Call(self._offer_progress, self._notifications)
         task = asyncio.create_task(self._dispatcher.answer(request, call))
         running = _Running(request.id, call, task, len(payload))
         self._running.add(running)
         return running
 
-    def _refusal(self, request: Request, size: int) -> GnoError | None:
+    def _refusal(self, request: jsonrpc.Request, size: int) -> GnoError | None:
         if self.stopping:
             return self.stopping
         if len(self._running) >= self._limits.in_flight:
@@ -238,7 +227,7 @@ class Connection:
         limit = self._limits.held_bytes
         return Busy(f"more than {limit} bytes are in flight: try again later", {"limit": limit})
 
-    def _cancel(self, request: Request) -> None:
+    def _cancel(self, request: jsonrpc.Request) -> None:
         raw = request.params if isinstance(request.params, Raw) else b"{}"
         try:
             target = _cancel_params.decode(raw).id
@@ -268,11 +257,11 @@ class Connection:
             await delivery
 
     def _join(self, answers: list[bytes]) -> bytes:
-        batch = encode_batch(answers)
+        batch = jsonrpc.encode_batch(answers)
         if len(batch) <= MAX_MESSAGE_BYTES:
             return batch
         refusal = LimitExceeded("the answers of this batch are too long for one message: send fewer requests")
-        return encode_error(None, refusal)
+        return jsonrpc.encode_error(None, refusal)
 
     def _fit(self, answer: bytes, asked: _Running | bytes | None) -> bytes:
         """Return the answer, or an error in its place when the client has too much unread."""
@@ -281,7 +270,7 @@ class Connection:
             return answer
         refusal = LimitExceeded(f"{unread} bytes of answers are unread: read them, then ask again", {"unread": unread})
         asked_as = asked.id if isinstance(asked, _Running) else None
-        return encode_error(None if isinstance(asked_as, UnsetType) else asked_as, refusal)
+        return jsonrpc.encode_error(None if isinstance(asked_as, UnsetType) else asked_as, refusal)
 
     async def _send(self, payload: bytes) -> None:
         """Write one message. Raises ConnectionError when the client is gone or does not read."""
@@ -300,7 +289,7 @@ class Connection:
         transport = self._writer.transport
         if transport.is_closing() or transport.get_write_buffer_size() > PROGRESS_ROOM_BYTES:
             return False
-        message = encode_call(PROGRESS_METHOD, params)
+        message = jsonrpc.encode_call(jsonrpc.PROGRESS_METHOD, params)
         self._writer.write(encode(message, self._framer.framing or Framing.LINES))
         return True
 

@@ -49,14 +49,8 @@ class MemoryModels:
 
     def reranker(self) -> Reranker | Unavailable:
         """Return the reranker, or why there is none."""
-        uri = self._models.uri_for("rerank")
-        if uri is None:
-            return Unavailable("no model is configured: set `models.rerank` in index.yml, or choose another preset")
-        try:
-            self._models.require(uri)
-        except GnoError as error:
-            return Unavailable(error.message)
-        return self._factory.make(Reranker, uri)
+        uri = self._models.usable("rerank")
+        return uri if isinstance(uri, Unavailable) else self._factory.make(Reranker, uri)
 
     def throughput(self, reranker: Reranker | Unavailable) -> ThroughputEstimate:
         """Return the estimate for a reranker, which `learn` improves."""

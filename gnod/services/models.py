@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
-from gnod.errors import Conflict, ModelNotPulled, ShuttingDown
+from gnod.errors import Conflict, GnoError, ModelNotPulled, ShuttingDown
 from gnod.models import presets, uris
 from gnod.models.fetching import FetchProgress, OnProgress, fetch
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.inference import Inference
 from gnod.services.configuration import Configuration
 from gnod.signals import Signal
+from gnod.types import Unavailable
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +79,17 @@ class ModelService:
         raise ModelNotPulled(
             f"the model {uri} is not on this machine yet: run `{command}`", {"uri": uri, "command": command}
         )
+
+    def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
+        """Return the address of the installed model for `role`, or why there is none."""
+        uri = self.uri_for(role, collection)
+        if uri is None:
+            return Unavailable(f"no model is configured: set `models.{role}` in index.yml, or choose another preset")
+        try:
+            self.require(uri)
+        except GnoError as error:
+            return Unavailable(error.message)
+        return uri
 
     def is_pulling(self, uri: str) -> bool:
         return str(uris.parse(uri)) in self._pulls

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from gnod.errors import GnoError
 from gnod.models.generator import Generator
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
@@ -91,14 +90,8 @@ class HybridSearch:
         return self._factory.make(Generator, uri)
 
     def _model(self, role: str, kind: Callable[..., T], collections: Sequence[str]) -> T | Unavailable:
-        uri = self._models.uri_for(role, _only(collections))
-        if uri is None:
-            return Unavailable(f"no model is configured: set `models.{role}` in index.yml, or choose another preset")
-        try:
-            self._models.require(uri)
-        except GnoError as error:
-            return Unavailable(error.message)
-        return self._factory.make(kind, uri)
+        uri = self._models.usable(role, _only(collections))
+        return uri if isinstance(uri, Unavailable) else self._factory.make(kind, uri)
 
 
 def _only(collections: Sequence[str]) -> str | None:

@@ -40,14 +40,14 @@ import os, sys, threading, time, atexit
 def shout():
     while True:
         print("shouted", flush=True); os.write(1, b"written\\n"); print("kept back"); time.sleep(0.01)
-from gnoctl.mcp import stdio
-take = stdio.take_output
+from gnoctl.commands import mcp
+take = mcp.take_output
 def taken():
     wire = take()
     threading.Thread(target=shout, daemon=True).start()
     print("early")
     return wire
-stdio.take_output = taken
+mcp.take_output = taken
 sys.argv = ["gnoctl", "mcp"]
 from gnoctl.__main__ import main
 main()
