@@ -63,15 +63,13 @@ def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], 
             # No await from here on: the restore is requested, or the folder was cleared.
             is_replaced.set()
             reopen(partial(restore.swap, places, prepared.moves))
-        return IndexRestoreResult(
+        return copied(
+            IndexRestoreResult,
+            prepared,
             restored_at=now.isoformat(),
-            documents=prepared.documents,
             made=prepared.manifest.made,
             version=prepared.manifest.version,
             index=prepared.manifest.index,
-            config=prepared.config,
-            memories=prepared.memories,
-            kept=prepared.kept,
             took_ms=milliseconds_since(started),
         )
 

@@ -13,26 +13,31 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gnod.config.model import Config
-from gnod.errors import QuerySyntaxError
-from gnod.handlers.hits import Marked, hits_of, marked
-from gnod.handlers.wire_types import filters_of, freshness_of, milliseconds_since, stages_of
-from gnod.pipeline import lexical, references, vector
+from gnod.analysis.terms import Analyzer
+from gnod.config.model import Config, contexts_for
+from gnod.errors import LimitExceeded, QuerySyntaxError
+from gnod.handlers.wire_types import entry, filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.pipeline import anchors, lexical, references, vector
+from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.expression import Expression
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
 from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.passages import Passage, best_passage, best_passage_of
 from gnod.pipeline.query import Clause, ParsedQuery, parse_clauses, parse_query, parse_text
-from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.pipeline.vector import QueryVectors
 from gnod.protocol import search as wire
-from gnod.protocol.base import Freshness, ProgressValue
+from gnod.protocol.base import Freshness, ProgressValue, copied
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
 from gnod.store.database import Connection, Database
+from gnod.store.documents import documents, texts
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessService
-from gnod.types import format_uri
+from gnod.types import format_uri, source_line
 
 _LASTS_S = 0.3
 
@@ -232,3 +237,63 @@ def _shown(ranked: RankedDocument) -> RankedDocument:
     components = ranked.components
     is_near = components.get("vector", 0.0) >= components.get("lexical", 0.0)
     return ranked if is_near else ranked._replace(span=None)
+
+
+class Marked(NamedTuple):
+    """What is marked in passages: the words of an expression, and the analysers that find them."""
+
+    expression: Expression
+    analyzers: Sequence[Analyzer]
+
+
+def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
+    analyzers = lexical.analyzers_of_index(connection)
+    return Marked(lexical.expression_of(clauses, analyzers), analyzers)
+
+
+def hits_of(
+    connection: Connection, config: Config, ranked: Sequence[RankedDocument], words: Marked, params: wire.FilterParams
+) -> list[wire.Hit]:
+    """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
+    that left the index meanwhile are left out. Raises LimitExceeded for whole texts that no answer can hold."""
+    by_id = documents.by_ids(connection, [each.id for each in ranked])
+    wanted = anchors.wanted(connection, words.expression, list(by_id))
+    hits: list[wire.Hit] = []
+    room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
+    for each in ranked:
+        document = by_id.get(each.id)
+        if document is None or not document.active:
+            continue
+        text = documents.markdown(connection, document.mirror_hash) if params.full else None
+        room -= len(text or "")
+        if room < 0:
+            raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
+        passage = _passage(connection, document.mirror_hash, each.span, wanted[each.id], words.analyzers)
+        hits.append(
+            copied(
+                wire.Hit,
+                entry(document),
+                rank=len(hits) + 1,
+                score=each.score,
+                line=source_line(document.line_map, passage.line),
+                end_line=source_line(document.line_map, passage.end_line),
+                snippet=passage.snippet,
+                snippet_line=source_line(document.line_map, passage.snippet_line),
+                marks=passage.marks,
+                tags=documents.tags_of(connection, document.id),
+                context=contexts_for(config, document.collection, document.path),
+                text=text,
+                explain=dict(each.components) if params.explain else None,
+            )
+        )
+    return hits
+
+
+def _passage(
+    connection: Connection, mirror_hash: str, span: Span | None, wanted: Wanted, analyzers: Sequence[Analyzer]
+) -> Passage:
+    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start."""
+    if span is None:
+        return best_passage_of(texts.parts(connection, mirror_hash), wanted.terms, analyzers, wanted.anchor)
+    text = texts.stretch(connection, mirror_hash, span.start, span.end)
+    return best_passage(text, wanted.terms, analyzers).below(span.line - 1)
