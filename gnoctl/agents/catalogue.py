@@ -57,14 +57,6 @@ def _claude_home() -> Path:
     return _moved("CLAUDE_CONFIG_DIR", ".claude")
 
 
-def _codex() -> Path:
-    return _moved("CODEX_HOME", ".codex")
-
-
-def _copilot() -> Path:
-    return _moved("COPILOT_HOME", ".copilot")
-
-
 def _zed() -> Path:
     return _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json"  # on macOS, too
 
@@ -75,8 +67,17 @@ _LOCAL: dict[str, object] = {"type": "local", "tools": ["*"]}
 _ALL = (
     Agent("claude-code", "Claude Code", "mcpServers", _claude_code, "claude", _claude_home, more=_STDIO),
     Agent("claude-desktop", "Claude Desktop", "mcpServers", lambda: _settings("Claude", "claude_desktop_config.json")),
-    Agent("codex", "Codex", "mcp_servers", lambda: _codex() / "config.toml", "codex", format="toml"),
-    Agent("copilot", "Copilot CLI", "mcpServers", lambda: _copilot() / "mcp-config.json", "copilot", more=_LOCAL),
+    Agent(
+        "codex", "Codex", "mcp_servers", lambda: _moved("CODEX_HOME", ".codex") / "config.toml", "codex", format="toml"
+    ),
+    Agent(
+        "copilot",
+        "Copilot CLI",
+        "mcpServers",
+        lambda: _moved("COPILOT_HOME", ".copilot") / "mcp-config.json",
+        "copilot",
+        more=_LOCAL,
+    ),
     Agent("cursor", "Cursor", "mcpServers", lambda: _home(".cursor", "mcp.json"), "cursor"),
     Agent("gemini", "Gemini CLI", "mcpServers", lambda: _home(".gemini", "settings.json"), "gemini"),
     Agent("vscode", "VS Code", "servers", lambda: _settings("Code", "User", "mcp.json"), "code", more=_STDIO),

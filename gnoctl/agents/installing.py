@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gnoctl.agents import jsonc, toml_table
 from gnoctl.agents.catalogue import Agent
 from gnoctl.agents.jsonc import Unfit
-from gnoctl.atomic_file import replacing
+from gnod.atomic_file import replacing
 from gnod.errors import Conflict, Refused
 from gnod.paths import DEFAULT_INDEX, Places
 

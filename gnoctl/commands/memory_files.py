@@ -10,11 +10,11 @@ from typing import Annotated
 import msgspec
 
 from gnoctl import text
-from gnoctl.atomic_file import replacing
 from gnoctl.command import JsonOptions, Options, command
 from gnoctl.memories import memories
 from gnoctl.options import argument
 from gnoctl.output import json_text, note
+from gnod.atomic_file import replacing
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
 from gnod.protocol.base import ProgressValue

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gnod.client.connection import Connection, connect
 from gnod.client.starting import lock_is_held
-from gnod.errors import DaemonNotRunning, TimedOut, UsageError
+from gnod.errors import DaemonNotRunning, TimedOut, Unavailable, UsageError
 from gnod.paths import Places
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
@@ -31,7 +32,7 @@ class State(NamedTuple):
     files: list[str]
 
 
-class Service(Protocol):
+class Service(ABC):
     """The service of one index. `files`: what `install` writes."""
 
     manager: str
@@ -39,25 +40,38 @@ class Service(Protocol):
 
     def is_installed(self) -> bool:
         """Return whether its files exist. Runs no program, so it is fast."""
+        return self.files[0].exists()
 
     def require_manager(self) -> None:
         """Raise Unavailable if the service manager cannot run services of this user."""
+        if missing := self.missing():
+            raise Unavailable(missing)
 
+    @abstractmethod
+    def missing(self) -> str | None:
+        """Return why the service manager cannot run services of this user; None: it can."""
+
+    @abstractmethod
     def write(self) -> None:
         """Write the files."""
 
+    @abstractmethod
     def enable(self) -> None:
         """Start it from now on at login or when a client connects."""
 
+    @abstractmethod
     def start(self) -> None:
         """Start it now. Raises Unavailable with the message of the manager, or of gnod."""
 
+    @abstractmethod
     def end(self) -> None:
         """Stop the service and its socket, and undo `enable`. Not an error if there is none."""
 
+    @abstractmethod
     def remove(self) -> None:
         """Remove the files."""
 
+    @abstractmethod
     def state(self) -> State: ...
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from gnoctl.atomic_file import replacing
+from gnod.atomic_file import replacing
 from gnod.errors import Refused
 from gnod.paths import Places
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gnoctl.service import STARTED_BY_GNOCTL, State, files
+from gnoctl.service import STARTED_BY_GNOCTL, Service, State, files
 from gnod.errors import Unavailable
 from gnod.paths import Places
 
@@ -24,7 +24,7 @@ _POLL_S = 0.1
 _PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 
 
-class Launchd:
+class Launchd(Service):
     manager = MANAGER
 
     def __init__(self, places: Places) -> None:
@@ -32,13 +32,6 @@ class Launchd:
         self.label = f"{LABEL}{places.index}"
         self._domain = f"gui/{os.getuid()}"
         self.files: tuple[Path, ...] = (Path.home() / "Library/LaunchAgents" / f"{self.label}.plist",)
-
-    def is_installed(self) -> bool:
-        return self.files[0].exists()
-
-    def require_manager(self) -> None:
-        if missing := self._missing():
-            raise Unavailable(missing)
 
     def write(self) -> None:
         self._output().parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # launchd does not create it
@@ -53,7 +46,7 @@ class Launchd:
         self._launchctl("kickstart", self._target)
 
     def end(self) -> None:
-        if self._missing() or not self._is_loaded():
+        if self.missing() or not self._is_loaded():
             return
         self._launchctl("bootout", self._target)
         # launchctl returns before the daemon has ended; until then the label cannot be loaded again.
@@ -65,7 +58,7 @@ class Launchd:
         self.files[0].unlink(missing_ok=True)
 
     def state(self) -> State:
-        missing = self._missing()
+        missing = self.missing()
         shown = None if missing else self._run("print", self._target)
         pid = _PID.search(shown.stdout) if shown else None
         return State(
@@ -97,7 +90,7 @@ class Launchd:
     def _is_loaded(self) -> bool:
         return self._run("print", self._target).returncode == 0
 
-    def _missing(self) -> str | None:
+    def missing(self) -> str | None:
         if shutil.which("launchctl") is None:
             return f"launchd is not installed: {STARTED_BY_GNOCTL}"
         if self._run("print", self._domain).returncode:

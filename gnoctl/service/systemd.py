@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gnoctl.service import STARTED_BY_GNOCTL, State, files
+from gnoctl.service import STARTED_BY_GNOCTL, Service, State, files
 from gnod.errors import Unavailable
 from gnod.paths import DEFAULT_INDEX, Places
 
@@ -17,7 +17,7 @@ MANAGER = "systemd"
 _TIMEOUT_S = 1000.0
 
 
-class Systemd:
+class Systemd(Service):
     """The units of one index: `gnod.socket` and `gnod.service`, or `gnod-work.socket` and `gnod-work.service`."""
 
     manager = MANAGER
@@ -28,13 +28,6 @@ class Systemd:
         self.socket_unit, self.service_unit = f"{name}.socket", f"{name}.service"
         folder = _units_folder()
         self.files: tuple[Path, ...] = (folder / self.socket_unit, folder / self.service_unit)
-
-    def is_installed(self) -> bool:
-        return self.files[0].exists()
-
-    def require_manager(self) -> None:
-        if missing := _missing():
-            raise Unavailable(missing)
 
     def write(self) -> None:
         for path, text in zip(self.files, (self.socket_text(), self.service_text()), strict=True):
@@ -57,7 +50,7 @@ class Systemd:
             raise Unavailable(f"gnod could not start: {why}") from error
 
     def end(self) -> None:
-        if _missing():
+        if self.missing():
             return
         # Together: the socket alone would start the service again.
         _systemctl("stop", self.socket_unit, self.service_unit, may_fail=True)
@@ -66,12 +59,12 @@ class Systemd:
     def remove(self) -> None:
         for path in self.files:
             path.unlink(missing_ok=True)
-        if not _missing():
+        if not self.missing():
             _systemctl("daemon-reload")
             _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
 
     def state(self) -> State:
-        missing = _missing()
+        missing = self.missing()
         socket = {} if missing else _properties(self.socket_unit)
         service = {} if missing else _properties(self.service_unit)
         running = service.get("ActiveState") in ("active", "reloading")
@@ -84,6 +77,14 @@ class Systemd:
             pid=int(service.get("MainPID", "0")) if running else 0,
             files=[str(path) for path in self.files if path.exists()],
         )
+
+    def missing(self) -> str | None:
+        if shutil.which("systemctl") is None:
+            return f"systemd is not installed: {STARTED_BY_GNOCTL}"
+        done = _run("show-environment")
+        if done.returncode == 0:
+            return None
+        return f"systemd cannot run services of this user ({_complaint(done)}): {STARTED_BY_GNOCTL}"
 
     def socket_text(self) -> str:
         # %t: systemd's own runtime folder, which this shell may not know.
@@ -127,16 +128,6 @@ def _quoted(word: str) -> str:
     """
     escaped = _literal(word).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _missing() -> str | None:
-    """Return why systemd cannot run services of this user; None: it can."""
-    if shutil.which("systemctl") is None:
-        return f"systemd is not installed: {STARTED_BY_GNOCTL}"
-    done = _run("show-environment")
-    if done.returncode == 0:
-        return None
-    return f"systemd cannot run services of this user ({_complaint(done)}): {STARTED_BY_GNOCTL}"
 
 
 def _properties(unit: str) -> dict[str, str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gnod.atomic_file import replacing
 from gnod.errors import StorageFailed
 
 _REASONS = {
@@ -31,7 +32,13 @@ def write(path: Path, text: str) -> None:
         # os.replace needs permission for the folder only: it would replace a read-only file.
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        _replace(target, text.encode())
+        before = target.stat() if target.exists() else None
+        with replacing(target, mode=stat.S_IMODE(before.st_mode) if before else 0o600) as file:
+            if before:
+                with suppress(PermissionError):
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+            file.write(text.encode())
+        sync_folder(target.parent)
 
 
 def create(path: Path, text: str) -> bool:
@@ -44,39 +51,15 @@ def create(path: Path, text: str) -> bool:
         except FileExistsError:
             return False
         try:
-            _fill(descriptor, text.encode())
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(descriptor)
         except BaseException:
             target.unlink(missing_ok=True)
             raise
         sync_folder(target.parent)
         return True
-
-
-def _replace(target: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    try:
-        with suppress(FileNotFoundError):
-            _copy_rights(target, descriptor)
-        _fill(descriptor, data)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    sync_folder(target.parent)
-
-
-def _copy_rights(target: Path, descriptor: int) -> None:
-    status = target.stat()
-    with suppress(PermissionError):
-        os.fchown(descriptor, status.st_uid, status.st_gid)
-    os.fchmod(descriptor, status.st_mode & 0o7777)
-
-
-def _fill(descriptor: int, data: bytes) -> None:
-    with open(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
