@@ -10,6 +10,8 @@ import msgspec
 from gnoctl import text
 from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, GnoError
 
+_FAMILIES = {EXIT_NOT_RUNNING: "NOT_RUNNING", EXIT_VALIDATION: "VALIDATION"}
+
 # The same fault has the same sentence in every command.
 NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
 
@@ -17,7 +19,9 @@ NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
 def report(error: GnoError, *, as_json: bool) -> int:
     """Report `error` and return its exit status."""
     if as_json:
-        print_json({"error": {"code": _family(error), "message": error.message, "details": _details(error)}})
+        family = _FAMILIES.get(error.exit_status, "RUNTIME")
+        details = {**error.details, "kind": error.kind, "code": error.code}
+        print_json({"error": {"code": family, "message": error.message, "details": details}})
     else:
         sys.stdout.flush()
         print(f"gnoctl: {text.block(error.message)}", file=sys.stderr)
@@ -29,16 +33,6 @@ def note(message: str, *, quiet: bool = False) -> None:
     if not quiet:
         sys.stdout.flush()
         print(text.block(message), file=sys.stderr)
-
-
-def _family(error: GnoError) -> str:
-    if error.exit_status == EXIT_NOT_RUNNING:
-        return "NOT_RUNNING"
-    return "VALIDATION" if error.exit_status == EXIT_VALIDATION else "RUNTIME"
-
-
-def _details(error: GnoError) -> dict[str, object]:
-    return {**error.details, "kind": error.kind, "code": error.code}
 
 
 def print_json(value: object) -> None:

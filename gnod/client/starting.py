@@ -13,17 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gnod import errors
 from gnod.client.connection import Connection, connect
-from gnod.errors import (
-    EXIT_NOT_RUNNING,
-    EXIT_VALIDATION,
-    DaemonNotRunning,
-    GnoError,
-    Refused,
-    StorageFailed,
-    TimedOut,
-    Unavailable,
-)
 from gnod.paths import Places, resolve
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
@@ -38,7 +29,10 @@ MAX_STARTUP_LOG_BYTES = 256 * 1024
 MIN_FREE_BYTES = 64 * 1024
 
 # A daemon that cannot start prints one sentence; its exit status gives the class of the error.
-_KINDS: dict[int, type[GnoError]] = {EXIT_VALIDATION: Refused, EXIT_NOT_RUNNING: DaemonNotRunning}
+_KINDS: dict[int, type[errors.GnoError]] = {
+    errors.EXIT_VALIDATION: errors.Refused,
+    errors.EXIT_NOT_RUNNING: errors.DaemonNotRunning,
+}
 
 
 def start(
@@ -124,13 +118,15 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
         try:
             if answered := _ask(connect(places)):
                 return answered
-        except DaemonNotRunning:
+        except errors.DaemonNotRunning:
             pass
         # The child ends if another daemon has the lock; that one may still be starting.
         if ended and not lock_is_held(places):
             raise _failure(child.returncode, log, offset)
         if time.monotonic() > deadline:
-            raise TimedOut(f"gnod did not answer within {START_TIMEOUT_S:g} s after its start: see {places.log_file}")
+            raise errors.TimedOut(
+                f"gnod did not answer within {START_TIMEOUT_S:g} s after its start: see {places.log_file}"
+            )
         time.sleep(pause)
         pause = min(pause * 1.5, SLOWEST_POLL_S)
 
@@ -140,7 +136,7 @@ def _ask(connection: Connection) -> tuple[Connection, int] | None:
     damaged index replaces the index and begins again."""
     try:
         return connection, connection.call("daemon.status", NoParams(), DaemonStatusResult).pid
-    except Unavailable:
+    except errors.Unavailable:
         if not connection.is_lost:
             raise
         connection.close()
@@ -156,15 +152,15 @@ def _startup_log(places: Places) -> Path:
     return log
 
 
-def _failure(status: int, log: Path, offset: int) -> GnoError:
+def _failure(status: int, log: Path, offset: int) -> errors.GnoError:
     with log.open("rb") as file:
         file.seek(offset)
         printed = file.read().decode(errors="replace").strip()
     # Warnings of libraries may come before the sentence, which may have several lines (config errors).
     _, found, message = f"\n{printed}".rpartition("\ngnod: ")
     if found:
-        return _KINDS.get(status, Unavailable)(message)
+        return _KINDS.get(status, errors.Unavailable)(message)
     if not printed and shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
-        return StorageFailed(f"gnod could not start: no space left on the disk that holds {log.parent}")
+        return errors.StorageFailed(f"gnod could not start: no space left on the disk that holds {log.parent}")
     last = printed.splitlines()[-1] if printed else f"exit status {status}"
-    return Unavailable(f"gnod could not start ({last}): see {log}")
+    return errors.Unavailable(f"gnod could not start ({last}): see {log}")

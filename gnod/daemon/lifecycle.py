@@ -16,6 +16,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Protocol, TypeVar
 
 import gnod
@@ -140,7 +141,7 @@ async def serve(
             await _unless(signals.force, control.run_befores())
             del services
             gc.collect()  # the services hold much memory in reference cycles
-            ready = _log_reopened
+            ready = partial(_log.info, "index.reopened")
         notifier.stopping()  # also when the index was being reopened
     return not signals.force.is_set()
 
@@ -241,10 +242,6 @@ async def _unless(event: asyncio.Event, work: Awaitable[_T]) -> _T | None:
 
 async def _close(services: Services, signals: _Signals) -> None:
     await _unless(signals.force, services.close())
-
-
-def _log_reopened() -> None:
-    _log.info("index.reopened")
 
 
 def _log_start(places: Places) -> None:

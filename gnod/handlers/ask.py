@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from gnod.analysis.languages import detect_query
 from gnod.analysis.terms import Analyzer
-from gnod.errors import ModelNotConfigured, QuerySyntaxError
-from gnod.handlers.wire_types import filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.errors import QuerySyntaxError
+from gnod.handlers.wire_types import Stages, filters_of, freshness_of, milliseconds_since, stages_of
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt
 from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText
@@ -44,8 +44,6 @@ LIMIT_S = 120.0
 # The sources get this much room even if `max_tokens` leaves less.
 _MIN_SOURCE_TOKENS = 400
 
-Stages = list[dict[str, object]]
-
 
 def handlers(
     configuration: Configuration,
@@ -62,7 +60,7 @@ def handlers(
         filters = filters_of(params)
         if not params.question.strip():
             raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
-        generator = _generator(hybrid, params.collections)
+        generator = hybrid.generator(params.collections)
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
@@ -201,18 +199,6 @@ class _Answer:
             freshness=freshness_of(report),
             explain={"stages": self._stages} if self._params.explain else None,
         )
-
-
-def _generator(hybrid: HybridSearch, collections: Sequence[str]) -> Generator:
-    """Return the model that answers. Raises ModelNotConfigured, ModelNotPulled."""
-    generator = hybrid.generator(collections)
-    if generator is None:
-        raise ModelNotConfigured(
-            "no model for answers is configured, because index.yml has `answer: none`: remove that line,"
-            " or choose a preset with `gnoctl models use`",
-            {"role": "answer"},
-        )
-    return generator
 
 
 def _to_wire(source: SourcePassage, *, cited: bool = False) -> AnswerSource:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded, QuerySyntaxError
-from gnod.handlers.wire_types import entry, filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.handlers.wire_types import Stages, entry, filters_of, freshness_of, milliseconds_since, stages_of
 from gnod.pipeline import anchors, lexical, references, vector
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.expression import Expression
@@ -40,8 +40,6 @@ from gnod.sync.freshness import FreshnessService
 from gnod.types import format_uri, source_line
 
 _LASTS_S = 0.3
-
-Stages = list[dict[str, object]]
 
 
 class _Services(NamedTuple):

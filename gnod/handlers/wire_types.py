@@ -22,6 +22,9 @@ from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessReport
 from gnod.types import format_uri
 
+Stages = list[dict[str, object]]
+"""What `explain` says of each stage of a search."""
+
 
 def iso(seconds: float) -> str:
     """Return seconds since 1970 as ISO 8601 in UTC, to the second.
@@ -53,7 +56,7 @@ def freshness_of(report: FreshnessReport) -> Freshness:
     return Freshness(**report._asdict())
 
 
-def stages_of(stages: Sequence[Stage]) -> list[dict[str, object]]:
+def stages_of(stages: Sequence[Stage]) -> Stages:
     """Return the stages in the order in which they ended. `why`: why one did not run, or not to its end."""
     return [
         {"stage": each.name, "ran": each.ran, "ms": each.ms, **({"why": each.why} if each.why else {}), **each.details}

@@ -18,15 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, UnsetType
 
-from gnod.errors import (
-    GnoError,
-    InternalError,
-    InvalidParams,
-    LimitExceeded,
-    MethodNotFound,
-    ParseError,
-    TimedOut,
-)
+from gnod import errors
 from gnod.protocol import openrpc
 from gnod.protocol.base import Params, Result
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
@@ -59,7 +51,7 @@ class Dispatcher:
             response = encode_result(request_id, await self.dispatch(request, call))
             _check_size(response)
             return response
-        except GnoError as error:
+        except errors.GnoError as error:
             failure = error
         except Exception:  # a result that cannot be written as JSON
             failure = _internal(request.method)
@@ -92,11 +84,11 @@ class Dispatcher:
                 return self._discover
             if name in self._handlers:
                 return self._handlers[name]
-            raise MethodNotFound(f"this daemon does not serve method '{name}'")
+            raise errors.MethodNotFound(f"this daemon does not serve method '{name}'")
         message = f"there is no method {shorten(name)}"
         if close := nearest(name, self._methods):
-            raise MethodNotFound(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
-        raise MethodNotFound(f"{message}; {DISCOVER} lists them")
+            raise errors.MethodNotFound(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
+        raise errors.MethodNotFound(f"{message}; {DISCOVER} lists them")
 
     def _params(self, request: Request) -> Params:
         raw = b"{}" if isinstance(request.params, UnsetType) else bytes(request.params)
@@ -109,14 +101,16 @@ class Dispatcher:
             raise explain(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Reading the message did not decode the parameters.
-            raise ParseError("not valid JSON: a string in params is not UTF-8, or it is nested too deeply") from None
+            raise errors.ParseError(
+                "not valid JSON: a string in params is not UTF-8, or it is nested too deeply"
+            ) from None
         _refuse_nul(params, raw)
         return params
 
 
 def _by_name(raw: bytes) -> bytes:
     if msgspec.json.decode(raw, type=list[Raw]):
-        raise InvalidParams("pass parameters by name, in an object")
+        raise errors.InvalidParams("pass parameters by name, in an object")
     return b"{}"
 
 
@@ -126,7 +120,7 @@ def _refuse_nul(params: Params, raw: bytes) -> None:
         return
     for name, value in msgspec.structs.asdict(params).items():
         if any("\0" in text for text in _texts(value)):
-            raise InvalidParams(f"parameter '{name}': holds a NUL character", {"parameter": name})
+            raise errors.InvalidParams(f"parameter '{name}': holds a NUL character", {"parameter": name})
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -145,10 +139,10 @@ def _texts(value: object) -> Iterator[str]:
 async def _run(handler: Callable[[Any, Call], Awaitable[object]], params: Params, call: Call, method: str) -> object:
     try:
         return await handler(params, call)
-    except GnoError:
+    except errors.GnoError:
         raise
     except TimeoutError:
-        raise TimedOut("the request took too long") from None
+        raise errors.TimedOut("the request took too long") from None
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -161,17 +155,17 @@ async def _run(handler: Callable[[Any, Call], Awaitable[object]], params: Params
 
 def _check_size(response: bytes) -> None:
     if len(response) > MAX_MESSAGE_BYTES:
-        raise LimitExceeded(
+        raise errors.LimitExceeded(
             f"the answer has {len(response)} bytes and a message may have {MAX_MESSAGE_BYTES}: ask for less",
             {"bytes": len(response), "limit_bytes": MAX_MESSAGE_BYTES},
         )
 
 
-def _internal(method: str) -> InternalError:
+def _internal(method: str) -> errors.InternalError:
     """Log the current exception, and return an error that only says where to find it."""
     error_id = secrets.token_hex(4)
     _log.error("request.failed", exc_info=True, extra={"fields": {"error_id": error_id, "method": method}})
-    return InternalError(f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id})
+    return errors.InternalError(f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id})
 
 
 _MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<where>.*)`)?\Z", re.DOTALL)
@@ -181,18 +175,18 @@ _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`\Z")
 _SHOWN_CHARS = 60
 
 
-def explain(error: msgspec.ValidationError, params: type[Params]) -> InvalidParams:
+def explain(error: msgspec.ValidationError, params: type[Params]) -> errors.InvalidParams:
     """Return the client's error for a failed decoding of `params`."""
     message = _MESSAGE.match(str(error))
     what, where = (message["what"], message["where"]) if message else (str(error), None)
     if unknown := _UNKNOWN.match(what):
         return _unknown(unknown["name"], params)
     if missing := _MISSING.match(what):
-        return InvalidParams(f"parameter '{missing['name']}' is missing", {"parameter": missing["name"]})
+        return errors.InvalidParams(f"parameter '{missing['name']}' is missing", {"parameter": missing["name"]})
     plain = what[:1].lower() + what[1:].replace("`", "")
     if not where:
-        return InvalidParams(f"params: {plain}")
-    return InvalidParams(f"parameter '{where}': {plain}", {"parameter": where})
+        return errors.InvalidParams(f"params: {plain}")
+    return errors.InvalidParams(f"parameter '{where}': {plain}", {"parameter": where})
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -206,9 +200,9 @@ def shorten(name: str) -> str:
     return repr(name if len(name) <= _SHOWN_CHARS else name[:_SHOWN_CHARS] + "…")
 
 
-def _unknown(name: str, params: type[Params]) -> InvalidParams:
+def _unknown(name: str, params: type[Params]) -> errors.InvalidParams:
     known = params.__struct_fields__
     message = f"there is no parameter {shorten(name)}"
     if close := nearest(name, known):
-        return InvalidParams(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
-    return InvalidParams(f"{message}; known are {', '.join(known)}", {"known": list(known)})
+        return errors.InvalidParams(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
+    return errors.InvalidParams(f"{message}; known are {', '.join(known)}", {"known": list(known)})

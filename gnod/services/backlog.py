@@ -23,7 +23,7 @@ from gnod.services.backlog_barrier import BacklogBarrier
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.signals import Signal
-from gnod.store.database import Connection, Database
+from gnod.store.database import Database
 from gnod.store.health import runtime_flags
 from gnod.store.vectors import vectors
 
@@ -116,7 +116,7 @@ class Backlog:
 
     def model_installed(self, uri: str) -> None:
         """Start over, and try failed chunks again with the new model."""
-        self._database.submit_write(partial(_forget_failed, uri))
+        self._database.submit_write(lambda connection: vectors.forget_failed(connection, uri))
         self.config_changed()
 
     def chunks_changed(self) -> None:
@@ -311,10 +311,6 @@ class Backlog:
         seconds = self._pace[-1][0] - self._pace[0][0]
         # The first step was done before its time was taken.
         return sum(n for _, n in list(self._pace)[1:]) / seconds if seconds > 0 else None
-
-
-def _forget_failed(uri: str, connection: Connection) -> None:
-    vectors.forget_failed(connection, uri)
 
 
 def _complete(future: asyncio.Future[None], _: object) -> None:

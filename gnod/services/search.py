@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from gnod.errors import ModelNotConfigured
 from gnod.models.generator import Generator
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
@@ -81,11 +82,15 @@ class HybridSearch:
         )
         return await hybrid.search(dependencies, query, filters, options, on_stage)
 
-    def generator(self, collections: Sequence[str]) -> Generator | None:
-        """Return the model that answers questions; None: the config has none. Raises ModelNotPulled."""
+    def generator(self, collections: Sequence[str]) -> Generator:
+        """Return the model that answers questions. Raises ModelNotConfigured, ModelNotPulled."""
         uri = self._models.uri_for("answer", _only(collections))
         if uri is None:
-            return None
+            raise ModelNotConfigured(
+                "no model for answers is configured, because index.yml has `answer: none`: remove that line,"
+                " or choose a preset with `gnoctl models use`",
+                {"role": "answer"},
+            )
         self._models.require(uri)  # before any search, so that nobody waits to learn that it is missing
         return self._factory.make(Generator, uri)
 

@@ -60,7 +60,7 @@ class TuningService:
             await asyncio.shield(self._cleared)
             embedder = self._embedding.embedder(uri)
             prior = await learn(self._database, collection, embedder, self._pool.run, on_progress)
-            await self._database.write(partial(_put, prior))
+            await self._database.write(lambda connection: priors.put(connection, prior))
         _log.info("collection.tuned", extra={"fields": prior._asdict()})
         return prior
 
@@ -109,10 +109,6 @@ class TuningService:
                 await self.tune(collection)
         except GnoError as error:
             _log.warning("collection.not_tuned", extra={"fields": {"kind": error.kind, "message": error.message}})
-
-
-def _put(prior: Prior, connection: Connection) -> None:
-    priors.put(connection, prior)
 
 
 def _reset(collection: str, uri: str | None, connection: Connection) -> None:

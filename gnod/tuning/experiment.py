@@ -242,15 +242,11 @@ async def _copy_vectors(database: Database, index: Database, uri: str) -> None:
     hashes = await index.read(_hashes)
     for first in range(0, len(hashes), _BATCH):
         pieces = await database.read(partial(_pieces, uri, hashes[first : first + _BATCH]))
-        await index.write(partial(_put, uri, pieces))
+        await index.write(partial(vectors.put, uri=uri, chunks=pieces))
 
 
 def _hashes(connection: Connection) -> list[str]:
     return [embed_hash for (embed_hash,) in connection.execute("SELECT DISTINCT embed_hash FROM chunks")]
-
-
-def _put(uri: str, pieces: dict[str, list[vectors.Piece]], connection: Connection) -> None:
-    vectors.put(connection, uri, pieces)
 
 
 def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str, list[vectors.Piece]]:

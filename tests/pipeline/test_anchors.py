@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gnod.handlers.hits import marked
+
 from gnod.pipeline import anchors
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.passages import best_passage_of
