@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -76,68 +77,58 @@ class _Services(NamedTuple):
     embedding: EmbeddingService
 
 
+@dataclass(frozen=True)
 class _Answer:
     """The answer to one question."""
 
-    def __init__(
-        self,
-        services: _Services,
-        params: AskParams,
-        filters: Filters,
-        generator: Generator,
-        nonsense: dict[str, Floats],
-        call: Call,
-    ) -> None:
-        self._services = services
-        self._params = params
-        self._filters = filters
-        self._generator = generator
-        self._nonsense = nonsense
-        self._call = call
-        self._started = time.perf_counter()
-        self._stages: Stages = []
+    services: _Services
+    params: AskParams
+    filters: Filters
+    generator: Generator
+    nonsense: dict[str, Floats]
+    call: Call
+    started: float = field(default_factory=time.perf_counter)
+    stages: Stages = field(default_factory=list)
 
     async def run(self) -> AskResult:
-        self._call.progress(ProgressValue(stage="searching", done=0))
-        language = await asyncio.to_thread(detect_query, self._params.question)
+        self.call.progress(ProgressValue(stage="searching", done=0))
+        language = await asyncio.to_thread(detect_query, self.params.question)
         sources = await self._sources()
         if not sources:
             return await self._result(sources, None, None)
         shown = [_to_wire(source) for source in sources]
-        self._call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
-        self._call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
+        self.call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
+        self.call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
         generated = await self._generate(sources, language)
         return await self._result(sources, generated, self._check(sources, generated.text, language))
 
     async def _sources(self) -> list[SourcePassage]:
         options = SearchOptions(
-            limit=self._params.limit,
-            min_score=self._params.min_score,
-            expand=self._params.expand,
-            rerank=self._params.rerank,
+            limit=self.params.limit,
+            min_score=self.params.min_score,
+            expand=self.params.expand,
+            rerank=self.params.rerank,
         )
-        question = self._params.question
+        question = self.params.question
         # Phrases are required, as in every query. An unmatched quotation mark is text.
         query = parse_query(question.replace('"', " ") if question.count('"') % 2 else question)
-        async with self._services.database.snapshot() as read:
-            result = await self._services.hybrid.search(read, query, self._filters, options)
-            self._stages += stages_of(result.stages)
+        async with self.services.database.snapshot() as read:
+            result = await self.services.hybrid.search(read, query, self.filters, options)
+            self.stages.extend(stages_of(result.stages))
             begun = time.perf_counter()
             vectors = result.vectors.row(0) if result.vectors else {}
-            for uri in vectors.keys() - self._nonsense.keys():
-                self._nonsense[uri] = await self._services.embedding.embedder(uri).texts(NONSENSE)
+            for uri in vectors.keys() - self.nonsense.keys():
+                self.nonsense[uri] = await self.services.embedding.embedder(uri).texts(NONSENSE)
             served = result.vectors.served if result.vectors else {}
-            room = self._generator.context_tokens - self._params.max_tokens - prompt.TOKENS - estimated_tokens(question)
+            room = self.generator.context_tokens - self.params.max_tokens - prompt.TOKENS - estimated_tokens(question)
             work = partial(
                 select,
-                question=Question(question, vectors, served, self._nonsense),
+                question=Question(question, vectors, served, self.nonsense),
                 scores={ranked.id: ranked.score for ranked in result.ranked},
                 tokens=max(room, _MIN_SOURCE_TOKENS),
             )
             sources = await read(work)
-        self._stages.append(
-            {"stage": "passages", "ran": True, "ms": milliseconds_since(begun), "sources": len(sources)}
-        )
+        self.stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun), "sources": len(sources)})
         return sources
 
     async def _generate(self, sources: Sequence[SourcePassage], language: str | None) -> Generated:
@@ -147,24 +138,24 @@ class _Answer:
         def on_text(text: str) -> None:
             nonlocal length
             length += len(text)
-            self._call.say(ProgressValue(stage="answering", done=length, unit="characters", text=text))
+            self.call.say(ProgressValue(stage="answering", done=length, unit="characters", text=text))
 
-        generated = await self._generator.generate(
-            prompt.build(self._params.question, sources, language),
-            max_tokens=self._params.max_tokens,
+        generated = await self.generator.generate(
+            prompt.build(self.params.question, sources, language),
+            max_tokens=self.params.max_tokens,
             limit_s=LIMIT_S,
             on_text=on_text,
         )
         stage: dict[str, object] = {"stage": "answer", "ran": True, "ms": milliseconds_since(begun)}
-        stage |= {"model": self._generator.uri, "prompt_tokens": generated.prompt_tokens, "tokens": generated.tokens}
-        self._stages.append(stage | {"finish": generated.finish, "language": language, "said": generated.text})
+        stage |= {"model": self.generator.uri, "prompt_tokens": generated.prompt_tokens, "tokens": generated.tokens}
+        self.stages.append(stage | {"finish": generated.finish, "language": language, "said": generated.text})
         return generated
 
     def _check(self, sources: Sequence[SourcePassage], answer: str, language: str | None) -> CheckedAnswer:
         begun = time.perf_counter()
         texts = [CitedText(s.number, f"{s.title}\n{s.text}", s.language) for s in sources]
-        checked = citations.check(prompt.without_fences(answer), self._params.question, texts, Analyzer(language))
-        self._stages.append(
+        checked = citations.check(prompt.without_fences(answer), self.params.question, texts, Analyzer(language))
+        self.stages.append(
             {
                 "stage": "citations",
                 "ran": True,
@@ -180,24 +171,24 @@ class _Answer:
         self, sources: Sequence[SourcePassage], generated: Generated | None, checked: CheckedAnswer | None
     ) -> AskResult:
         cited = checked.citations if checked else []
-        collections = self._params.collections
-        report = await self._services.database.read(
-            lambda c: self._services.freshness.report(c, collections, embedded=True)
+        collections = self.params.collections
+        report = await self.services.database.read(
+            lambda c: self.services.freshness.report(c, collections, embedded=True)
         )
         return AskResult(
-            question=self._params.question,
+            question=self.params.question,
             answer=checked.text if checked else NOT_ENOUGH,
             answered=bool(checked and checked.answered),
             reason=checked.reason if checked else "no_sources",
             sources=[_to_wire(source, cited=source.number in cited) for source in sources],
             citations=cited,
-            model=self._generator.uri,
+            model=self.generator.uri,
             finish=generated.finish if generated else None,
             prompt_tokens=generated.prompt_tokens if generated else 0,
             tokens=generated.tokens if generated else 0,
-            took_ms=milliseconds_since(self._started),
+            took_ms=milliseconds_since(self.started),
             freshness=freshness_of(report),
-            explain={"stages": self._stages} if self._params.explain else None,
+            explain={"stages": self.stages} if self.params.explain else None,
         )
 
 
