@@ -113,6 +113,10 @@ def starts_with(*prefixes: bytes) -> Test:
     return lambda content: content.data.startswith(prefixes)
 
 
+def any_of(*tests: Test) -> Test:
+    return lambda content: any(test(content) for test in tests)
+
+
 def zip_with(*members: str) -> Test:
     """Recognise a zip that has one of these members."""
     return lambda content: content.is_zip and not (content.zip_members or frozenset()).isdisjoint(members)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from gnod.ingest.convert import openxml
 from gnod.ingest.convert.bridge import through_markitdown
@@ -14,14 +15,6 @@ from gnod.ingest.convert.unpacking import check_unpacked, damage
 _FULL_LIMIT = 4_000_000
 _DOCX_PARTS = re.compile(r"word/(document|footnotes|header\d*)\.xml")
 _PPTX_PARTS = re.compile(r"ppt/slides/slide\d+\.xml")
-
-
-def _read_docx(content: FileContent) -> Converted:
-    return _read_open_xml(content, "DocxConverter", "docx", _DOCX_PARTS)
-
-
-def _read_pptx(content: FileContent) -> Converted:
-    return _read_open_xml(content, "PptxConverter", "pptx", _PPTX_PARTS)
 
 
 def _read_epub(content: FileContent) -> Converted:
@@ -62,14 +55,14 @@ DOCX = Converter(
     mime=_MIME + "wordprocessingml.document",
     extensions="docx docm dotx dotm",
     signature=zip_with("word/document.xml", "word/document2.xml"),
-    read=_read_docx,
+    read=partial(_read_open_xml, converter="DocxConverter", extension="docx", parts=_DOCX_PARTS),
 )
 PPTX = Converter(
     label="a presentation",
     mime=_MIME + "presentationml.presentation",
     extensions="pptx pptm",
     signature=zip_with("ppt/presentation.xml"),
-    read=_read_pptx,
+    read=partial(_read_open_xml, converter="PptxConverter", extension="pptx", parts=_PPTX_PARTS),
 )
 EPUB = Converter(
     label="an EPUB book",

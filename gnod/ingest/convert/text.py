@@ -24,28 +24,26 @@ _LANGUAGES = """
 """
 
 
-def _text(extensions: str, mime: str, markup: Markup = "plain", converter: str = "text/1") -> Converter:
+def _text(
+    extensions: str,
+    mime: str,
+    markup: Markup = "plain",
+    converter: str = "text/1",
+    *,
+    label: str = "plain text",
+    file_names: str = "",
+) -> Converter:
     def read(content: FileContent) -> Converted:
         return unchanged(content.text(), converter=converter, markup=markup)
 
-    return Converter(label="plain text", extensions=extensions, mime=mime, is_text=True, read=read)
-
-
-def _read_code(content: FileContent) -> Converted:
-    return unchanged(content.text(), converter="code/1")
+    return Converter(label=label, mime=mime, extensions=extensions, file_names=file_names, is_text=True, read=read)
 
 
 def _code(entry: str) -> Converter:
     words, _, names = entry.partition("/")
     language, *extensions = words.split()
-    return Converter(
-        label="source code",
-        extensions=" ".join(extensions),
-        file_names=names,
-        mime=f"text/x-{language}",
-        is_text=True,
-        read=_read_code,
-    )
+    mime = f"text/x-{language}"
+    return _text(" ".join(extensions), mime, converter="code/1", label="source code", file_names=names)
 
 
 PLAIN = _text("txt text asc log nfo readme changes po pot srt sub wiki mediawiki textile", "text/plain")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnod.ingest.convert.converter import Converter, FileContent, Test, ole_with, starts_with
+from gnod.ingest.convert.converter import Converter, Test, any_of, ole_with, starts_with
 
 
 def _has_format(*kinds: bytes) -> Test:
@@ -10,18 +10,8 @@ def _has_format(*kinds: bytes) -> Test:
     return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
 
 
-def _is_image(content: FileContent) -> bool:
-    return _IMAGE(content) or _WEBP(content)
-
-
-def _is_audio(content: FileContent) -> bool:
-    return _AUDIO(content) or _WAVE(content)
-
-
 _IMAGE = starts_with(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*", b"8BPS")
-_WEBP = _has_format(b"WEBP")
 _AUDIO = starts_with(b"ID3\x02", b"ID3\x03", b"ID3\x04", b"OggS", b"fLaC")
-_WAVE = _has_format(b"WAVE", b"AVI ")
 
 DOC = Converter(label="a Word document", shared_extensions="doc dot", signature=ole_with("WordDocument"))
 PPT = Converter(label="a presentation", shared_extensions="ppt pps", signature=ole_with("PowerPoint Document"))
@@ -33,12 +23,12 @@ FORMATS = (
         label="an image",
         extensions="png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd ai eps svg svgz raw cr2 nef dng"
         " xcf",
-        signature=_is_image,
+        signature=any_of(_IMAGE, _has_format(b"WEBP")),
     ),
     Converter(
         label="a sound recording",
         extensions="mp3 m4a aac ogg oga opus flac wav wma aiff aif mid midi",
-        signature=_is_audio,
+        signature=any_of(_AUDIO, _has_format(b"WAVE", b"AVI ")),
     ),
     Converter(
         label="a video",
