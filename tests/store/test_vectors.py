@@ -268,7 +268,21 @@ def test_an_old_database_is_brought_along(tmp_path: Path) -> None:
             old,
             1,
             "a.md",
-            ("#1", "1", 1, 1, 1, document.mirror_hash, "t", "m", "c", None, None, None, 0.0, "{}", "[]", 0.0),
+            {
+                "docid": "#1",
+                "source_hash": "1",
+                "size": 1,
+                "mtime_ns": 1,
+                "inode": 1,
+                "mirror_hash": document.mirror_hash,
+                "title": "t",
+                "mime": "m",
+                "converter": "c",
+                "dated": 0.0,
+                "metadata": "{}",
+                "line_map": "[]",
+                "indexed_at": 0.0,
+            },
         )
     old.close()
     fresh = tmp_path / "fresh.sqlite"

@@ -89,24 +89,24 @@ def put(
         (collection_id, path),
     ).fetchone()
     _put_content(connection, new)
-    row = (
-        "#" + new.source_hash[:8],
-        new.source_hash,
-        stat.size,
-        stat.mtime_ns,
-        stat.inode,
-        new.mirror_hash,
-        new.title,
-        new.mime,
-        new.converter,
-        new.language,
-        _text(new.metadata.get("type")),
-        _text(new.metadata.get("author")),
-        _dated(new.metadata, stat),
-        msgspec.json.encode(new.metadata).decode(),
-        msgspec.json.encode(new.line_map).decode(),
-        now,
-    )
+    row = {
+        "docid": "#" + new.source_hash[:8],
+        "source_hash": new.source_hash,
+        "size": stat.size,
+        "mtime_ns": stat.mtime_ns,
+        "inode": stat.inode,
+        "mirror_hash": new.mirror_hash,
+        "title": new.title,
+        "mime": new.mime,
+        "converter": new.converter,
+        "language": new.language,
+        "doc_type": _text(new.metadata.get("type")),
+        "author": _text(new.metadata.get("author")),
+        "dated": _dated(new.metadata, stat),
+        "metadata": msgspec.json.encode(new.metadata).decode(),
+        "line_map": msgspec.json.encode(new.line_map).decode(),
+        "indexed_at": now,
+    }
     document_id = _upsert(connection, collection_id, path, row)
     connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
     connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
@@ -323,20 +323,13 @@ def _put_content(connection: Connection, new: Prepared) -> None:
         connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
 
 
-def _upsert(connection: Connection, collection_id: int, path: str, row: tuple[object, ...]) -> int:
+def _upsert(connection: Connection, collection_id: int, path: str, row: Mapping[str, object]) -> int:
+    """Store the columns of `row`. Returns the id."""
     found = connection.execute(
-        "INSERT INTO documents (collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title,"
-        " mime, converter, language, doc_type, author, dated, metadata, line_map, indexed_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (collection_id, path) DO UPDATE SET docid = excluded.docid, source_hash = excluded.source_hash,"
-        " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,"
-        " mirror_hash = excluded.mirror_hash, title = excluded.title, mime = excluded.mime,"
-        " converter = excluded.converter, language = excluded.language, doc_type = excluded.doc_type,"
-        " author = excluded.author, dated = excluded.dated, metadata = excluded.metadata,"
-        " line_map = excluded.line_map,"
-        " indexed_at = excluded.indexed_at, active = 1, removed_at = NULL"
-        " RETURNING id",
-        (collection_id, path, *row),
+        f"INSERT INTO documents (collection_id, path, {', '.join(row)}) VALUES (?, ?{', ?' * len(row)})"
+        f" ON CONFLICT (collection_id, path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in row)},"
+        " active = 1, removed_at = NULL RETURNING id",
+        (collection_id, path, *row.values()),
     )
     return int(found.get)
 
