@@ -64,7 +64,7 @@ def prepare(places: Places, file: Path, options: RestoreOptions, *, now: datetim
     restore_checks.check_index(index, file, on_progress)
     config_is = _default_for_config(config, places.config_file)
     memories_are: MemoriesFate = "none"
-    moves, kept = [], []
+    moves = []
     if config_is == "restored" or (config_is == "kept" and options.config):
         restore_checks.check_config(config, file)
         aside = _beside(places.config_file, now) if config_is == "kept" else None

@@ -22,6 +22,7 @@ import numpy as np
 from gnod.errors import DatabaseCorrupt
 from gnod.store.database import Connection, Database
 from gnod.store.health import fts_integrity, runtime_flags
+from gnod.store.health.faults import files_of
 from gnod.store.vectors.vector_rows import DTYPE
 
 _KEPT = 3
@@ -70,7 +71,7 @@ def quarantined_files(path: Path) -> list[Path]:
 def delete_quarantined(path: Path, kept: int = 0) -> None:
     """Delete all but the newest `kept`."""
     for old in quarantined_files(path)[kept:]:
-        for file in _with_companions(old):
+        for file in files_of(old):
             file.unlink(missing_ok=True)
 
 
@@ -114,20 +115,16 @@ def quarantine(path: Path) -> Path:
     stamp = datetime.now().astimezone().strftime("%Y%m%dT%H%M%S")
     aside = path.with_name(f"{path.name}.damaged-{stamp}")
     number = 1
-    while any(file.exists() for file in _with_companions(aside)):
+    while any(file.exists() for file in files_of(aside)):
         number += 1
         aside = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
-    _, wal, shm = _with_companions(path)
+    _, wal, shm = files_of(path)
     with contextlib.suppress(FileNotFoundError):
-        wal.rename(_with_companions(aside)[1])
+        wal.rename(files_of(aside)[1])
     shm.unlink(missing_ok=True)
     with contextlib.suppress(FileNotFoundError):
         path.rename(aside)
     return aside
-
-
-def _with_companions(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
 
 
 def _carry_over(aside: Path, connection: Connection) -> None:
@@ -156,11 +153,8 @@ def _carry_over(aside: Path, connection: Connection) -> None:
 def _models(damaged: Connection) -> list[_Model]:
     try:
         rows = damaged.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions > 0").fetchall()
-    except (apsw.Error, UnicodeDecodeError):
-        return []
-    try:
         return [msgspec.convert(row, _Model) for row in rows]
-    except msgspec.ValidationError:
+    except (apsw.Error, UnicodeDecodeError, msgspec.ValidationError):
         return []
 
 

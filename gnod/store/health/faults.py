@@ -14,7 +14,6 @@ from gnod.errors import DatabaseCorrupt, ForeignDatabase, GnoError, RequestCance
 
 _MAKE_WRITABLE = "make it and its folder writable for you, or set GNO_DATA_DIR to another folder"
 _SIGNED_AT = 68  # where SQLite keeps the application id
-_COMPANIONS = ("", "-wal", "-shm")
 _FULL_BYTES = 128 * 1024
 
 
@@ -109,9 +108,12 @@ def damaged(path: Path, kind: Kind = INDEX) -> DatabaseCorrupt:
 
 def identify(path: Path) -> FileIdentity:
     """Return the identity of the files at `path`. Raises OSError."""
-    return FileIdentity(
-        _device(path.parent), *(_identity(path.with_name(path.name + suffix)) for suffix in _COMPANIONS)
-    )
+    return FileIdentity(_device(path.parent), *map(_identity, files_of(path)))
+
+
+def files_of(database: Path) -> list[Path]:
+    """Return the paths of a database file, its -wal and its -shm file."""
+    return [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm")]
 
 
 def _device(folder: Path) -> int:
