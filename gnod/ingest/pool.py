@@ -65,7 +65,6 @@ class WorkerPool:
         self._roots = roots
         self._scratch = scratch.Scratch(scratch_folder)
         self._module = module
-        self._size = size
         self._slots = asyncio.Semaphore(size)  # first come, first served
         self._workers: list[WorkerProcess] = []
         self._idle: list[WorkerProcess] = []
@@ -193,7 +192,7 @@ class WorkerPool:
         if starting.cancelled() or starting.exception() is not None:
             return
         worker = starting.result()
-        if len(self._workers) > self._size:
+        if len(self._workers) > self.size:
             self._discard(worker)
         else:
             self._give_back(worker)

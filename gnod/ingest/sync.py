@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import islice, takewhile
 from typing import NamedTuple, TypeVar
@@ -66,56 +67,43 @@ class SyncReport(NamedTuple):
         )
 
 
+@dataclass
 class Sync:
     """One run over a collection, or over `scope`. `enter` is called with each folder before it is listed, `on_listed`
     with the result of the walk. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
     document; the next run drops what an interrupted run leaves."""
 
-    def __init__(
-        self,
-        collection: CollectionConfig,
-        *,
-        database: Database,
-        pool: WorkerPool,
-        limits: IngestConfig,
-        ignore_files: IgnoreFiles,
-        progress: Progress,
-        scope: Scope = WHOLE,
-        is_first: bool = False,
-        left: set[str] | None = None,
-        enter: Enter = enter_nothing,
-        on_listed: Callable[[Listing], None] = lambda _: None,
-    ) -> None:
-        self._collection = collection
-        self._database = database
-        self._pool = pool
-        self._limits = limits
-        self._ignore_files = ignore_files
-        self._progress = progress
-        self._scope = scope
-        self._is_first = is_first
-        self._enter = enter
-        self._on_listed = on_listed
-        self._left = set() if left is None else left
-        self._id = 0
-        self._is_mounted = False
-        self._counts: Counter[str] = Counter()
+    collection: CollectionConfig
+    _: KW_ONLY
+    database: Database
+    pool: WorkerPool
+    limits: IngestConfig
+    ignore_files: IgnoreFiles
+    progress: Progress
+    scope: Scope = WHOLE
+    is_first: bool = False
+    left: set[str] = field(default_factory=set)
+    enter: Enter = enter_nothing
+    on_listed: Callable[[Listing], None] = lambda _: None
+    _id: int = field(default=0, init=False)
+    _is_mounted: bool = field(default=False, init=False)
+    _counts: Counter[str] = field(default_factory=Counter, init=False)
 
     async def run(self) -> SyncReport:
         """Update the index and return the counts. An unavailable root is reported, not raised."""
         started = time.monotonic()
-        name = self._collection.name
-        self._progress("scan", 0, None, name)
+        name = self.collection.name
+        self.progress("scan", 0, None, name)
         try:
-            listing = await asyncio.to_thread(walk, self._collection, self._ignore_files, self._scope, self._enter)
+            listing = await asyncio.to_thread(walk, self.collection, self.ignore_files, self.scope, self.enter)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        self._id, was_mounted, plan, known = await self._database.read(partial(self._plan, listing))
-        self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self._collection.path)
-        if was_mounted and not self._is_mounted and not (self._scope.is_whole and listing.files):
-            reason = f"nothing is mounted at {self._collection.path}: its drive is not there"
+        self._id, was_mounted, plan, known = await self.database.read(partial(self._plan, listing))
+        self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self.collection.path)
+        if was_mounted and not self._is_mounted and not (self.scope.is_whole and listing.files):
+            reason = f"nothing is mounted at {self.collection.path}: its drive is not there"
             return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
-        self._on_listed(listing)
+        self.on_listed(listing)
         await self._apply(plan, listing, known)
         n = self._counts
         return SyncReport(
@@ -133,9 +121,9 @@ class Sync:
     def _plan(self, listing: Listing, connection: Connection) -> tuple[int, bool, Plan, dict[str, documents.KnownFile]]:
         """Return the plan, and the known state of the files to read. On the reader's thread: with a hundred thousand
         files, even freeing the rows takes as long as several searches."""
-        collection_id = collections.id_of(connection, self._collection.name)
-        known = documents.stats(connection, collection_id, self._scope.paths)
-        failed = failures.of_collection(connection, collection_id, self._scope.paths)
+        collection_id = collections.id_of(connection, self.collection.name)
+        known = documents.stats(connection, collection_id, self.scope.paths)
+        failed = failures.of_collection(connection, collection_id, self.scope.paths)
         plan = compare(listing, known, failed, time.time())
         self._counts["unchanged"] = plan.unchanged
         for path in plan.failing:
@@ -151,26 +139,26 @@ class Sync:
         if remove_first:
             await self._remove(plan, listing)
         total = len(plan.read)
-        self._progress("index", 0, total, self._collection.name)
+        self.progress("index", 0, total, self.collection.name)
         done = await self._take_empty(plan, listing)
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
         waiting = islice(plan.read, done, None)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
-            for _ in range(min(2 * self._pool.size, total - done)):
+            for _ in range(min(2 * self.pool.size, total - done)):
                 group.create_task(self._convert(waiting, known, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
-                await self._database.write(partial(self._store, batch))
+                await self.database.write(partial(self._store, batch))
                 done += len(batch)
-                self._progress("index", done, total, self._collection.name)
+                self.progress("index", done, total, self.collection.name)
         if not remove_first:
             await self._remove(plan, listing)
-        if plan.read or plan.remove or self._left or self._is_first:
+        if plan.read or plan.remove or self.left or self.is_first:
             # To search for all orphans takes long in a large index.
-            left = None if self._scope.is_whole else self._left
-            await self._database.write(lambda connection: documents.drop_orphans(connection, left))
-            self._left.clear()
+            left = None if self.scope.is_whole else self.left
+            await self.database.write(lambda connection: documents.drop_orphans(connection, left))
+            self.left.clear()
 
     async def _remove(self, plan: Plan, listing: Listing) -> None:
         def work(connection: Connection) -> int:
@@ -183,9 +171,9 @@ class Sync:
                         connection, self._id, path, stage="walk", kind=kind, message=message, stat=None, now=now
                     )
             collections.note_sync(connection, self._id, now, mounted=self._is_mounted)
-            return documents.remove(connection, self._id, plan.remove, now=now, left=self._left)
+            return documents.remove(connection, self._id, plan.remove, now=now, left=self.left)
 
-        self._counts["removed"] += await self._database.write(work)
+        self._counts["removed"] += await self.database.write(work)
         self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
 
     async def _take_empty(self, plan: Plan, listing: Listing) -> int:
@@ -193,22 +181,22 @@ class Sync:
         empty = list(takewhile(lambda path: not listing.files[path].size, plan.read))
         for start in range(0, len(empty), BATCH_EMPTY):
             batch: Batch = [(path, _empty(listing.files[path])) for path in empty[start : start + BATCH_EMPTY]]
-            await self._database.write(partial(self._store, batch))
-            self._progress("index", start + len(batch), len(plan.read), self._collection.name)
+            await self.database.write(partial(self._store, batch))
+            self.progress("index", start + len(batch), len(plan.read), self.collection.name)
         return len(empty)
 
     async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
         for path in paths:
-            await outcomes.put((path, await self._pool.run(self._job(path, known.get(path)))))
+            await outcomes.put((path, await self.pool.run(self._job(path, known.get(path)))))
 
     def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
         return FileJob(
-            path=f"{self._collection.path.rstrip('/')}/{path}",
+            path=f"{self.collection.path.rstrip('/')}/{path}",
             relative_path=path,
-            language=self._collection.language,
+            language=self.collection.language,
             known_source_hash=known.reusable_hash if known else None,
-            max_bytes=int(self._limits.max_file_mb * 1024 * 1024),
-            max_characters=self._limits.max_characters,
+            max_bytes=int(self.limits.max_file_mb * 1024 * 1024),
+            max_characters=self.limits.max_characters,
         )
 
     def _store(self, batch: Batch, connection: Connection) -> None:
@@ -216,7 +204,7 @@ class Sync:
         for path, outcome in batch:
             match outcome:
                 case Prepared():
-                    is_new = documents.put(connection, self._id, path, outcome, now=now, left=self._left)
+                    is_new = documents.put(connection, self._id, path, outcome, now=now, left=self.left)
                     self._counts["added" if is_new else "updated"] += 1
                 case Unchanged():
                     documents.touch(connection, self._id, path, outcome.stat)
@@ -227,13 +215,13 @@ class Sync:
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
-            if root_problem(self._collection.path):
+            if root_problem(self.collection.path):
                 return  # the drive is gone, not the file
-            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, left=self._left)
+            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, left=self.left)
             return
         # A file that cannot be read may be unchanged; one that was read and is no document has replaced the old one.
         if failure.stage != "read" or failure.kind in SKIP_KINDS:
-            documents.remove(connection, self._id, [path], now=now, left=self._left)
+            documents.remove(connection, self._id, [path], now=now, left=self.left)
         failures.note(
             connection,
             self._id,

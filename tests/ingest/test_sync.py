@@ -52,7 +52,7 @@ async def syncing(
             ignore_files=ignore_files,
             progress=lambda stage, *_: stages.append(stage),
             is_first=is_first,
-            left=left,
+            left=set() if left is None else left,
         )
         return await run.run()
 
