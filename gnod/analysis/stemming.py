@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 import Stemmer
 
@@ -111,11 +112,6 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", _COMBINING_DIACRITICS.sub("", decomposed))
 
 
+@cache
 def _available() -> frozenset[str]:
-    global _algorithms
-    if _algorithms is None:
-        _algorithms = frozenset(Stemmer.algorithms())
-    return _algorithms
-
-
-_algorithms: frozenset[str] | None = None
+    return frozenset(Stemmer.algorithms())

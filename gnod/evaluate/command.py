@@ -212,17 +212,14 @@ class _Bench:
         return run.summary
 
     def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
-        for line in report.table(saved):
-            self._out.write(line + "\n")
-        if lost := losses(saved.runs):
-            for line in ["", *report.against_sides(lost)]:
-                self._out.write(line + "\n")
-        if compared_modes := contrasts(saved.runs):
-            for line in ["", *report.ablation(compared_modes)]:
-                self._out.write(line + "\n")
-        for each in compared:
-            for line in ["", *report.comparison(each, self._queries[each.collection])]:
-                self._out.write(line + "\n")
+        sections = [
+            report.table(saved),
+            report.against_sides(losses(saved.runs)),
+            report.ablation(contrasts(saved.runs)),
+        ]
+        sections += [report.comparison(each, self._queries[each.collection]) for each in compared]
+        texts = filter(None, map("\n".join, sections))
+        self._out.write("\n\n".join(texts) + "\n")
 
     def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
