@@ -31,7 +31,7 @@ _MACHINES = {
 
 # Names, and the numbers on x86_64 and on newer machines; 0 where there is no such call.
 _PROGRAMS = "execve 59 221  execveat 322 281"
-# Does what other calls do, unseen by the filter.
+# These bypass the filter: the kernel runs the calls queued in a ring.
 _RINGS = "io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427"
 _CONFINED = f"""
     {_PROGRAMS}  fork 57 0  vfork 58 0
@@ -69,7 +69,7 @@ _PR_SET_PDEATHSIG = 1  # the process ends with the daemon
 _LOCAL_FAMILIES = (1, 16)  # AF_UNIX, AF_NETLINK: GPU drivers use them
 
 _SET_MODE_FILTER = 1
-_ALL_THREADS, _AS_FAST_AS_BEFORE = 1, 4  # the latter: without the mitigations that older kernels add
+_ALL_THREADS, _AS_FAST_AS_BEFORE = 1, 4  # the latter turns off mitigations that older kernels add
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16

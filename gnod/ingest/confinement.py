@@ -37,8 +37,8 @@ _REFUSED = frozenset(
 
 
 class _Root(NamedTuple):
-    """A drive that was remounted may have the same numbers, but for Landlock it is another folder, which does not
-    open."""
+    """The identity of a folder. A remounted drive may have the same numbers, but Landlock treats it as another folder,
+    which cannot be opened."""
 
     device: int
     inode: int

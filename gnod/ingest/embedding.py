@@ -23,7 +23,7 @@ T = TypeVar("T")
 _REQUEST_CHARACTERS = 24_000
 # Fetched for each request, so that the newest chunks are embedded next.
 _FETCH_CHUNKS = 64
-# A crash of the worker may have another cause, once.
+# The first crash of the worker may have another cause.
 _MAX_CRASHES = 2
 
 

@@ -155,7 +155,7 @@ class Sync:
         if not remove_first:
             await self._remove(plan, listing)
         if plan.read or plan.remove or self.left or self.is_first:
-            # To search for all orphans takes long in a large index.
+            # Searching a large index for all orphans is slow.
             left = None if self.scope.is_whole else self.left
             await self.database.write(lambda connection: documents.drop_orphans(connection, left))
             self.left.clear()

@@ -203,7 +203,7 @@ class _Walker:
 
 
 def _in_order(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries by name, emptying the list. To sort a hundred thousand at once would block all threads for a
+    """Yield the entries by name, emptying the list. Sorting a hundred thousand at once would block all threads for a
     fifth of a second, and keep 80 MB."""
     runs = []
     while entries:

@@ -16,7 +16,7 @@ from gnod.ingest.jobs import FileStat, Outcome
 
 MODULE = "gnod.ingest.worker"
 _START_LIMIT_S = 120.0  # the first one may compile its imports
-# To release 2 GB takes a moment.
+# Releasing 2 GB takes a moment.
 _END_LIMIT_S = 2.0
 _NEARLY_ALL = 0.9
 # What Python needs to find its libraries. Other variables may hold tokens and passwords.

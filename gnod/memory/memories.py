@@ -259,7 +259,7 @@ class Memories:
         names = {row.id: row.name for row in self.resident.rows()}
         found = []
         for id_, memory_id, sealed in table.vectors(connection, self.model_uri) if self.model_uri else ():
-            # A damaged vector is ignored, and made again.
+            # A damaged vector is ignored; `embed_missing` replaces it.
             with suppress(MemoryDamaged, KeyError):
                 found.append(OwnedVector(id_, memory_id, records.open_vector(self.sealer, names[memory_id], sealed)))
         self.resident.replace_vectors(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PREVIEW_CHARACTERS = 240
-# A reader opens results with such scores anyway.
+# Readers open results with such scores in any case, so they are shown whole.
 _WHOLE_ABOVE = 0.80
 _WHOLE_BELOW_CHARACTERS = 2048
 _ELLIPSIS = "…"

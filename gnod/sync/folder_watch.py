@@ -71,7 +71,7 @@ class FolderWatch:
         self._walk_ended = time.monotonic()
         self._spread = random.uniform(1 - _RESCAN_SPREAD, 1 + _RESCAN_SPREAD)
         if self._source and self._source.fault:
-            self._source.close()  # a watch that is not complete leaves the system's limit to others
+            self._source.close()  # an incomplete watch must not use up the system's limit
         elif self._source:
             self._source.keep_only(listing.folders | listing.links)
 

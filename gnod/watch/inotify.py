@@ -1,7 +1,7 @@
 """Events on Linux, with one inotify instance for each root: a limit or an overflow concerns one root only.
 
 A watch has the path under which it was entered last. The walk that follows a move enters the folder again under its new
-path; until then its events name the old one, which causes a needless check and no harm.
+path; until then its events name the old path, which only causes a needless check.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _DEBOUNCE_MS = 1_000
 class PortableSource:
     def __init__(self, root: str, on_events: OnEvents) -> None:
         self.fault: str | None = None
-        self._root = os.path.realpath(root)  # the events name it so
+        self._root = os.path.realpath(root)  # as in the paths of the events
         self._on_events = on_events
         self._task = asyncio.create_task(self._follow(), name=f"watch {root}")
 
@@ -36,7 +36,7 @@ class PortableSource:
 
     async def _follow(self) -> None:
         if not os.path.isdir(self._root):  # noqa: PTH112, ASYNC240
-            return  # watchfiles would wait for ever; the check for the folder's return opens another source
+            return  # watchfiles would wait forever; the check for the folder's return opens another source
         inside = self._root.rstrip("/") + "/"
         try:
             async for changes in awatch(

@@ -30,7 +30,7 @@ def _read(content: FileContent) -> Converted:
         for member in members:
             try:
                 text = _member_text(archive, member, content, left)
-            except ConversionFailed as failure:  # one that cannot be read does not spoil the archive
+            except ConversionFailed as failure:  # an unreadable member does not fail the archive
                 if failure.kind == "too_long":
                     raise
                 unread.append(failure)

@@ -15,7 +15,7 @@ from gnod.ingest.convert.converter import password_protected
 from gnod.ingest.convert.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.convert.result import ConversionFailed, Converted
 
-# Its callers have a second, simpler way to read a file, and 60 s for both.
+# The callers fall back to a simpler reader; both together have 60 s.
 _LIMIT_S = 15.0
 _PASSWORD_ERRORS = frozenset({"PDFPasswordIncorrect", "PDFEncryptionError", "PasswordError"})
 

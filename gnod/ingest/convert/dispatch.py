@@ -16,7 +16,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def convert(data: bytes, name: str, *, max_characters: int) -> Converted:
-    """Return the text of a file as Markdown. `name` is the file's, without folders that matter.
+    """Return the text of a file as Markdown. `name` is the file's; folders in it are ignored.
 
     Raises ConversionFailed, and MemoryError when the process's limit is reached.
     """
@@ -38,7 +38,7 @@ def _convert(content: FileContent) -> Converted:
         raise
     except (ConversionFailed, MemoryError, OSError):  # an OSError is a limit of the process
         raise
-    except Exception as error:  # a library's, for damage that it does not know
+    except Exception as error:  # a library's, for damage that it does not detect
         message = f"The {content.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
     if len(converted.markdown) > content.max_characters:
@@ -109,7 +109,7 @@ def _no_converter(content: FileContent, found: Converter | None = None) -> Conve
 
 
 def _mislabelled(content: FileContent) -> str:
-    """Say what a file is that has not the signature of its extension's format."""
+    """Describe a file that lacks the signature of its extension's format."""
     if not content.data.strip(b"\0"):
         return f"This is not a {content.label}: all its bytes are zero."
     try:

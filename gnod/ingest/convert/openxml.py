@@ -21,7 +21,7 @@ _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|do
 
 
 def with_properties(converted: Converted, data: bytes) -> Converted:
-    """Add title, author and date of the file, those that are there and make sense."""
+    """Add the title, author and date from the file's properties, where present and plausible."""
     text = _member(data, "docProps/core.xml", _PROPERTIES_LIMIT)
     found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
     named = {"author": found.get("dc:creator"), "date": found.get("dcterms:created")}

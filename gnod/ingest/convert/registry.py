@@ -53,14 +53,14 @@ REGISTRY = Registry(
         sheets.XLSX,
         office.EPUB,
         archive.ZIP,
-        # Files of these formats may hold others of them: the outermost comes first.
+        # Files of these formats may contain each other: the outermost comes first.
         office.ENCRYPTED,
         office.MSG,
         unsupported.DOC,
         unsupported.PPT,
         sheets.XLS,
         *unsupported.FORMATS,
-        pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside of the others
+        pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
         webpage.HTML,
         feed.XML,
         mail.MAIL,

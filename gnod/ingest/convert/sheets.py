@@ -49,7 +49,7 @@ def _converted(sheets: Iterator[_Sheet], max_characters: int, extension: str) ->
                 parts.append(f"## {title}\n\n{table}")
     except (MemoryError, ConversionFailed):
         raise
-    except Exception as error:  # openpyxl and xlrd raise whatever the damage happens to break
+    except Exception as error:  # openpyxl and xlrd raise any exception for a damaged file
         if "encrypted" in str(error).lower():
             raise password_protected() from error
         raise ConversionFailed("corrupt", f"The .{extension} file could not be read; it may be damaged.") from error

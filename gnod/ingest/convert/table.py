@@ -34,7 +34,7 @@ def _read(text: str, delimiter: str, max_characters: int) -> Converted:
 
 def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> str:
     """Write rows as a table, the first as its head. Blank rows are left out; short rows stay short, as Markdown allows:
-    to fill them up would let one wide row multiply the size of the file.
+    padding them would let one wide row multiply the size of the file.
 
     Raises ConversionFailed (too_long).
     """

@@ -1,6 +1,6 @@
-"""Safe unpacking: the checks that keep bombs away from every format that is a zip inside.
+"""Safe unpacking: checks against zip bombs, for every format based on zip.
 
-Member names are text here and nothing more: nothing is ever unpacked to disk.
+Nothing is unpacked to disk, so member names are never used as paths.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import zlib
 from gnod.ingest.convert.converter import UNPACKED_BYTES, FileContent, password_protected
 from gnod.ingest.convert.result import ConversionFailed
 
-# No text shrinks to a five-hundredth; deflate itself ends at 1:1032.
+# No text compresses to 1/500 of its size; the maximum of deflate is 1:1032.
 _RATIO_LIMIT = 500
 _BIG_MEMBER = 10_000_000
 _LARGEST_MEMBER = 100_000_000

@@ -180,7 +180,7 @@ def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Pi
 
 
 def _is_vector(embedding: bytes, dimensions: int) -> bool:
-    """Vectors are stored with length 1; random bytes are not."""
+    """Stored vectors have length 1; random bytes do not."""
     if len(embedding) != dimensions * DTYPE.itemsize:
         return False
     values = np.frombuffer(embedding, DTYPE).astype(np.float64)
