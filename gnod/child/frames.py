@@ -48,15 +48,13 @@ async def read(reader: StreamReader, decoder: msgspec.msgpack.Decoder[T]) -> T |
     """Wait for the next message, as `receive` does."""
     from asyncio import IncompleteReadError  # 60 ms that a child does not need
 
+    header = b""
     try:
         header = await reader.readexactly(_LENGTH.size)
-    except IncompleteReadError as end:
-        if not end.partial:
-            return None
-        raise FrameError("the stream ended inside a frame") from end
-    try:
         payload = await reader.readexactly(_length(header))
     except IncompleteReadError as end:
+        if not header and not end.partial:
+            return None
         raise FrameError("the stream ended inside a frame") from end
     return decoder.decode(payload)
 

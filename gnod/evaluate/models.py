@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
-from types import TracebackType
 from typing import TypeVar
 
 import psutil
@@ -56,7 +55,7 @@ class EvaluationModels:
         try:
             self._make_models(self._inference)
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
@@ -68,9 +67,7 @@ class EvaluationModels:
         if self.rerank:
             self.reranker = Reranker(self.rerank, files=files, inference=inference, gpu=True, threads=threads)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.run(self._inference.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
