@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from gnod.ingest.canonical import digest
 from gnod.ingest.convert import Converted
-from gnod.ingest.jobs import FileStat, Prepared
 from gnod.ingest.prepare import prepare
 from gnod.pipeline import lexical
 from gnod.pipeline.query import parse_clauses
@@ -19,6 +18,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
+from gnod.store.documents.records import FileStat, Prepared
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 

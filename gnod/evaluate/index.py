@@ -21,10 +21,11 @@ from typing import NamedTuple, TypeVar
 from gnod.config.model import IngestConfig
 from gnod.evaluate.dataset import CorpusDocument, Dataset
 from gnod.evaluate.models import EvaluationModels
-from gnod.ingest.jobs import Failure, Outcome, Prepared, TextJob
+from gnod.ingest.jobs import Failure, Outcome, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
+from gnod.store.documents.records import Prepared
 
 T = TypeVar("T")
 

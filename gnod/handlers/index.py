@@ -17,7 +17,6 @@ from gnod.errors import GnoError, RootUnavailable
 from gnod.handlers.embedding import embedding_status, inference_status
 from gnod.handlers.why import why
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
-from gnod.ingest.jobs import SKIP_KINDS
 from gnod.ingest.plan import Plan, compare
 from gnod.ingest.sync import SyncReport
 from gnod.ingest.walk import Listing, walk
@@ -34,6 +33,7 @@ from gnod.services.storage import StorageMonitor
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, failures, maintenance
+from gnod.store.documents.records import SKIP_KINDS
 from gnod.store.health import damage
 from gnod.store.vectors import vectors
 from gnod.sync.freshness import FreshnessService

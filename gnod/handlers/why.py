@@ -9,7 +9,6 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import GnoError
 from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.jobs import SKIP_KINDS, FileStat
 from gnod.ingest.walk import root_problem, why_not_listed
 from gnod.pipeline import references
 from gnod.protocol.index import IndexWhyResult, WhyCollection
@@ -18,6 +17,7 @@ from gnod.store.documents import documents, failures
 from gnod.store.documents.collections import id_of
 from gnod.store.documents.documents import Document
 from gnod.store.documents.failures import FailedFile
+from gnod.store.documents.records import SKIP_KINDS, FileStat
 from gnod.types import SCHEME, format_uri, parse_uri
 
 

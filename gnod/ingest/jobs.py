@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gnod.store.documents.records import SKIP_KINDS, Chunk, FileStat, Prepared, Terms
-
-__all__ = [
-    "SKIP_KINDS",
-    "Chunk",
-    "Failure",
-    "FileJob",
-    "FileStat",
-    "Job",
-    "Outcome",
-    "Prepared",
-    "Terms",
-    "TextJob",
-    "Unchanged",
-]
+from gnod.store.documents.records import FileStat, Prepared
 
 
 class FileJob(msgspec.Struct, frozen=True, kw_only=True, tag="file"):

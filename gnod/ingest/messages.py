@@ -6,7 +6,8 @@ import os
 
 import msgspec
 
-from gnod.ingest.jobs import FileJob, FileStat, Job, Outcome
+from gnod.ingest.jobs import FileJob, Job, Outcome
+from gnod.store.documents.records import FileStat
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,9 @@ import msgspec
 from gnod.child import frames
 from gnod.errors import ShuttingDown, WorkerFailed
 from gnod.ingest import messages, scratch
-from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome
+from gnod.ingest.jobs import Failure, FileJob, Job, Outcome
 from gnod.ingest.worker_process import MODULE, Ended, WorkerProcess, launch
+from gnod.store.documents.records import FileStat
 
 JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20

@@ -16,8 +16,8 @@ from gnod.ingest import frontmatter
 from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.convert import Converted
-from gnod.ingest.jobs import Chunk, FileStat, Prepared, Terms
 from gnod.ingest.outline import outline, title_heading
+from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
 
 MAX_TITLE_CHARACTERS = 300
 

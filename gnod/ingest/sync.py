@@ -19,13 +19,14 @@ from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.jobs import SKIP_KINDS, Failure, FileJob, FileStat, Outcome, Prepared, Unchanged
+from gnod.ingest.jobs import Failure, FileJob, Outcome, Unchanged
 from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
 from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, failures
+from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared
 
 T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]

@@ -16,8 +16,8 @@ from typing import NamedTuple, Protocol
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
-from gnod.ingest.jobs import FileStat
 from gnod.ingest.scope import WHOLE, Scope, is_text
+from gnod.store.documents.records import FileStat
 
 # Links to files, symbolic or hard, that are watched one by one; changes of others are found by the next whole walk.
 _MAX_LINKS = 500

@@ -21,7 +21,8 @@ from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest import messages
 from gnod.ingest.confinement import Confinement
-from gnod.ingest.jobs import Failure, FileJob, FileStat, Job, Outcome, TextJob, Unchanged
+from gnod.ingest.jobs import Failure, FileJob, Job, Outcome, TextJob, Unchanged
+from gnod.store.documents.records import FileStat
 
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05

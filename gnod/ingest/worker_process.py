@@ -12,7 +12,8 @@ import msgspec
 from gnod.child import frames, process
 from gnod.errors import WorkerFailed
 from gnod.ingest import messages, scratch
-from gnod.ingest.jobs import FileStat, Outcome
+from gnod.ingest.jobs import Outcome
+from gnod.store.documents.records import FileStat
 
 MODULE = "gnod.ingest.worker"
 _START_LIMIT_S = 120.0  # the first one may compile its imports

@@ -26,7 +26,7 @@ import numpy as np
 
 from gnod.errors import GnoError
 from gnod.ingest.embedding import EmbeddingRun
-from gnod.ingest.jobs import Outcome, Prepared, TextJob
+from gnod.ingest.jobs import Outcome, TextJob
 from gnod.models.embedder import Embedder
 from gnod.pipeline import retrieval
 from gnod.pipeline.nearest import Nearest
@@ -36,7 +36,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.priors import Prior
-from gnod.store.documents.records import Chunk
+from gnod.store.documents.records import Chunk, Prepared
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 from gnod.tuning.choice import MIN_QUESTIONS, Asked, choose

@@ -12,8 +12,8 @@ import zipfile
 import pytest
 
 from gnod.ingest.convert import ConversionFailed, Converted, convert
-from gnod.ingest.jobs import SKIP_KINDS
 from gnod.ingest.outline import Markup
+from gnod.store.documents.records import SKIP_KINDS
 
 LIMIT = 50_000_000
 

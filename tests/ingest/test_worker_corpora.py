@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gnod.ingest.jobs import SKIP_KINDS, Failure, FileJob, Outcome, Prepared
+from gnod.ingest.jobs import Failure, FileJob, Outcome
 from gnod.ingest.pool import WorkerPool
+from gnod.store.documents.records import SKIP_KINDS, Prepared
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 FAULTS = {

@@ -15,8 +15,9 @@ import psutil
 import pytest
 
 from gnod.errors import ShuttingDown, WorkerFailed
-from gnod.ingest.jobs import Failure, FileJob, Prepared, TextJob
+from gnod.ingest.jobs import Failure, FileJob, TextJob
 from gnod.ingest.pool import WorkerPool
+from gnod.store.documents.records import Prepared
 
 NOTE = TextJob(text="# Note\n\nbody\n", relative_path="note.md")
 
