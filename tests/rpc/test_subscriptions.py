@@ -204,7 +204,7 @@ async def test_from_below_the_floor_everything_is_told_anew(short_tmp: Path) -> 
             assert (await subscribe(other, since=2**53))["reset"], "a clock of the future is not ours"
 
 
-async def test_a_subscriber_that_has_missed_something_is_told_to_begin_anew(short_tmp: Path) -> None:
+async def test_a_subscriber_that_has_missed_something_is_told_to_make_readers_start_over(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         daemon.put("a.md")
         await subscribe(client)

@@ -363,7 +363,7 @@ def test_whoever_was_reading_when_an_older_database_came_begins_anew(tmp_path: P
     older = SmallIndex(copy)
     older.database.submit_write(changes.leap).result()
     assert told(page(older, first.position)) == ["indexed notes/b.md"], "a leap alone leaves one out"
-    older.database.submit_write(changes.begin_anew).result()
+    older.database.submit_write(changes.make_readers_start_over).result()
     anew = page(older, first.position)
     assert anew.is_reset
     assert told(anew) == ["indexed notes/moved.md", "indexed notes/a.md", "indexed notes/b.md"]

@@ -152,7 +152,7 @@ def _upgrade(index: Path, now: datetime) -> int:
     """Upgrade the database to this version, and return its number of documents."""
 
     def work(connection: Connection) -> int:
-        changes.begin_anew(connection)
+        changes.make_readers_start_over(connection)
         connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_RESTORED, now.isoformat()))
         return int(connection.execute("SELECT count(*) FROM documents WHERE active").get)
 

@@ -116,7 +116,7 @@ def read(connection: Connection, position: Position, collections: Collection[str
     return Page(Position(clock, begin.floor), begin != position, changes[:limit], more)
 
 
-def begin_anew(connection: Connection) -> None:
+def make_readers_start_over(connection: Connection) -> None:
     """Make all readers of the replaced database start over.
 
     A leap is not enough for a reader between two pages: a path may have had a higher clock in the replaced database.
