@@ -16,6 +16,7 @@ from gnod.protocol.index import CollectionSync, IndexSyncResult
 from gnod.protocol.memory import MemorySearchResult, MemoryStoreResult
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import document, found, hit, memory
+from tests.terminal import Terminal
 
 Spawn = Callable[..., subprocess.Popen[str]]
 
@@ -140,23 +141,7 @@ class _Flag:
 
 
 def _on_a_terminal(*words: str, **environment: str) -> str:
-    import pty
-
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gnoctl", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", **environment},
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while data := os.read(ours, 4096):
-            shown += data
-    except OSError:
-        pass  # Linux says EIO when the last writer is gone
-    os.close(ours)
-    assert process.wait(timeout=60) == 0
-    return shown.decode(errors="replace")
+    command = [sys.executable, "-m", "gnoctl", *words]
+    with Terminal(command, {**os.environ, "TERM": "xterm", **environment}) as terminal:
+        assert terminal.finish() == 0
+        return terminal.shown

@@ -7,14 +7,10 @@ import csv
 import io
 import json
 import os
-import pty
 import re
-import select
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,6 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.machine import Machine, wait_until
+from tests.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -65,34 +62,12 @@ def _write(notes: Path) -> None:
 
 def on_terminal(machine: Machine, *words: str, enough: str | None = None) -> str:
     """Return what a command writes on a terminal, both streams; it is ended when `enough` of it has come."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gnoctl", *words],
-        env=machine.environment,
-        cwd=machine.folder,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    written = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not select.select([ours], [], [], 0.1)[0]:
-            continue
-        try:
-            data = os.read(ours, 65536)
-        except OSError:  # Linux: nobody holds the other end any more
-            data = b""
-        written += data
-        if not data or (enough and enough in written.decode("utf-8", "replace")):
-            break
-    if enough:
-        process.terminate()
-    process.wait(20)
-    os.close(ours)
-    # Undecodable bytes become lone surrogates, which are looked for.
-    return written.decode("utf-8", "surrogateescape")
+    with Terminal([sys.executable, "-m", "gnoctl", *words], machine.environment, machine.folder) as terminal:
+        if enough:
+            terminal.read_until(lambda shown: enough in shown)
+            terminal.process.terminate()
+        terminal.finish()
+    return terminal.shown
 
 
 def check(shown: str, *words: str) -> None:
@@ -206,38 +181,19 @@ def test_a_daemon_in_the_foreground_writes_text_alone(short_tmp: Path) -> None:
     (machine.folder / "config").mkdir()
     root = machine.notes.rename(machine.folder / f"notes {EVIL_NAME}")
     machine.config.write_text(json.dumps({"version": "1.0", "collections": [{"name": "notes", "path": str(root)}]}))
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gnod", "--log-level", "debug"],
-        env=machine.environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    written: list[bytes] = []
-
-    def read() -> None:
+    with Terminal([sys.executable, "-m", "gnod", "--log-level", "debug"], machine.environment) as terminal:
+        reading = threading.Thread(target=terminal.finish)
+        reading.start()
         try:
-            while data := os.read(ours, 65536):
-                written.append(data)
-        except OSError:
-            pass
-
-    reading = threading.Thread(target=read)
-    reading.start()
-    try:
-        wait_until(machine.is_serving)
-        machine.quiet()
-        root.rename(machine.folder / "gone")
-        machine.call("index.sync")
-    finally:
-        machine.hang_up()
-        process.terminate()
-        process.wait(20)
-        reading.join(20)
-        os.close(ours)
-    shown = b"".join(written).decode("utf-8", "surrogateescape")
+            wait_until(machine.is_serving)
+            machine.quiet()
+            root.rename(machine.folder / "gone")
+            machine.call("index.sync")
+        finally:
+            machine.hang_up()
+            terminal.process.terminate()
+            reading.join(20)
+    shown = terminal.shown
     assert "daemon.started" in shown
     check(shown, "gnod")
     assert not [each for each in shown.splitlines() if each.startswith("forged")]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from tests.end_to_end.remembered import NO_KEYRING, configure, give_keyring, piped, refused
-from tests.machine import Machine, wait_until
+from tests.machine import Machine
+from tests.terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -131,31 +129,10 @@ def test_on_a_terminal_it_is_asked_twice_and_never_shown(machine: Machine) -> No
 
 def on_terminal(machine: Machine, words: list[str], typed: list[str]) -> tuple[int, str]:
     """Run gnoctl on a terminal of its own and type each line when it asks; return the status and what was shown."""
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        ["setsid", "--ctty", "--wait", sys.executable, "-m", "gnoctl", *words],
-        env=machine.environment,
-        cwd=machine.folder,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    os.set_blocking(ours, False)
-    shown = b""
-
-    def answered(ends: tuple[bytes, ...]) -> bool:
-        """Read on; tell whether it ended, or what it shows ends so."""
-        nonlocal shown
-        with contextlib.suppress(OSError):
-            shown += os.read(ours, 4096)
-        return process.poll() is not None or shown.rstrip(b"\r\n").endswith(ends)
-
-    for line in typed:
-        wait_until(lambda: answered((b": ", b"[y/N] ")))
-        os.write(ours, line.encode() + b"\n")
-        shown += b"\n."  # what follows is another question
-    process.wait(30)
-    answered(())
-    os.close(ours)
-    return process.returncode, shown.decode()
+    # `setsid --ctty`: a passphrase is read from the terminal of the session.
+    command = ["setsid", "--ctty", "--wait", sys.executable, "-m", "gnoctl", *words]
+    with Terminal(command, machine.environment, machine.folder) as terminal:
+        for line in typed:
+            terminal.read_until(lambda shown: shown.endswith((": ", "[y/N] ")))
+            terminal.type_line(line)
+        return terminal.finish(), terminal.shown

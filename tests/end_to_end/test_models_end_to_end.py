@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from tests.machine import Machine, temporary_machine, wait_until
 from tests.models.hub_imitation import HubImitation, small_model
+from tests.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -154,29 +154,13 @@ def test_tokens_are_not_logged(machine: Machine) -> None:
 
 
 def test_the_bar_counts_bytes(machine: Machine, hub: HubImitation) -> None:
-    import pty
-
-    ours, theirs = pty.openpty()
     hub.holds_after = 200_000
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gnoctl", "models", "pull", EMBED],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**machine.environment, "TERM": "xterm", "COLUMNS": "120"},
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while data := os.read(ours, 4096):
-            shown += data
-            if b" kB/400.8 kB" in shown:  # some of it, for good until it is released
-                hub.release()
-    except OSError:
-        pass  # Linux says EIO when the last writer is gone
-    os.close(ours)
-    assert process.wait(timeout=20) == 0
-    assert "download embed" in shown.decode()
+    command = [sys.executable, "-m", "gnoctl", "models", "pull", EMBED]
+    with Terminal(command, {**machine.environment, "TERM": "xterm", "COLUMNS": "120"}) as terminal:
+        terminal.read_until(lambda shown: " kB/400.8 kB" in shown)  # some of it, for good until it is released
+        hub.release()
+        assert terminal.finish() == 0
+    assert "download embed" in terminal.shown
 
 
 def _spawn(machine: Machine, *words: str) -> subprocess.Popen[str]:
