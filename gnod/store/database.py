@@ -210,10 +210,14 @@ class Database:
             raise error if isinstance(error, DatabaseCorrupt) else damaged(self.path, self._kind) from error
 
     def _run_read(self, work: Callable[[Connection], T], future: Future[T], snapshot: _Snapshot | None) -> None:
-        if not future.set_running_or_notify_cancel():
-            return
+        # The lock first: who waits for it can still be cancelled.
+        with snapshot.lock if snapshot else contextlib.nullcontext():
+            if future.set_running_or_notify_cancel():
+                self._complete_read(work, future, snapshot)
+
+    def _complete_read(self, work: Callable[[Connection], T], future: Future[T], snapshot: _Snapshot | None) -> None:
         try:
-            with self._watched(), snapshot.lock if snapshot else contextlib.nullcontext():
+            with self._watched():
                 connection = self._snapshot_connection(snapshot) if snapshot else self._reader_connection()
                 with self._lock:
                     self._running[future] = connection  # type: ignore[index]
