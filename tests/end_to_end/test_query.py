@@ -51,9 +51,10 @@ def ranker(short_tmp: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mini(minilm_gguf: Path) -> Iterator[Machine]:
+def mini(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with the notes embedded, for tests that change nothing."""
     with temporary_machine() as machine:
+        machine.place(measured_models)
         yield embedded(machine, minilm_gguf)
 
 

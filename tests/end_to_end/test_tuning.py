@@ -9,6 +9,7 @@ import pytest
 
 from tests.end_to_end.test_query import stages, use
 from tests.machine import Machine, temporary_machine, wait_until
+from tests.models import tiny_embedder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -18,9 +19,10 @@ HINDI = "# बंदरगाह\n\nतेज़ हवा में क्र�
 
 
 @pytest.fixture(scope="module")
-def harbour(minilm_gguf: Path) -> Iterator[Machine]:
+def harbour(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with 60 notes, each about one part with one fault, and one note in Hindi; all embedded."""
     with temporary_machine() as machine:
+        machine.place(measured_models)
         use(machine, embed=minilm_gguf)
         for part in PARTS:
             for number, fault in enumerate(FAULTS):
@@ -64,8 +66,6 @@ def test_what_cannot_be_tuned_says_why(harbour: Machine) -> None:
 
 
 def test_a_query_in_a_script_that_the_model_cannot_read_is_left_to_keywords(harbour: Machine) -> None:
-    harbour.json("query", "क्रेन")  # begins the measurement, which the next queries do not wait for
-    wait_until(lambda: not stages(harbour, "क्रेन")["embed"]["ran"], 120)
     assert "cannot read this script (devanagari)" in stages(harbour, "क्रेन")["embed"]["why"]
     answer = harbour.json("query", "क्रेन")
     assert answer["hits"][0]["path"] == "hindi.md"
@@ -77,3 +77,14 @@ def test_a_query_in_a_script_that_the_model_cannot_read_is_left_to_keywords(harb
     (model,) = [each for each in harbour.json("models", "list")["models"] if each.get("reads")]
     assert model["reads"]["languages"] == ["en"]
     assert model["reads"]["figures"]["en"]["separation"] == 1.0
+
+
+def test_a_model_is_measured_when_a_query_first_needs_it(machine: Machine) -> None:
+    use(machine, embed=tiny_embedder.write(machine.folder / "tiny.gguf"))
+    (machine.notes / "crane.md").write_text("# Кран\n\nПри сильном ветре кран останавливают.\n")
+    machine.ok("index")
+    machine.ok("embed")
+    assert stages(machine, "кран")["embed"]["ran"], "the first query does not wait for the measurement"
+    wait_until(lambda: not stages(machine, "кран")["embed"]["ran"])
+    machine.ok("daemon", "restart")
+    assert "cannot read this script (cyrillic)" in stages(machine, "кран")["embed"]["why"], "the result was stored"

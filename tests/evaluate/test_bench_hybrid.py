@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,25 +13,31 @@ import pytest
 
 from gnod.evaluate import command
 from gnod.evaluate.modes import FilteredExpander
+from gnod.models.files import ModelFiles
 from gnod.pipeline import fusion
 from gnod.pipeline.expansion.expander import Expander, Expansion
 from gnod.pipeline.query import Subquery
 from tests.evaluate import tiny
+from tests.models import tiny_embedder
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
-def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine's own user has fetched is none of our business."""
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use this folder of models, not that of the user who runs the tests."""
     monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "models"
 
 
 @pytest.fixture
-def measured(tmp_path: Path, minilm_gguf: Path) -> Callable[..., tuple[int, str, str]]:
+def measured(
+    tmp_path: Path, models: Path, minilm_gguf: Path, measured_models: Path
+) -> Callable[..., tuple[int, str, str]]:
     """Run `gnod bench` on the tiny collection. Returns status, output and errors."""
+    shutil.copytree(measured_models, models)
 
     def run(*words: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
@@ -58,6 +65,17 @@ def test_the_ways_to_fuse(measured: Callable[..., tuple[int, str, str]]) -> None
     changes = json.loads(out)["contrasts"]
     assert [each["mode"] for each in changes] == ["hybrid-rrf", "hybrid-half"]
     assert changes[0].keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
+
+
+def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, models: Path) -> None:
+    model = tiny_embedder.write(tmp_path / "tiny.gguf")
+    folder = tiny.write(tmp_path / "tiny")
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "half", "text": "чайник"}) + "\n")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nhalf\tdesk\t1\n")
+    out = io.StringIO()
+    assert command.main([str(folder), f"--model=file:{model}", "--mode=hybrid", "--json"], out, io.StringIO()) == 0
+    assert ModelFiles(models).readability_for(f"file:{model}").exists()
+    assert _by_mode(out.getvalue())["hybrid"]["measures"]["R@100"] == 0, "the model cannot read the query's script"
 
 
 def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from gnod.models import readability
-from gnod.models.embedder import Embedder
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.inference import Inference
 from gnod.models.readability import Readability, Sample, SampleVectors, samples, script_of
 
 INSTALLED = Installed("file:/m.gguf", Path("/m.gguf"), 7, "", 1.0)
@@ -79,19 +77,12 @@ def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_minilm_reads(minilm_gguf: Path) -> None:
-    async def measure() -> Readability:
-        inference = Inference(idle_unload_s=60)
-        files = ModelFiles(minilm_gguf.parent)
-        try:
-            model = Embedder(f"file:{minilm_gguf}", files=files, inference=inference, gpu=False, threads=2)
-            installed = files.find(model.uri)
-            assert installed
-            return await readability.measure(installed, model.sample)
-        finally:
-            await inference.close()
-
-    found = asyncio.run(measure())
+def test_what_minilm_reads(minilm_gguf: Path, measured_models: Path) -> None:
+    files, uri = ModelFiles(measured_models), f"file:{minilm_gguf}"
+    installed = files.find(uri)
+    assert installed
+    found = readability.load(files.readability_for(uri), installed)
+    assert found
     assert [language for language in found.languages if found.reads(language)] == ["en"]
     assert found.can_read("Die Kräne stehen still.")
     for text in ("क्रेन कब बंद होती है?", "クレーンはいつ止まりますか", "Когда останавливают кран?", "เครนหยุดเมื่อไหร่"):

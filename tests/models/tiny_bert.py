@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,18 @@ def tensors(seed: int = 7, *, words: int = len(WORDS), positions: int = POSITION
     return found
 
 
-def write(folder: Path, model: Tensors, config: dict[str, Any] = CONFIG, *, kind: str = "F32") -> Path:
+def write(
+    folder: Path,
+    model: Tensors,
+    config: dict[str, Any] = CONFIG,
+    *,
+    kind: str = "F32",
+    words: Sequence[str] = WORDS,
+) -> Path:
     """Write the model into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
-    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     (folder / "model.safetensors").write_bytes(safetensors(model, kind))
     return folder
 
