@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.metadata
 import inspect
 import os
@@ -36,6 +37,15 @@ def pytest_configure() -> None:
     # A shell ignores Ctrl-C for background jobs, and the processes that tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # For what is started from here on, the workers of xdist too: NumPy's threads in each of them would only wait for
+    # each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_collection_finish() -> None:
+    # Modules and tests stay until the end: a garbage collection need not visit them.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

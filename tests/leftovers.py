@@ -12,7 +12,8 @@ import time
 from concurrent.futures import thread as pool_threads
 from pathlib import Path
 
-# What was told to end may need a moment for it.
+# What was told to end may need a moment for it; a busy machine may need longer.
+_MOMENT_S = 0.05
 _GRACE_S = 5.0
 _TASKS = Path("/proc/self/task")
 _DESCRIPTORS = Path("/proc/self/fd")
@@ -33,13 +34,17 @@ def running() -> Running:
 
 def leftovers(before: Running) -> Running:
     """Return what was not there before, and does not end within the grace period."""
-    left = running() - before
-    if left:
+    if left := _left(before, _MOMENT_S):
         gc.collect()  # an object that nothing refers to closes its socket, with a warning
         subprocess._cleanup()  # type: ignore[attr-defined]  # what `gc` found: without this call, the next Popen waits for it
-    deadline = time.monotonic() + _GRACE_S
+        left = _left(before, _GRACE_S)
+    return left
+
+
+def _left(before: Running, timeout_s: float) -> Running:
+    deadline = time.monotonic() + timeout_s
     while (left := running() - before) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.002)
     return left
 
 

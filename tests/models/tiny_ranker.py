@@ -255,12 +255,13 @@ class Qwen3Ranker:
             return scaled * model[f"{name}.weight"]
 
         def heads(values: Floats) -> Floats:
-            return values.reshape(length, -1, self.HEAD)
+            """Return the values as head × token × dimension."""
+            return values.reshape(length, -1, self.HEAD).transpose(1, 0, 2)
 
         def turn(values: Floats) -> Floats:
             half = self.HEAD // 2
             angles = np.arange(length)[:, None] * self.ROPE_BASE ** (-np.arange(half) / half)
-            cosine, sine = np.cos(angles)[:, None, :], np.sin(angles)[:, None, :]
+            cosine, sine = np.cos(angles), np.sin(angles)
             left, right = values[..., :half], values[..., half:]
             return np.concatenate([left * cosine - right * sine, left * sine + right * cosine], -1)
 
@@ -273,10 +274,11 @@ class Qwen3Ranker:
             key = turn(norm(heads(seen @ model[f"{layer}.attn_k.weight"].T), f"{layer}.attn_k_norm"))
             value = heads(seen @ model[f"{layer}.attn_v.weight"].T)
             sharing = self.HEADS // self.KEY_HEADS
-            key, value = np.repeat(key, sharing, 1), np.repeat(value, sharing, 1)
-            scores = np.einsum("ihd,jhd->hij", query, key) / math.sqrt(self.HEAD) + hidden_ones
+            key, value = np.repeat(key, sharing, 0), np.repeat(value, sharing, 0)
+            scores = query @ key.transpose(0, 2, 1) / math.sqrt(self.HEAD) + hidden_ones
             shares = np.exp(scores - scores.max(-1, keepdims=True))
-            mixed = np.einsum("hij,jhd->ihd", shares / shares.sum(-1, keepdims=True), value).reshape(length, -1)
+            attended = shares / shares.sum(-1, keepdims=True) @ value
+            mixed = attended.transpose(1, 0, 2).reshape(length, -1)
             state = state + mixed @ model[f"{layer}.attn_output.weight"].T
             seen = norm(state, f"{layer}.ffn_norm")
             gate = seen @ model[f"{layer}.ffn_gate.weight"].T
