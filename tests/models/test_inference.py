@@ -23,7 +23,7 @@ from tests.child.sandboxed import has_landlock
 
 pytestmark = pytest.mark.slow
 
-LONG = [f"Note {n}. " + "The harbour master closed the east gate before the storm. " * 25 for n in range(40)]
+LONG = [f"Note {n}. " + "The harbour master closed the east gate before the storm. " * 25 for n in range(24)]
 
 
 @pytest.fixture
