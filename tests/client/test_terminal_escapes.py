@@ -122,7 +122,7 @@ COMMANDS: list[list[str]] = [
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(" ".join(words))[:60])
-def test_a_terminal_gets_text_alone(evil: Machine, words: list[str]) -> None:
+def test_no_escape_sequence_reaches_a_terminal(evil: Machine, words: list[str]) -> None:
     shown = on_terminal(evil, *words)
     assert shown.strip()
     assert "Traceback" not in shown
@@ -130,7 +130,7 @@ def test_a_terminal_gets_text_alone(evil: Machine, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("output", FORMATS, ids=lambda output: " ".join(output))
-def test_so_does_a_pipe(evil: Machine, output: list[str]) -> None:
+def test_no_escape_sequence_reaches_a_pipe(evil: Machine, output: list[str]) -> None:
     """What goes through `| less -R` or `| head` ends on a terminal as well."""
     for words in (["search", "needle"], ["ls"], ["status", "--errors"]):
         if words[0] == "status" and output not in ([], ["--json"]):
@@ -148,7 +148,7 @@ def test_a_document_in_a_pipe_is_what_was_indexed(evil: Machine) -> None:
     assert "\u202e" not in on_terminal(evil, "get", NAME)
 
 
-def test_follow_and_the_daemons_own_words(evil: Machine) -> None:
+def test_no_escape_sequence_in_follow(evil: Machine) -> None:
     check(on_terminal(evil, "follow", "--since", "0", enough="plain"), "follow")
     check(on_terminal(evil, "follow", "--since", "0", "--json", enough="plain"), "follow --json")
 
@@ -167,13 +167,13 @@ def test_xml_is_well_formed(evil: Machine) -> None:
         assert any("forged%20line" in (each.get("uri") or "") for each in root)
 
 
-def test_a_name_forges_no_line_of_files(evil: Machine) -> None:
+def test_a_name_forges_no_line_of_the_file_list(evil: Machine) -> None:
     lines = evil.run("ls", "--files").stdout.splitlines()
     assert lines
     assert all(re.match(r"#[0-9a-f]{8},gno://notes/", each) for each in lines)
 
 
-def test_a_daemon_in_the_foreground_writes_text_alone(short_tmp: Path) -> None:
+def test_no_escape_sequence_in_the_foreground_log(short_tmp: Path) -> None:
     """Its log on a terminal: names of files and folders, and no forged record."""
     machine = Machine(short_tmp)
     machine.environment["TERM"] = "xterm"

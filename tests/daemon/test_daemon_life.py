@@ -32,7 +32,7 @@ def test_a_request_within_the_grace_period_is_answered() -> None:
         served.ends_with("closing while the socket is there", "closed", "clean")
 
 
-def test_a_request_beyond_the_grace_period_is_told_why_it_ends() -> None:
+def test_a_request_beyond_the_grace_period_fails_with_the_reason() -> None:
     with daemon() as served:
         served.hears("ready")
         with served.connection() as stream:
@@ -90,7 +90,7 @@ def test_a_second_daemon_is_refused_and_the_first_goes_on() -> None:
         assert "result" in served.call("daemon.status")
 
 
-def test_a_killed_daemon_is_in_nobodys_way() -> None:
+def test_a_killed_daemon_does_not_block_the_next() -> None:
     with daemon() as served:
         served.hears("ready")
         served.signal(signal.SIGKILL)

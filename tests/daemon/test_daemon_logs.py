@@ -65,7 +65,7 @@ def test_a_record_is_one_json_line(tmp_path: Path) -> None:
     }
 
 
-def test_the_file_is_the_users_alone_and_made_by_the_first_record(tmp_path: Path) -> None:
+def test_the_file_is_private_and_made_by_the_first_record(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "gnod.log"
     configure(path)
     assert not path.parent.exists()

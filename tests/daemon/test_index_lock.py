@@ -22,7 +22,7 @@ def is_locked(places: Places) -> bool:
         return True
 
 
-def test_a_second_daemon_is_refused_and_told_who_serves() -> None:
+def test_a_second_daemon_is_refused_and_learns_who_serves() -> None:
     with short_folder() as folder:
         places = places_in(folder, "work")
         with index_lock(places):

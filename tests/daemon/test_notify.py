@@ -49,7 +49,7 @@ def manager(short_tmp: Path) -> Iterator[Manager]:
     listening.close()
 
 
-def test_each_step_of_a_life_is_told(manager: Manager) -> None:
+def test_each_state_of_the_daemon_is_notified(manager: Manager) -> None:
     notifier = Notifier(manager.address)
     notifier.ready("serving index 'default'")
     assert manager.hears() == {"READY": "1", "STATUS": "serving index 'default'"}
@@ -78,13 +78,13 @@ def test_an_abstract_address_is_understood() -> None:
     manager.close()
 
 
-def test_nobody_who_listens_is_no_trouble(short_tmp: Path) -> None:
+def test_a_missing_service_manager_is_no_error(short_tmp: Path) -> None:
     Notifier().ready("x")
     Notifier(str(short_tmp / "absent")).ready("x")
     Notifier(str(short_tmp / ("x" * 200))).ready("x")
 
 
-def test_what_the_manager_says_is_taken_out_of_the_environment() -> None:
+def test_the_variables_of_the_manager_are_removed_from_the_environment() -> None:
     pid = str(os.getpid())
     environment = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": pid, "SYSTEMD_EXEC_PID": pid}
     notifier = from_environment(environment)

@@ -87,7 +87,7 @@ def asks(path: Path) -> object:
 
 
 @pytest.mark.slow
-def test_who_came_before_the_daemon_is_answered_and_the_socket_stays() -> None:
+def test_earlier_connections_are_answered_and_the_socket_stays() -> None:
     with short_folder() as folder:
         path = places_in(folder).socket
         with listener(path) as passed, socket.socket(socket.AF_UNIX) as early:
@@ -117,7 +117,7 @@ def test_of_several_the_one_with_our_name_is_taken() -> None:
             assert asks(path) == {"stopping": True}
 
 
-def test_what_was_passed_to_another_process_is_none_of_ours() -> None:
+def test_a_socket_for_another_process_is_ignored() -> None:
     with short_folder() as folder:
         path = places_in(folder).socket
         with listener(folder / "other") as other, started(folder, other, LISTEN_PID="1") as process:

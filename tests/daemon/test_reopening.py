@@ -56,7 +56,7 @@ def test_the_lock_and_the_socket_stay_and_requests_are_counted_on() -> None:
         served.ends_with(CLOSING, "closed", "clean")
 
 
-def test_who_connects_meanwhile_is_served_afterwards() -> None:
+def test_a_connection_during_reopening_is_served_afterwards() -> None:
     with daemon("--hold") as served:
         served.hears("ready")
         reopen(served)
@@ -83,7 +83,7 @@ def test_a_request_in_flight_is_answered_within_the_grace_period() -> None:
         assert "result" in served.call("daemon.status")
 
 
-def test_a_request_beyond_it_is_told_that_trying_again_helps() -> None:
+def test_a_request_that_outlasts_reopening_may_be_retried() -> None:
     with daemon() as served:
         served.hears("ready")
         with served.connection() as stream:
@@ -142,7 +142,7 @@ def test_one_after_the_other_many_times() -> None:
         }
 
 
-def test_a_signal_meanwhile_ends_it_when_what_is_done_before_is_done() -> None:
+def test_a_signal_during_reopening_ends_it_after_the_work_before() -> None:
     with daemon("--hold") as served:
         served.hears("ready")
         reopen(served)
@@ -153,7 +153,7 @@ def test_a_signal_meanwhile_ends_it_when_what_is_done_before_is_done() -> None:
         served.ends_with("clean")
 
 
-def test_a_second_signal_meanwhile_waits_for_nothing() -> None:
+def test_a_second_signal_during_reopening_ends_it_at_once() -> None:
     with daemon("--hold") as served:
         served.hears("ready")
         reopen(served)
@@ -175,7 +175,7 @@ def test_a_signal_while_it_starts_again_ends_it() -> None:
         served.ends_with("start cancelled", "clean")
 
 
-def test_a_hangup_meanwhile_is_heard_afterwards() -> None:
+def test_a_hangup_during_reopening_is_handled_afterwards() -> None:
     with daemon("--hold") as served:
         served.hears("ready")
         reopen(served)
@@ -186,7 +186,7 @@ def test_a_hangup_meanwhile_is_heard_afterwards() -> None:
         served.hears("reload 1")
 
 
-def test_the_service_manager_is_told_and_the_watchdog_is_fed_throughout(short_tmp: Path) -> None:
+def test_the_service_manager_and_the_watchdog_are_notified_throughout(short_tmp: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.settimeout(20)
         manager.bind(str(short_tmp / "notify"))

@@ -32,7 +32,7 @@ def refused(places: Places, error: type[Exception]) -> str:
     return str(caught.value)
 
 
-def test_the_socket_and_its_folder_are_the_users_alone() -> None:
+def test_only_the_user_may_open_the_socket_and_its_folder() -> None:
     with short_folder() as folder:
         places = places_in(folder)
         previous = os.umask(0)
@@ -46,7 +46,7 @@ def test_the_socket_and_its_folder_are_the_users_alone() -> None:
         assert not places.socket.exists()
 
 
-def test_a_folder_of_ours_is_closed_to_others_and_one_of_the_users_is_left_alone() -> None:
+def test_permissions_are_set_on_a_created_folder_and_kept_on_an_existing_one() -> None:
     with short_folder() as folder:
         ours = msgspec.structs.replace(places_in(folder), socket=folder / "cache" / "x.sock")
         theirs = msgspec.structs.replace(places_in(folder), socket=folder / "shared" / "x.sock")
@@ -59,7 +59,7 @@ def test_a_folder_of_ours_is_closed_to_others_and_one_of_the_users_is_left_alone
         assert mode(theirs.socket.parent) == 0o755
 
 
-def test_nobody_is_kept_waiting_before_the_daemon_is_ready() -> None:
+def test_connections_are_refused_until_the_daemon_is_ready() -> None:
     with short_folder() as folder, listening_socket(places_in(folder)):
         client = socket.socket(socket.AF_UNIX)
         with client, pytest.raises(ConnectionRefusedError):
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error() -> None:
         assert str(places_in(folder).socket) in refused(places_in(folder), StorageFailed)
 
 
-def test_a_socket_that_is_not_ours_any_more_is_left_alone() -> None:
+def test_the_socket_of_a_later_daemon_is_kept() -> None:
     with short_folder() as folder:
         places = places_in(folder)
         with listening_socket(places):

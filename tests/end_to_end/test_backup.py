@@ -326,7 +326,7 @@ def test_what_must_not_be_overwritten_is_not(victim: Machine) -> None:
     assert leftovers(victim) == []
 
 
-def test_nobody_to_ask_changes_nothing(victim: Machine) -> None:
+def test_without_a_terminal_nothing_is_restored(victim: Machine) -> None:
     done = victim.run("restore", str(victim.folder / "good.tar"))
     assert done.returncode == 1
     assert "--yes" in done.stderr

@@ -117,7 +117,7 @@ def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) ->
     assert leftovers(other) == []
 
 
-def test_where_there_are_some_they_stay_unless_told(machine: Machine) -> None:
+def test_existing_memories_are_kept_by_default(machine: Machine) -> None:
     begin(machine)
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"
@@ -212,7 +212,7 @@ def test_hostile_memories_are_refused_with_the_reason(name: str, victim: Machine
     assert (leftovers(victim), kept(victim)) == ([], [])
 
 
-def test_damaged_memories_are_not_backed_up_as_if_they_were_well(machine: Machine) -> None:
+def test_damaged_memories_are_not_backed_up_as_intact(machine: Machine) -> None:
     begin(machine)
     store_all(machine)
     file = machine.folder / "b.tar"
@@ -254,7 +254,7 @@ def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
     assert (leftovers(machine), kept(machine), len(list(machine.config.parent.iterdir()))) == ([], [], 1)
 
 
-def test_interrupted_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) -> None:
+def test_an_interrupted_restore_is_complete_or_has_no_effect(short_tmp: Path) -> None:
     program = Path(__file__).with_name("interrupted.py")
     done = subprocess.run([sys.executable, str(program), str(short_tmp)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -273,7 +273,7 @@ def test_interrupted_at_any_operation_all_is_old_or_all_is_new(short_tmp: Path) 
     assert any(end["fails_at"] and not any(end["new"]) for end in ends)
 
 
-def test_killed_in_the_midst_of_a_move_the_next_start_goes_on(machine: Machine) -> None:
+def test_the_next_start_completes_an_interrupted_move(machine: Machine) -> None:
     """The move of the config waits for a pipe, and is killed there."""
     begin(machine)
     machine.ok("remember", "The heron of before")

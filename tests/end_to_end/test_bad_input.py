@@ -69,7 +69,7 @@ def test_a_config_with_errors_names_them_all(machine: Machine) -> None:
     assert machine.config.read_text() == faulty
 
 
-def test_a_database_that_is_not_ours(machine: Machine) -> None:
+def test_the_database_of_another_program(machine: Machine) -> None:
     machine.database.parent.mkdir()
     connection = sqlite3.connect(machine.database)
     connection.execute("CREATE TABLE theirs (x)")

@@ -126,7 +126,7 @@ DAMAGES: list[Callable[[Path], None]] = [middle, truncated, schema_page, word_in
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_index_is_set_aside_at_the_start_and_made_anew(
+def test_a_damaged_index_is_quarantined_at_the_start_and_rebuilt(
     filled: Machine, damage: Callable[[Path], None]
 ) -> None:
     stop(filled)
@@ -147,7 +147,7 @@ def test_a_damaged_index_is_set_aside_at_the_start_and_made_anew(
 
 
 @pytest.mark.parametrize("damage", [middle, magic])
-def test_damage_while_running_is_met_by_whoever_comes_upon_it(filled: Machine, damage: Callable[[Path], None]) -> None:
+def test_damage_while_running_is_detected_by_any_access(filled: Machine, damage: Callable[[Path], None]) -> None:
     pid = filled.pid()
     filled.ok("cleanup")  # everything is in the file, and not in its -wal
     damage(filled.database)
@@ -193,7 +193,7 @@ def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
     connection.close()
 
 
-def test_an_index_that_is_damaged_again_and_again_is_not_made_anew_for_ever(filled: Machine) -> None:
+def test_repeated_damage_stops_rebuilding(filled: Machine) -> None:
     for times in (1, 2, 3):
         stop(filled)
         magic(filled.database)
@@ -207,7 +207,7 @@ def test_an_index_that_is_damaged_again_and_again_is_not_made_anew_for_ever(fill
     assert len(aside(filled)) == 3
 
 
-def test_a_strangers_file_is_left_as_it_is(filled: Machine) -> None:
+def test_the_file_of_another_program_is_not_changed(filled: Machine) -> None:
     stop(filled)
     text = b"a text of somebody else\n" * 1000
     filled.database.write_bytes(text)
@@ -238,7 +238,7 @@ def replace(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [remove_main, remove_companions, move_folder, replace])
-def test_a_file_that_is_gone_is_noticed_and_made_anew(filled: Machine, change: Callable[[Path], None]) -> None:
+def test_a_deleted_file_is_noticed_and_rebuilt(filled: Machine, change: Callable[[Path], None]) -> None:
     pid = filled.pid()
     change(filled.database)
     filled.write(new_md="# New\n\nkestrel after it went")

@@ -131,7 +131,7 @@ def test_resuming_after_a_restart_and_after_a_crash(machine: Machine) -> None:
     after.hang_up()
 
 
-def test_below_the_floor_everything_is_told_anew(machine: Machine) -> None:
+def test_a_clock_below_the_floor_gets_everything(machine: Machine) -> None:
     machine.write(a_md="# Alpha\n", b_md="# Beta\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
     machine.ok("index")

@@ -68,7 +68,7 @@ def begin(disk: Disk, count: int = 20) -> None:
     disk.machine.quiet()
 
 
-def test_what_comes_while_the_disk_is_full_is_taken_in_when_there_is_room(disk: Disk) -> None:
+def test_changes_during_a_full_disk_are_indexed_later(disk: Disk) -> None:
     machine = disk.machine
     begin(disk)
     disk.fill()
@@ -101,7 +101,7 @@ def test_a_disk_that_fills_in_the_middle_of_a_sync_loses_nothing(disk: Disk) -> 
     assert_whole(disk)
 
 
-def test_a_cleanup_without_room_says_so_and_harms_nothing(disk: Disk) -> None:
+def test_a_cleanup_without_disk_space_fails_and_loses_nothing(disk: Disk) -> None:
     machine = disk.machine
     begin(disk, 60)
     disk.fill()
@@ -144,7 +144,7 @@ def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, m
     assert_whole(disk)
 
 
-def test_an_upgrade_without_room_changes_nothing_and_is_made_when_there_is(disk: Disk) -> None:
+def test_an_upgrade_waits_for_disk_space(disk: Disk) -> None:
     machine = disk.machine
     schemas = Path(__file__).parents[1] / "store" / "schemas"
     shutil.copytree(schemas / "notes", machine.notes, dirs_exist_ok=True)
@@ -176,7 +176,7 @@ def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
     assert_whole(disk)
 
 
-def test_a_log_without_room_does_not_hinder_the_daemon(disk: Disk) -> None:
+def test_the_daemon_works_without_space_for_its_log(disk: Disk) -> None:
     machine = disk.machine
     disk.run(f"mkdir -p {disk.path}/logs && mount -t tmpfs -o size=4k tmpfs {disk.path}/logs")
     disk.run(f"dd if=/dev/zero of={disk.path}/logs/ballast bs=4k 2>/dev/null || true")
@@ -188,7 +188,7 @@ def test_a_log_without_room_does_not_hinder_the_daemon(disk: Disk) -> None:
     assert disk.log() != []
 
 
-def test_a_disk_that_can_only_be_read_is_said_at_the_start(disk: Disk) -> None:
+def test_a_read_only_disk_is_reported_at_the_start(disk: Disk) -> None:
     begin(disk)
     disk.machine.hang_up()
     disk.machine.ok("daemon", "stop")

@@ -100,7 +100,7 @@ def exchange(bridge: subprocess.Popen[bytes], *messages: dict[str, Any]) -> tupl
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_both_ages_of_the_protocol(busy: Machine, mode: str) -> None:
+async def test_both_versions_of_the_protocol(busy: Machine, mode: str) -> None:
     async with agent(busy, mode=mode) as client:
         assert client.server_info
         assert client.server_info.name == "gno"
@@ -165,7 +165,7 @@ async def test_status_names_the_collections(busy: Machine) -> None:
     assert "notes: 3 documents, 1 failed" in said(result)
 
 
-async def test_what_is_wrong_is_said_so_that_it_can_be_mended(busy: Machine) -> None:
+async def test_errors_name_their_remedy(busy: Machine) -> None:
     async with agent(busy) as client:
         said = await refused(client, "search", {"query": "x", "colection": ["notes"]})
         assert said == "search has no parameter 'colection'; did you mean 'collections'?"
@@ -230,14 +230,14 @@ async def test_without_leave_to_start_it_says_so(machine: Machine) -> None:
     assert not machine.is_serving()
 
 
-async def test_a_config_with_a_mistake_is_said_to_the_agent(machine: Machine) -> None:
+async def test_a_mistake_in_the_config_is_reported_to_the_agent(machine: Machine) -> None:
     machine.config.parent.mkdir(parents=True)
     machine.config.write_text("collections: 7\n")
     async with agent(machine) as client:
         assert "collections" in await refused(client, "status", {})
 
 
-def test_it_ends_with_its_input_and_the_daemon_lives_on(busy: Machine) -> None:
+def test_it_ends_with_its_input_and_the_daemon_continues(busy: Machine) -> None:
     bridge = start_bridge(busy)
     (answer,), err = exchange(bridge, HELLO)
     assert answer["result"]["serverInfo"]["name"] == "gno"
@@ -256,7 +256,7 @@ def test_nothing_but_the_protocol_on_standard_output(busy: Machine) -> None:
     assert "early" in err
 
 
-def test_lines_that_are_no_messages_do_no_harm(busy: Machine) -> None:
+def test_lines_that_are_no_messages_are_ignored(busy: Machine) -> None:
     bridge = start_bridge(busy)
     assert bridge.stdin
     bridge.stdin.write(b'\n{"jsonrpc"\nhello\n\xff\xfe\n[]\n{"jsonrpc": "2.0", "id": 5, "method": "x\\ud800"}\n')

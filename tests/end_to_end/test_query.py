@@ -147,7 +147,7 @@ def test_ranks_instead_of_scores(mini: Machine) -> None:
     assert set(found(mini, "pets that rest", "--rrf")[:2]) == {"cat.md", "tiger.md"}
 
 
-def test_what_people_are_told_about_the_steps(mini: Machine) -> None:
+def test_explain_prints_the_stages(mini: Machine) -> None:
     shown = mini.ok("query", "pets that rest", "--explain").splitlines()
     for name in ("bm25", "embed", "knn", "fuse", "passages"):
         (line,) = (line for line in shown if line.startswith(f"{name} "))
@@ -174,7 +174,7 @@ def test_lines_for_control(mini: Machine) -> None:
     "words",
     [("--candidates", "1"), ("--candidates", "1000"), ("--budget", "-1"), ("--budget", "1e9"), ("--min-score", "7")],
 )
-def test_a_value_out_of_range_is_told(words: tuple[str, str], mini: Machine) -> None:
+def test_a_value_out_of_range_is_refused(words: tuple[str, str], mini: Machine) -> None:
     refused = mini.run("query", "pets", *words)
     assert refused.returncode == 1
     assert words[0].strip("-").split("-")[0] in refused.stderr

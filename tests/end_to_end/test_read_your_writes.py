@@ -106,7 +106,7 @@ def test_from_the_first_moment_of_the_daemon(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("method", ["search.lexical", "search.vector", "search.query"])
-def test_a_collection_that_is_removed_meanwhile_fails_nobody_who_has_not_named_it(
+def test_removing_a_collection_fails_only_searches_that_name_it(
     machine: Machine, minilm_gguf: Path, method: str
 ) -> None:
     guest = machine.folder / "guest"

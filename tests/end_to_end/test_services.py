@@ -77,7 +77,7 @@ def heard(machine: Machine) -> Iterator[Heard]:
     heard.socket.close()
 
 
-def test_each_step_of_its_life_is_told_and_no_child_could(machine: Machine, heard: Heard) -> None:
+def test_each_state_is_notified_and_only_by_the_daemon(machine: Machine, heard: Heard) -> None:
     machine.write(a_md="# Zebra\n")
     with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path), WATCHDOG_USEC="60000000") as daemon:
         assert "STATUS=serving index 'default'" in heard.until("READY=1")
@@ -95,7 +95,7 @@ def test_each_step_of_its_life_is_told_and_no_child_could(machine: Machine, hear
         assert daemon.wait(20) == 0
 
 
-def test_what_is_wrong_at_the_start_is_told(machine: Machine, heard: Heard) -> None:
+def test_an_error_at_the_start_is_reported(machine: Machine, heard: Heard) -> None:
     machine.config.parent.mkdir()
     machine.config.write_text("collections: nonsense\n")
     with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path)) as daemon:

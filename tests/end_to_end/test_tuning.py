@@ -54,7 +54,7 @@ def test_it_learns_shows_and_forgets(harbour: Machine) -> None:
     assert (forgotten["questions"], forgotten["measured_at"], forgotten["vector_odds"]) == (0, None, 1.0)
 
 
-def test_what_cannot_be_tuned_says_why(harbour: Machine) -> None:
+def test_what_cannot_be_tuned_is_reported(harbour: Machine) -> None:
     empty = harbour.run("tune", "german")
     assert empty.returncode == 0
     assert "german: its documents make too few questions" in empty.stderr

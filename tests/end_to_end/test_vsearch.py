@@ -95,7 +95,7 @@ def test_from_files_to_an_answer_by_meaning(mini: Machine) -> None:
     assert "100 %" in mini.ok("status")
 
 
-def test_a_saved_file_is_found_by_meaning_and_a_deleted_one_never_again(mini: Machine) -> None:
+def test_saved_and_deleted_files_in_semantic_search(mini: Machine) -> None:
     mini.write(**NOTES)
     mini.ok("index")
     mini.ok("embed")
@@ -115,7 +115,7 @@ def test_a_saved_file_is_found_by_meaning_and_a_deleted_one_never_again(mini: Ma
         assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
 
 
-def test_without_being_asked(mini: Machine) -> None:
+def test_embedding_starts_by_itself(mini: Machine) -> None:
     mini.ok("daemon", "start")
     mini.write(**NOTES)
     wait_until(lambda: status(mini)["collections"][0]["embedded"] == 3)
@@ -123,7 +123,7 @@ def test_without_being_asked(mini: Machine) -> None:
 
 
 @pytest.mark.parametrize("headings", [0, pytest.param(12, marks=pytest.mark.stress)])
-def test_one_paragraph_of_sixty_chunks(mini: Machine, headings: int) -> None:
+def test_an_edit_embeds_only_the_changed_chunks(mini: Machine, headings: int) -> None:
     text = text_of(300, seed=1, headings=headings)
     mini.write(long_md=text)
     mini.ok("index")
@@ -256,7 +256,7 @@ def test_similar(mini: Machine) -> None:
     assert mini.run("similar", "notes/none.md").returncode == 1
 
 
-def test_a_model_that_is_not_here(machine: Machine) -> None:
+def test_a_model_that_is_not_installed(machine: Machine) -> None:
     machine.write(**NOTES)
     machine.ok("init", str(machine.notes))
     refused = machine.run("vsearch", "pets")

@@ -52,7 +52,7 @@ def _by_mode(printed: str) -> dict[str, dict[str, Any]]:
     return {run["mode"]: run for run in json.loads(printed)["runs"]}
 
 
-def test_the_ways_to_fuse(measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_fusion_methods_are_compared(measured: Callable[..., tuple[int, str, str]]) -> None:
     status, out, _ = measured("--mode=hybrid", "--mode=hybrid-rrf", "--mode=hybrid-half", "--json")
     runs = _by_mode(out)
     assert (status, list(runs)) == (0, ["hybrid", "hybrid-rrf", "hybrid-half"])
@@ -90,7 +90,7 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tup
     assert [line.split()[1] for line in contrasts.splitlines()[2:]] == modes[1:]
 
 
-def test_who_had_part_in_it(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
     uri = f"file:{CrossEncoder(SEED).write(tmp_path / 'tiny.gguf')}"
     modes = ["--mode=lexical", "--mode=hybrid", "--mode=hybrid-no-rerank"]
     status, out, _ = measured(*modes, f"--rerank={uri}", "--budget=0.06", "--json")
@@ -126,7 +126,7 @@ async def test_lines_of_one_kind_are_left_out() -> None:
         assert found.variants == [line for line in lines if line.kind != kind]
 
 
-def test_models_that_cannot_do_it(minilm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_unsuitable_models_are_refused(minilm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
     """The search itself would go on without them, and the figures would be those of something else."""
     for option, message in [
         (f"--rerank=file:{minilm_gguf}", "gnoctl: the model has no classification head"),

@@ -19,7 +19,7 @@ def test_a_judged_query_without_an_answer_scores_0() -> None:
     assert set(measure(qrels, {}).mean.values()) == {0.0}
 
 
-def test_a_query_that_nobody_judged_does_not_count() -> None:
+def test_a_query_without_judgements_does_not_count() -> None:
     scores = measure({"q": {"a": 1}}, {"q": [("a", 1.0)], "other": [("b", 1.0)]})
     assert scores.mean["nDCG@10"] == 1.0
     assert list(scores.per_query) == ["q"]

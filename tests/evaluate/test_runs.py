@@ -114,7 +114,7 @@ def test_only_runs_of_the_same_collection_and_mode_are_compared() -> None:
     assert compare([_changed(mode="vector"), _changed(collection="other")], [SUMMARY]) == []
 
 
-def test_stages_that_were_cut_are_said() -> None:
+def test_cut_stages_are_reported() -> None:
     reasons = {"no time left": 1200, "odd": 3, "odder": 2, "oddest": 1}
     lines = list(report.table(runs.summarise([_changed(mode="hybrid", cut={"expand": reasons})])))
     assert lines[-4:] == [
@@ -125,6 +125,6 @@ def test_stages_that_were_cut_are_said() -> None:
     ]
 
 
-def test_what_could_not_be_indexed_is_said() -> None:
+def test_documents_that_could_not_be_indexed_are_reported() -> None:
     lines = list(report.table(runs.summarise([_changed(failed_documents={"d\n1": "timeout: It took too long."})])))
     assert lines[-2:] == ["tiny, lexical: 1 documents could not be indexed", "  d 1: timeout: It took too long."]

@@ -57,7 +57,7 @@ def line_of(text: str, words: str) -> int:
     return text[: text.index(words)].count("\n") + 1
 
 
-def test_the_passage_lies_in_the_chunk_even_where_the_words_stand_elsewhere_too(small_index: SmallIndex) -> None:
+def test_the_passage_is_in_the_chunk_although_the_words_occur_elsewhere(small_index: SmallIndex) -> None:
     small_index.add({"a.md": LONG})
     assert len(LONG) > 2 * MAX_CHARACTERS
     early, late = hits(small_index, "zebra", 0), hits(small_index, "zebra", -1)

@@ -97,7 +97,7 @@ def test_what_is_wrong_with_an_archive_is_named() -> None:
         (b"", "a.pdf", "The file is empty"),
     ],
 )
-def test_what_a_file_is_instead_is_said(data: bytes, name: str, said: str) -> None:
+def test_the_actual_format_is_reported(data: bytes, name: str, said: str) -> None:
     assert said in failure(data, name).message
 
 

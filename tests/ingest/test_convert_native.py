@@ -282,7 +282,7 @@ def test_an_encrypted_zip_says_so() -> None:
     assert failure(bytes(data), "a.zip").kind == "encrypted"
 
 
-def test_skips_are_told_from_faults() -> None:
+def test_skips_and_failures_are_distinguished() -> None:
     assert failure("", "a.md").kind in SKIP_KINDS
     assert failure(b"x", "a.pdf").kind not in SKIP_KINDS
 

@@ -228,14 +228,14 @@ async def test_it_meddles_with_the_daemon(collection: Collection) -> None:
     assert got == []
 
 
-async def test_it_speaks_to_the_daemon_itself(collection: Collection) -> None:
+async def test_it_writes_to_the_pipe_of_the_daemon(collection: Collection) -> None:
     async with collection.served():
         fails(await collection.does("babble"), "crashed", "invalid reply")
         fails(await collection.does("answer_for_the_next"), "crashed", "invalid reply")
         fails(await collection.does("hang_up"), "crashed", "signal SIGKILL")
 
 
-async def test_what_holds_is_said(collection: Collection) -> None:
+async def test_the_active_limits_are_reported(collection: Collection) -> None:
     async with collection.served():
         await collection.does("write_temporary")
         assert has_landlock() == any("Landlock (reading, writing" in held for held in collection.pool.protections)

@@ -195,7 +195,7 @@ def test_space_is_checked_before_the_download(tmp_path: Path) -> None:
     assert caught.value.details["free_bytes"]
 
 
-def test_one_at_a_time_also_when_the_folder_goes_away(tmp_path: Path) -> None:
+def test_one_at_a_time_even_if_the_folder_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "partial" / "one"
     waits = []
 

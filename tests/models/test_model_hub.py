@@ -289,7 +289,7 @@ async def test_a_forced_pull_that_fails_leaves_the_old_file(fetch: Fetch, hub: H
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "GNO_OFFLINE"])
-async def test_offline_asks_nobody(
+async def test_offline_sends_no_request(
     variable: str, fetch: Fetch, hub: HubImitation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "1")
@@ -300,7 +300,7 @@ async def test_offline_asks_nobody(
     assert (await fetch()).uri == URI  # it is here
 
 
-async def test_the_token_goes_to_the_hub_and_to_nobody_else(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+async def test_the_token_is_sent_only_to_the_hub(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
     with HubImitation(hub.repositories) as storage:
         hub.redirects_to = storage.url.replace("127.0.0.1", "localhost")
         assert (await fetch(HF_TOKEN="hf_secret")).path.read_bytes() == model

@@ -127,7 +127,7 @@ def test_what_is_too_long_for_a_language_model_is_cut(qwen3: Path, query: str, d
 
 
 @given(query=st.text(max_size=60), document=st.text(max_size=60))
-def test_the_prompt_is_what_hugging_faces_library_makes_of_it(
+def test_the_prompt_equals_that_of_hugging_face(
     ranker: Qwen3Ranker, made: TemplatePrompts, query: str, document: str
 ) -> None:
     opening = made.opening(query)

@@ -81,7 +81,7 @@ def test_a_part_of_an_answer_is_one() -> None:
     assert check(said, "When do cranes and lifts stop?", SOURCES, ENGLISH).answered
 
 
-def test_what_stands_nowhere_goes_and_nothing_is_said_twice() -> None:
+def test_unsupported_and_repeated_sentences_are_removed() -> None:
     said = "Cranes must stop above 20 m/s [1]. The limit is 35 m/s. Cranes must stop above 20 m/s. Good luck."
     assert checked(said) == "Cranes must stop above 20 m/s [1]. Good luck."
     assert checked("Cranes must stop above 20 m/s [1].\n\n\nIt is 9.\n\nBye.") == (
@@ -133,7 +133,7 @@ said_by_models = st.lists(_PIECES | st.text(max_size=12), max_size=25).map("".jo
 @example("```\n[1]")
 @example(" [1]```\nCranes must stop above 20 m/s")
 @example("Cranes must stop above 20 m/s?!  [1]Cranes must stop above 20 m/s")
-def test_whatever_is_said(said: str) -> None:
+def test_any_answer_is_checked(said: str) -> None:
     found = check(said, "At what wind must cranes stop?", SOURCES, ENGLISH)
     prose = re.sub(r"^\s*(```|~~~).*?(^\s*(```|~~~).*?$|\Z)", "", found.text, flags=re.M | re.S)
     assert set(cited(prose)) <= set(found.citations) <= {1, 2, 3}

@@ -128,7 +128,7 @@ async def embedded(index: SmallIndex, uri: str, queries: Sequence[str], folder: 
         await inference.close()
 
 
-def test_a_passage_has_whole_sentences_and_the_files_own_lines(small_index: SmallIndex) -> None:
+def test_a_passage_has_whole_sentences_and_the_lines_of_the_source(small_index: SmallIndex) -> None:
     filler = "Nothing of interest is said in this sentence. " * 40
     text = f"# Notes\n\n\n\n{filler}\n\n\n\nThe key hangs by the door. It is brass.\n\n{filler}\n"
     small_index.add({"notes.md": text})
@@ -142,7 +142,7 @@ def test_a_passage_has_whole_sentences_and_the_files_own_lines(small_index: Smal
     assert source.uri == "gno://notes/notes.md"
 
 
-def test_several_passages_of_one_document_in_its_order_and_joined_where_they_touch(small_index: SmallIndex) -> None:
+def test_passages_of_one_document_are_in_order_and_joined(small_index: SmallIndex) -> None:
     filler = "\n\n".join("Nothing of interest is said in this paragraph, however long it is. " * 5 for _ in range(15))
     first = "The brass key hangs by the door. The brass key is old."
     text = f"# Keys\n\n{first}\n\n{filler}\n\nThe brass key opens the attic."

@@ -52,7 +52,7 @@ async def expanded(folder: Path, query: str, written: str) -> Expansion:
     return await Expander(generator(folder), read, write).expand(query)
 
 
-async def test_what_was_written_before_is_guarded_anew(tmp_path: Path) -> None:
+async def test_cached_variants_are_checked_again(tmp_path: Path) -> None:
     lines = [
         "lex: boiler reset 4 bar Oslo",
         "lex: boiler reset Oslo",

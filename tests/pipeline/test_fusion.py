@@ -199,7 +199,7 @@ class TestVectorShare:
         assert shares == pytest.approx([1 / 2, 1 / 3, 1 / 6])
         assert self.share(5.0, {77: 0.9}) == 0.0
 
-    def test_nobody_sure_of_anything(self) -> None:
+    def test_without_confidence_both_retrievers_count_half(self) -> None:
         assert fused(lexical({1: 1.0}, 0.0), vector({1: 0.5}, 0.0)).vector_share == 0.5
         assert fused(lexical({1: 1.0}, 1e-237), vector({1: 0.5}, 0.0)).vector_share == 0.5  # its square is 0
         assert fused(lexical({1: 1.0}, None), vector({1: 0.5}, None)).vector_share == 0.5

@@ -160,7 +160,7 @@ async def test_what_is_excluded_is_not_found_by_meaning_either(library: SmallInd
         assert len(only.ranked) == 11
 
 
-async def test_many_at_once_get_what_each_gets_alone(library: SmallIndex, minilm_gguf: Path, ranker: Path) -> None:
+async def test_concurrent_queries_get_the_same_results(library: SmallIndex, minilm_gguf: Path, ranker: Path) -> None:
     queries = ["pets that rest", "E4711", "how is bread made", "boat in the harbour", "vec: paper", "lex: tide -kitten"]
     async with bench(library, embed=minilm_gguf, rerank=ranker) as asked:
         alone = [await asked.search(query) for query in queries]

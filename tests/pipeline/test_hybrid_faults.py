@@ -147,7 +147,7 @@ async def test_a_reranker_that_is_killed_half_way(library: SmallIndex, ranker: P
             assert not stages(found)["rerank"].ran
 
 
-async def test_a_document_that_leaves_meanwhile_is_no_trouble(library: SmallIndex, tmp_path: Path) -> None:
+async def test_a_document_that_is_removed_during_a_search_is_skipped(library: SmallIndex, tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
     index.add(NOTES, language="en")
     async with bench(index) as asked:

@@ -50,7 +50,7 @@ def test_identifiers_and_compounds_are_found(small_index: SmallIndex, query: str
 
 
 @pytest.mark.parametrize(("query", "path"), [("C++", "cpp.md"), ("C#", "csharp.md"), ("c++", "cpp.md")])
-def test_languages_with_signs_find_themselves_and_not_every_c(small_index: SmallIndex, query: str, path: str) -> None:
+def test_names_with_signs_are_found_and_not_every_c(small_index: SmallIndex, query: str, path: str) -> None:
     small_index.add(
         {
             "cpp.md": "We write it in C++.",

@@ -70,7 +70,7 @@ def test_a_rare_word_is_found_far_down_among_many_common_ones() -> None:
     assert len(found.marks) >= 2
 
 
-def test_of_a_text_in_parts_the_passage_with_most_words_is_returned_with_its_lines_in_the_whole() -> None:
+def test_the_best_passage_of_a_text_in_parts_has_its_lines_in_the_whole() -> None:
     parts = [
         "common words\n" * 300,
         "common words\n" * 300 + "a needle\n",

@@ -141,7 +141,7 @@ def test_what_has_no_vector_is_found_by_words(cars: SmallIndex) -> None:
     assert len([path for path in paths(cars, of(found, "lexical").scores) if path.startswith("ca")]) == 10
 
 
-def test_without_vectors_there_are_words_alone(cars: SmallIndex) -> None:
+def test_without_vectors_only_keywords_are_used(cars: SmallIndex) -> None:
     found = retrieved(cars, "jaguar", with_vectors=False)
     assert [each.retriever for each in found.evidence] == ["lexical"]
     assert found.near == {}

@@ -88,7 +88,7 @@ class TestPace:
 
 
 class TestPatience:
-    def test_a_slow_model_is_left_alone_for_longer_and_longer(self) -> None:
+    def test_the_backoff_of_a_slow_model_grows(self) -> None:
         patience = Backoff()
         skipped = []
         for _ in range(9):
@@ -99,7 +99,7 @@ class TestPatience:
             skipped.append(count)
         assert skipped == [1, 2, 4, 8, 16, 32, 64, 64, 64]
 
-    def test_one_answer_in_time_and_all_is_forgiven(self) -> None:
+    def test_one_answer_in_time_resets_the_backoff(self) -> None:
         patience = Backoff()
         patience.learn(1.0, in_time=False)
         patience.learn(1.0, in_time=False)

@@ -70,7 +70,7 @@ def test_the_fusion_weighs_each_document_by_its_trust() -> None:
     assert order({1: Trust(vector=0.0)})[0] == 1, "keywords alone say that it is the best"
 
 
-def test_the_shares_of_all_groups_are_told() -> None:
+def test_the_shares_of_all_groups_are_reported() -> None:
     groups = {1: Trust(vector=3.0), 2: Trust(vector=0.0)}
     shares = fuse("convex", [WORDS, VECTORS], lambda id_: id_, groups).vector_shares
     assert shares == {Trust(): 0.5, Trust(vector=3.0): pytest.approx(0.75), Trust(vector=0.0): 0.0}

@@ -153,7 +153,7 @@ def test_a_client_that_goes_after_it_ended_its_half_has_its_requests_cancelled()
     run(scenario())
 
 
-def test_a_client_killed_with_unread_answers_disturbs_nobody() -> None:
+def test_a_client_killed_with_unread_answers_affects_no_other() -> None:
     async def scenario() -> None:
         async with serving() as served, await served.client() as other:
             async with await served.client() as client:
@@ -238,7 +238,7 @@ async def unfinished(client: Client, served: Served, grace_s: float, forced: asy
     assert not served.methods.cancelled.locked()
 
 
-def test_what_outlasts_the_grace_period_is_cancelled_and_told_so() -> None:
+def test_a_request_beyond_the_grace_period_is_cancelled_with_an_error() -> None:
     async def scenario() -> None:
         async with serving() as served, await served.client() as client:
             await unfinished(client, served, 0.02, asyncio.Event())

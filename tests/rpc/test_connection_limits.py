@@ -49,7 +49,7 @@ def test_requests_before_a_framing_fault_are_answered() -> None:
     run(scenario())
 
 
-def test_half_a_message_does_not_stay_for_ever() -> None:
+def test_half_a_message_times_out() -> None:
     async def scenario() -> None:
         for begun in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
             async with serving(Limits(message_timeout_s=0.03)) as served, await served.client() as client:
@@ -60,7 +60,7 @@ def test_half_a_message_does_not_stay_for_ever() -> None:
     run(scenario())
 
 
-def test_a_message_byte_by_byte_is_no_reason_to_wait_longer() -> None:
+def test_a_message_byte_by_byte_times_out_too() -> None:
     async def scenario() -> None:
         async with serving(Limits(message_timeout_s=0.05)) as served, await served.client() as client:
 
@@ -191,7 +191,7 @@ def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -
     run(scenario())
 
 
-def test_what_waits_for_a_client_that_reads_nothing_is_bounded_and_said() -> None:
+def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None:
     async def scenario() -> None:
         async with serving(Limits(unread_bytes=1_000_000)) as served, await served.client() as client:
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -163,7 +163,7 @@ def test_a_hundred_thousand_cancels(daemon: OverloadedMachine) -> None:
     assert answer["result"]
 
 
-def test_answers_that_nobody_reads(daemon: OverloadedMachine) -> None:
+def test_answers_that_are_not_read(daemon: OverloadedMachine) -> None:
     """What waits for one client is bounded, and said; a client that reads again gets an answer to each request."""
     requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
     before = daemon.process.memory_info().rss
@@ -177,7 +177,7 @@ def test_answers_that_nobody_reads(daemon: OverloadedMachine) -> None:
     assert sum("result" in answer for answer in answers) >= 10
 
 
-def test_many_who_read_no_answer(daemon: OverloadedMachine) -> None:
+def test_many_clients_that_do_not_read(daemon: OverloadedMachine) -> None:
     requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(15))
     before = daemon.process.memory_info().rss
     with ExitStack() as stack, served_meanwhile(daemon):
@@ -345,7 +345,7 @@ def test_both_framings_in_one_connection(daemon: OverloadedMachine) -> None:
     assert sorted(answer.get("error", {}).get("code", 0) for answer in answers) == [-32700, 0]
 
 
-def test_who_sends_too_much_still_hears_why(daemon: OverloadedMachine) -> None:
+def test_a_client_that_sends_too_much_gets_the_reason(daemon: OverloadedMachine) -> None:
     with daemon.connect() as client:
         for _ in range(10):
             send(client, b"{" + b" " * MB)

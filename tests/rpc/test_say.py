@@ -94,7 +94,7 @@ def test_a_client_that_does_not_read_gets_a_beginning_and_costs_no_memory() -> N
     run(scenario())
 
 
-def test_without_a_token_nothing_is_said() -> None:
+def test_without_a_token_there_is_no_progress() -> None:
     async def scenario() -> None:
         reader = Reader()
         call = Call(reader.offer)

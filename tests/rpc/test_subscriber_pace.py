@@ -55,7 +55,7 @@ async def wake_often(subscribing: Subscriptions, seconds: float) -> None:
 
 
 @pytest.mark.slow
-async def test_mere_states_are_told_now_and_then_the_last_one_too() -> None:
+async def test_states_are_sent_at_intervals_and_so_is_the_last() -> None:
     subscribing = Subscriptions()
     clock = 0
 
@@ -74,7 +74,7 @@ async def test_mere_states_are_told_now_and_then_the_last_one_too() -> None:
         assert clock == told[-1]["params"]["clock"], "nobody checks while nothing happens"
 
 
-async def test_changes_are_told_at_once() -> None:
+async def test_changes_are_sent_at_once() -> None:
     subscribing = Subscriptions()
     news: list[IndexChanged] = []
 

@@ -190,7 +190,7 @@ async def test_resuming_anywhere_leaves_no_gap_and_repeats_nothing(short_tmp: Pa
             assert paths(await next_changes(client)) == ["new.md"]
 
 
-async def test_from_below_the_floor_everything_is_told_anew(short_tmp: Path) -> None:
+async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         daemon.put("a.md", "b.md")
         seen = (await subscribe(client))["clock"]
@@ -204,7 +204,7 @@ async def test_from_below_the_floor_everything_is_told_anew(short_tmp: Path) -> 
             assert (await subscribe(other, since=2**53))["reset"], "a clock of the future is not ours"
 
 
-async def test_a_subscriber_that_has_missed_something_is_told_to_make_readers_start_over(short_tmp: Path) -> None:
+async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         daemon.put("a.md")
         await subscribe(client)
@@ -224,7 +224,7 @@ async def test_a_subscriber_that_has_missed_something_is_told_to_make_readers_st
         assert (changed["reset"], paths(changed)) == (False, ["c.md"])
 
 
-async def test_who_does_not_read_keeps_nothing_in_memory_and_misses_nothing(short_tmp: Path) -> None:
+async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         await subscribe(client)
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -328,7 +328,7 @@ async def test_bad_parameters(params: dict[str, object], code: int, short_tmp: P
         assert senders() == 0
 
 
-async def test_a_change_of_state_is_told_now_and_then_and_only_when_there_is_one(short_tmp: Path) -> None:
+async def test_states_are_sent_at_intervals_and_only_when_they_change(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         await asyncio.sleep(0.5)
         begun = await subscribe(client)

@@ -98,7 +98,7 @@ def test_room_on_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_backlog_waits_for_the_plug(supply: Supply, short_tmp: Path, minilm_gguf: Path) -> None:
+async def test_the_backlog_waits_for_mains_power(supply: Supply, short_tmp: Path, minilm_gguf: Path) -> None:
     supply.plug(False)
     places = _places(short_tmp, minilm_gguf)
     served = await composition.start(places, Stats(), Control())
@@ -127,7 +127,7 @@ async def test_a_setting_that_uses_the_battery(supply: Supply, short_tmp: Path, 
 
 
 @pytest.mark.slow
-async def test_the_backlog_waits_for_room_on_the_disk_and_goes_on_by_itself(
+async def test_the_backlog_waits_for_disk_space_and_continues_by_itself(
     short_tmp: Path, minilm_gguf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = shutil.disk_usage(short_tmp)._replace(total=1000, free=9)

@@ -77,7 +77,7 @@ def test_only_what_came_after(small_index: SmallIndex) -> None:
     assert page(small_index, found.position).changes == []
 
 
-def test_a_path_is_told_once_as_it_is_now(small_index: SmallIndex) -> None:
+def test_a_path_is_listed_once_in_its_newest_state(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# One\n", "b.md": "# B\n"})
     small_index.add({"a.md": "# Two\n"})
     found = page(small_index)
@@ -221,7 +221,7 @@ def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
     assert not page(small_index, found.position).is_reset
 
 
-def test_beginning_anew_page_by_page_ends(small_index: SmallIndex) -> None:
+def test_starting_over_page_by_page_ends(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
     seen = now(small_index)
     small_index.add({"x.md": "# X\n"})
@@ -236,7 +236,7 @@ def test_beginning_anew_page_by_page_ends(small_index: SmallIndex) -> None:
     assert [c.path for p in pages for c in p.changes] == [f"{n}.md" for n in range(5)]
 
 
-def test_a_purge_while_one_begins_anew(small_index: SmallIndex) -> None:
+def test_a_purge_while_a_client_starts_over(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
     first = page(small_index, limit=2)
     small_index.remove("0.md")  # was told already, and will be gone without a trace
@@ -269,7 +269,7 @@ def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
     index.close()
 
 
-def test_what_was_read_before_a_crash_is_not_told_otherwise_after_it(tmp_path: Path) -> None:
+def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
     """A process that adds documents says each clock that it reads, and is killed in the middle."""
     script = (
         "import sys\n"
@@ -315,7 +315,7 @@ def test_an_older_database_tells_what_it_has(tmp_path: Path, monkeypatch: pytest
     index.close()
 
 
-def test_a_clock_that_a_power_cut_took_back_is_told_from_one_that_was_reached(tmp_path: Path) -> None:
+def test_a_clock_lost_in_a_power_cut_is_detected(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
     index.database.submit_write(changes.leap).result()
     index.add({"a.md": "# A\n"})
@@ -338,7 +338,7 @@ def test_a_clock_that_a_power_cut_took_back_is_told_from_one_that_was_reached(tm
     index.close()
 
 
-def test_leaps_are_not_remembered_for_ever(tmp_path: Path) -> None:
+def test_old_leaps_are_forgotten(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
     index.add({"a.md": "# A\n"})
     index.database.submit_write(changes.leap).result()
@@ -351,7 +351,7 @@ def test_leaps_are_not_remembered_for_ever(tmp_path: Path) -> None:
     index.close()
 
 
-def test_whoever_was_reading_when_an_older_database_came_begins_anew(tmp_path: Path) -> None:
+def test_readers_start_over_when_an_older_database_is_restored(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
     index.add({"moved.md": "# Once\n", "a.md": "# A\n", "b.md": "# B\n"})
     copy = tmp_path / "copy.sqlite"

@@ -74,7 +74,7 @@ def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_a_damaged_one_only_true_vectors_are_kept_and_mostly_many_of_them(path: Path) -> None:
+def test_of_a_damaged_database_only_intact_vectors_are_kept(path: Path) -> None:
     before = stored(path)
     whole = path.read_bytes()
     kept_of = []
@@ -97,7 +97,7 @@ def test_of_a_damaged_one_only_true_vectors_are_kept_and_mostly_many_of_them(pat
 
 
 @pytest.mark.slow
-def test_what_a_connection_remembers_of_older_words_is_no_damage(tmp_path: Path) -> None:
+def test_the_cache_of_a_connection_is_no_damage(tmp_path: Path) -> None:
     """The check runs on a connection that has searched before others wrote."""
     index = SmallIndex(tmp_path / "index.sqlite")
     numbers = itertools.count()
@@ -125,7 +125,7 @@ def test_what_is_no_vector_and_half_a_chunk_are_not_kept(path: Path) -> None:
     assert len(stored(path)) == 2 * (DOCUMENTS - 4)
 
 
-def test_nothing_can_be_kept_of_rubbish_and_the_new_one_is_whole(path: Path) -> None:
+def test_nothing_is_kept_of_random_bytes(path: Path) -> None:
     size = path.stat().st_size
     path.write_bytes(random.Random(1).randbytes(size))
     damage.renew(path)
@@ -134,7 +134,7 @@ def test_nothing_can_be_kept_of_rubbish_and_the_new_one_is_whole(path: Path) -> 
     assert left.stat().st_size == size
 
 
-def test_what_was_written_last_goes_with_it_and_nothing_is_overwritten(path: Path) -> None:
+def test_the_log_is_quarantined_too_and_nothing_is_overwritten(path: Path) -> None:
     for _ in range(3):
         path.with_name(path.name + "-wal").write_bytes(b"the last writes")
         damage.renew(path)
@@ -149,7 +149,7 @@ def test_what_was_written_last_goes_with_it_and_nothing_is_overwritten(path: Pat
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_a_crash_half_way_is_no_trouble(path: Path) -> None:
+def test_a_crash_during_quarantine_is_recovered(path: Path) -> None:
     wal = path.with_name(path.name + "-wal")
     wal.write_bytes(b"the last writes")
     wal.rename(path.with_name(f"{path.name}.damaged-20200101T000000-wal"))  # and the end, before the rest went
@@ -159,14 +159,14 @@ def test_a_crash_half_way_is_no_trouble(path: Path) -> None:
     assert len(damage.quarantined_files(path)) == 1
 
 
-def test_a_database_whose_maker_ended_before_it_had_signed_is_taken(tmp_path: Path) -> None:
+def test_a_database_without_application_id_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     change(path, "PRAGMA journal_mode = WAL")
     assert path.stat().st_size > 0
     Database(path).close()
 
 
-def test_one_that_has_lost_its_head_is_told_from_a_strangers_file(path: Path) -> None:
+def test_a_damaged_header_is_distinguished_from_a_foreign_file(path: Path) -> None:
     with path.open("r+b") as file:
         file.write(b"\0" * 16)
     with pytest.raises(DatabaseCorrupt):

@@ -16,7 +16,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.health.faults import INDEX
 
 
-def test_a_new_database_is_ours_and_private(tmp_path: Path) -> None:
+def test_a_new_database_has_the_application_id_and_is_private(tmp_path: Path) -> None:
     Database(tmp_path / "sub" / "i.sqlite").close()
     path = tmp_path / "sub" / "i.sqlite"
     connection = sqlite3.connect(path)
@@ -26,7 +26,7 @@ def test_a_new_database_is_ours_and_private(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_strangers_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_refused_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "i.sqlite"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE t (x)")
@@ -40,7 +40,7 @@ def test_a_strangers_database_is_refused_and_left_as_it_is(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("pragma", ["journal_mode = WAL", "user_version = 0", "journal_mode = DELETE"])
-def test_a_daemon_that_died_before_it_had_made_the_database_is_in_nobodys_way(tmp_path: Path, pragma: str) -> None:
+def test_an_unfinished_new_database_is_opened(tmp_path: Path, pragma: str) -> None:
     path = tmp_path / "i.sqlite"
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(f"PRAGMA {pragma}; VACUUM")
@@ -70,7 +70,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
         Database(path)
 
 
-def test_a_damaged_database_is_named_so(tmp_path: Path) -> None:
+def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "i.sqlite"
     Database(path).close()
     data = bytearray(path.read_bytes())
@@ -111,7 +111,7 @@ def test_a_failed_migration_leaves_the_old_schema(tmp_path: Path, monkeypatch: p
     assert schema(path) == before
 
 
-def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
     database = Database(tmp_path / "i.sqlite")
 
     def fails(connection: Connection) -> None:

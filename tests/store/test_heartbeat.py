@@ -52,7 +52,7 @@ def test_a_writer_that_hangs_does_not_answer_until_it_is_free(database: Database
     heartbeat.result(timeout=60)
 
 
-def test_one_who_waits_no_more_is_in_nobodys_way(database: Database) -> None:
+def test_a_cancelled_wait_delays_no_other(database: Database) -> None:
     free = threading.Event()
     database.submit_write(lambda _: free.wait(20))
     database.heartbeat().cancel()

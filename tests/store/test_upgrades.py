@@ -77,7 +77,7 @@ def old_index(version: int, path: Path, notes: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_old_index_is_brought_along_whole(version: int, tmp_path: Path, notes: Path) -> None:
+def test_an_old_index_is_upgraded_completely(version: int, tmp_path: Path, notes: Path) -> None:
     path = old_index(version, tmp_path / "old.sqlite", notes)
     before = contents_of(path)
     Database(tmp_path / "fresh.sqlite").close()

@@ -250,7 +250,7 @@ def test_without_sqlite_vec_vectors_are_stored_and_later_caught_up_with(tmp_path
     again.close()
 
 
-def test_an_old_database_is_brought_along(tmp_path: Path) -> None:
+def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
     path = tmp_path / "i.sqlite"
     old = apsw.Connection(str(path))
     old.execute(f"PRAGMA application_id = {INDEX.application_id}")

@@ -54,7 +54,7 @@ def _inside(root: Path, folder: str) -> str:
     return Path(folder).relative_to(root).as_posix()
 
 
-async def test_what_happens_to_files_is_told(tmp_path: Path) -> None:
+async def test_changes_of_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     async with watched(tmp_path) as (_, heard):
         (tmp_path / "a.md").write_text("x")
@@ -69,7 +69,7 @@ async def test_what_happens_to_files_is_told(tmp_path: Path) -> None:
         assert await heard.next() == set()  # reading changes nothing
 
 
-async def test_a_new_folder_is_told_and_watched_when_it_is_entered(tmp_path: Path) -> None:
+async def test_a_new_folder_is_reported_and_watched_when_it_is_entered(tmp_path: Path) -> None:
     async with watched(tmp_path) as (source, heard):
         (tmp_path / "new").mkdir()
         (tmp_path / "new/a.md").write_text("x")
@@ -131,7 +131,7 @@ async def test_folders_that_were_not_entered_again_are_forgotten(tmp_path: Path)
 
 
 @pytest.mark.parametrize("end", ["rename", "delete"])
-async def test_the_end_of_the_root_is_told(tmp_path: Path, end: str) -> None:
+async def test_the_end_of_the_root_is_reported(tmp_path: Path, end: str) -> None:
     root = tmp_path / "notes"
     root.mkdir()
     async with watched(root) as (_, heard):
@@ -143,7 +143,7 @@ async def test_the_end_of_the_root_is_told(tmp_path: Path, end: str) -> None:
         assert heard.lost
 
 
-async def test_a_queue_that_overflows_is_told(tmp_path: Path) -> None:
+async def test_a_queue_overflow_is_reported(tmp_path: Path) -> None:
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if limit > 100_000:
         pytest.skip(f"the system keeps {limit} events")

@@ -13,7 +13,7 @@ from gnod.watch.source import Events
 pytestmark = pytest.mark.slow
 
 
-async def test_changes_are_told_and_closing_ends_it(tmp_path: Path) -> None:
+async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
     heard: list[Events] = []
     source = PortableSource(str(tmp_path), heard.append)
     await asyncio.sleep(0.5)
