@@ -18,6 +18,7 @@ from gnod.errors import ShuttingDown, WorkerFailed
 from gnod.ingest.jobs import Failure, FileJob, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.store.documents.records import Prepared
+from tests.waiting import until
 
 NOTE = TextJob(text="# Note\n\nbody\n", relative_path="note.md")
 
@@ -51,11 +52,6 @@ def slow_file(folder: Path) -> Path:
     path = folder / "slow.html"
     path.write_text("<table>" + "<tr><td>x</td></tr>" * 300_000 + "</table>")
     return path
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - what is waited for happens in another process
-        await asyncio.sleep(0.01)
 
 
 def pids(pool: WorkerPool) -> list[int]:

@@ -20,6 +20,7 @@ from gnod.models.generator import Generated, Generator, Message
 from gnod.models.inference import Inference, RequestFailed
 from gnod.models.messages import ModelSpec
 from tests.child.sandboxed import has_landlock
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +46,9 @@ def writer(smollm_gguf: Path, tmp_path: Path) -> Callable[[Inference], Generator
 
 
 async def begins_to_speak(task: asyncio.Task[Generated], heard: list[str]) -> None:
-    await until(lambda: bool(heard) or task.done(), limit_s=60)
+    await until(
+        lambda: bool(heard) or task.done(),
+    )
     assert not task.done()
 
 
@@ -56,13 +59,6 @@ async def inference(idle_unload_s: float = 60) -> AsyncIterator[Inference]:
         yield served
     finally:
         await served.close()
-
-
-async def until(condition: Callable[[], bool], limit_s: float = 20) -> None:
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
-        await asyncio.sleep(0.01)
 
 
 async def begun(served: Inference) -> int:

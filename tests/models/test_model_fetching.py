@@ -22,6 +22,7 @@ from gnod.models.fetching import FetchProgress, fetch
 from gnod.models.files import Installed, ModelFiles
 from gnod.presets import PRESETS
 from tests.models.hub_imitation import HubImitation, small_model
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -138,9 +139,7 @@ async def test_a_killed_child_is_reported_as_an_error(files: ModelFiles, tmp_pat
         pulling = asyncio.ensure_future(
             fetch("hf:org/repo/a.gguf", files, steps.append, {"HF_ENDPOINT": hub.url, "NO_PROXY": "*"})
         )
-        async with asyncio.timeout(20):
-            while not steps:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: steps)
         (child,) = _children()
         child.kill()
         with pytest.raises(DownloadFailed, match=r"crashed \(signal SIGKILL\)"):
@@ -154,18 +153,14 @@ async def test_cancelling_ends_pip_too(files: ModelFiles, tmp_path: Path) -> Non
         (tmp_path / "pip.conf").write_text("[global]\n")
         settings = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PIP_INDEX_URL": index.url, "NO_PROXY": "*"}
         pulling = asyncio.ensure_future(fetch("pypi:a-model==1.0#a.gguf", files, ignore, settings))
-        async with asyncio.timeout(30):
-            while not index.requests:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: index.requests)
         (child,) = _children()
         (running,) = child.children(recursive=True)
         assert "gnod.models.fetch.pip" in " ".join(running.cmdline())
         pulling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await pulling
-        async with asyncio.timeout(60):
-            while running.is_running() and running.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: not running.is_running() or running.status() == psutil.STATUS_ZOMBIE)
 
 
 @pytest.mark.parametrize(("preset", "role"), [("mini", "embed"), ("mini-multilingual", "embed"), ("mini", "answer")])

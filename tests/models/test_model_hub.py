@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import resource
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from gnod.models import fetching
 from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed, ModelFiles
 from tests.models.hub_imitation import HubImitation, small_model
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -166,7 +167,7 @@ async def test_a_pull_after_cancelling_resumes(
 ) -> None:
     hub.holds_after = 250_000
     pulling = asyncio.ensure_future(fetch())
-    await _until(lambda: partial(files).exists() and partial(files).stat().st_size == 250_000)
+    await until(lambda: partial(files).exists() and partial(files).stat().st_size == 250_000)
     pulling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await pulling
@@ -323,9 +324,3 @@ async def test_an_unreachable_proxy_is_reported(fetch: Fetch, hub: HubImitation)
 async def test_an_invalid_endpoint_is_reported(endpoint: str, fetch: Fetch) -> None:
     with pytest.raises(DownloadFailed, match="HF_ENDPOINT"):
         await fetch(HF_ENDPOINT=endpoint)
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import random
 import time
@@ -24,6 +23,7 @@ from gnod.pipeline.expansion.prompts import GRAMMAR, LENGTHS
 from gnod.pipeline.query import parse_subqueries
 from gnod.store.database import Connection
 from tests.small_index import SmallIndex
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -48,13 +48,6 @@ async def expander(model: Path, index: SmallIndex) -> AsyncIterator[tuple[Expand
         await inference.close()
 
 
-async def until_it_is(inference: Inference, state: str, limit_s: float = 10) -> None:
-    end = time.monotonic() + limit_s
-    while inference.status().state != state:
-        assert time.monotonic() < end, f"the worker is {inference.status().state}, not {state}"
-        await asyncio.sleep(0.02)
-
-
 async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) -> None:
     async with expander(smollm_gguf, small_index) as (expands, inference):
         first = await expands.expand(QUERY, limit_s=90)
@@ -64,7 +57,7 @@ async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) 
         assert all(0 < len(line.text) <= LENGTHS[line.kind] for line in written)
         assert all(why for _, why in first.dropped)
         inference.unload()
-        await until_it_is(inference, "off")
+        await until(lambda: inference.status().state == "off", 3)
         again = await expands.expand(f"  {QUERY}\n", limit_s=90)
         assert again._replace(took_ms=0) == first._replace(took_ms=0, cached=True)
         assert again.took_ms < first.took_ms
@@ -84,7 +77,7 @@ async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, s
         other = await expands.expand("a third question", limit_s=90)
         assert (other.timed_out, other.goes_on, other.variants) == (True, False, [])
         assert (await expands.expand(QUERY, limit_s=90)).cached
-        await until_it_is(inference, "idle", limit_s=60)
+        await until(lambda: inference.status().state == "idle", 60)
         again = await expands.expand(question, limit_s=0.0)
         assert (again.cached, again.timed_out) == (True, False)
 
@@ -93,11 +86,11 @@ async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, smal
     async with expander(smollm_gguf, small_index) as (expands, inference):
         await expands.expand(QUERY, limit_s=90)  # loaded
         query = asyncio.create_task(expands.expand("another question about boats and tides", limit_s=90))
-        await until_it_is(inference, "busy")
+        await until(lambda: inference.status().state == "busy", 10)
         query.cancel()
         with pytest.raises(asyncio.CancelledError):
             await query
-        await until_it_is(inference, "idle")
+        await until(lambda: inference.status().state == "idle", 10)
         assert small_index.rows("SELECT count(*) FROM llm_cache") == [(1,)]
 
 

@@ -25,6 +25,7 @@ from gnod.rpc.connection import Limits
 from gnod.rpc.dispatcher import Call, Dispatcher
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
+from tests.waiting import until
 
 Message = dict[str, Any]
 
@@ -212,8 +213,7 @@ class Served:
 
     async def connections_left(self, count: int) -> None:
         """Wait until no more than `count` are open."""
-        while self.stats.connections > count:  # noqa: ASYNC110 - the daemon has no event for it
-            await asyncio.sleep(0.005)
+        await until(lambda: self.stats.connections <= count)
 
     async def exchange(self, data: bytes) -> list[Any]:
         """Send `data`, end our half as `nc -N` does, and return every answer."""

@@ -10,6 +10,7 @@ import pytest
 from gnod.protocol.jsonrpc import encode_call
 from gnod.rpc.connection import Limits
 from tests.rpc.harness import Client, Served, run, serving
+from tests.waiting import until
 
 LIMIT_EXCEEDED, BUSY = 309, 417
 TIMED_OUT = 403
@@ -197,8 +198,7 @@ def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]
             for request_id in range(20):
                 client.call("big", {"size": 500_000}, request_id)
-            while served.stats.requests < 20:  # noqa: ASYNC110 - the daemon has no event for it
-                await asyncio.sleep(0.005)
+            await until(lambda: served.stats.requests == 20)
             client.writer.transport.resume_reading()  # type: ignore[attr-defined]
             answers = [await client.receive() for _ in range(20)]
             assert {answer["id"] for answer in answers} == set(range(20))

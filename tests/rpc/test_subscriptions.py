@@ -21,6 +21,7 @@ from gnod.rpc.transport import Transport
 from gnod.store.documents import collections, documents, maintenance
 from tests.rpc.harness import Client, places_in
 from tests.small_index import prepared
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -292,8 +293,7 @@ async def test_the_end_of_the_connection_ends_it(short_tmp: Path) -> None:
         async with await daemon.client() as client:
             await subscribe(client)
             assert senders() == 1
-        while daemon.stats.connections:  # noqa: ASYNC110 - the daemon has no event for it
-            await asyncio.sleep(0.01)
+        await until(lambda: not daemon.stats.connections)
         assert senders() == 0
         daemon.put("a.md")  # nobody is there to be woken
         await asyncio.sleep(0.1)

@@ -18,6 +18,7 @@ from gnod.rpc.stats import Stats
 from gnod.services import throttling
 from gnod.services.backlog import BacklogState
 from tests.rpc.harness import places_in
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the imitation is of Linux's /sys")
 
@@ -146,10 +147,8 @@ async def test_the_backlog_waits_for_disk_space_and_continues_by_itself(
         assert told[-1] == state, "what did not change is not told again"
         assert told.count(state) == 1
         monkeypatch.undo()
-        async with asyncio.timeout(60):
-            while served.backlog.state().pending:  # noqa: ASYNC110 - nobody asks it: it looks by itself
-                await asyncio.sleep(0.05)
-            await served.backlog.follow()
+        await until(lambda: not served.backlog.state().pending)  # it looks by itself
+        await served.backlog.follow()
         assert {(s.state, s.pending) for s in told} >= {("embedding", 0), ("idle", 0)}
         assert told[-1] == served.backlog.state()
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from gnod.sync.scheduler import Clocks, SyncScheduler
 from gnod.sync.timings import SyncTimings
 from gnod.watch.factory import open_source
 from gnod.watch.source import NotWatchable, OnEvents, Source
+from tests.waiting import until
 
 QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
 
@@ -69,12 +70,6 @@ async def synced(folder: Path, open_source: OpenSource = open_source) -> AsyncIt
         yield index
     finally:
         await index.close()
-
-
-async def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def test_the_clocks_tell_when_the_process_or_the_machine_stood_still() -> None:
