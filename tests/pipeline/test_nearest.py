@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -144,16 +144,19 @@ def names(index: SmallIndex) -> set[object]:
     return {name for (name,) in index.rows("SELECT name FROM collections")}
 
 
-@pytest.fixture
-def library(small_index: SmallIndex) -> SmallIndex:
-    """600 documents, one in a collection of its own, some the same; embedded."""
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
+    """600 documents, one in a collection of its own, some the same; all embedded but one. For tests that only read."""
+    index = SmallIndex(tmp_path_factory.mktemp("library") / "index.sqlite")
     chance = random.Random(7)
     texts = {f"{i}.md": f"# Note {chance.randrange(500)}\n\nwords. " for i in range(600)}
-    small_index.add(texts)
-    small_index.add({"long.md": "".join(f"## {i}\n\n{'words. ' * 450}\n\n" for i in range(300))})
-    small_index.add({"only.md": "one alone"}, collection="small")
-    small_index.embed(URI, "notes", "small")
-    return small_index
+    index.add(texts)
+    index.add({"long.md": "".join(f"## {i}\n\n{'words. ' * 450}\n\n" for i in range(300))})
+    index.add({"only.md": "one alone"}, collection="small")
+    index.embed(URI, "notes", "small")
+    index.add({"unembedded.md": "no vector yet"})
+    yield index
+    index.close()
 
 
 @pytest.mark.slow
@@ -180,7 +183,6 @@ def test_filters_are_exact_at_any_depth(library: SmallIndex, kind: str, filters:
     "filters", [Filters(), Filters(collections=("notes",)), Filters(path_prefix="1"), Filters(path_prefix="nowhere")]
 )
 def test_a_survey_also_has_those_that_were_asked_for(library: SmallIndex, kind: str, filters: Filters) -> None:
-    library.add({"unembedded.md": "no vector yet"})
     nearest = Nearest(**KINDS[kind])
     also = {*range(1, 700, 7), 10_000}
 
