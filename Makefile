@@ -7,8 +7,11 @@ DIR ?=
 # More words for pytest: `make test ARGS="-k socket -x"`.
 ARGS ?=
 
-# Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other.
-PARALLEL ?= --numprocesses=4 --dist=loadfile --no-loadscope-reorder
+# Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` mostly
+# waits for daemons, so it has more processes than there are cores.
+PARALLEL ?= --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
+PROCESSES = 4
+test: PROCESSES = 6
 
 BIN := .venv/bin
 
