@@ -89,8 +89,6 @@ def measured_models(minilm_gguf: Path) -> Path:
         installed = ModelFiles(folder).find(uri)
         assert installed
         if readability.load(ModelFiles(folder).readability_for(uri), installed) is None:
-            for old in _cache().glob("measured-*"):
-                shutil.rmtree(old)
             readability.save(ModelFiles(folder).readability_for(uri), asyncio.run(_measured(installed, folder)))
     return folder
 
