@@ -81,7 +81,7 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured_models(minilm_gguf: Path) -> Path:
     """A folder as a daemon keeps its models, with what MiniLM can read; to be copied into a daemon's own.
 
-    To measure it takes half a minute on all cores, so that is done once, and again when the code behind it changes.
+    To measure it takes 11 seconds of processor time, so that is done once, and again when the code behind it changes.
     """
     folder = _cache() / f"measured-{_measuring()}"
     uri = f"file:{minilm_gguf}"
