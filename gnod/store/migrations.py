@@ -377,6 +377,15 @@ def m008_places_and_priors(connection: apsw.Connection) -> None:
     """)
 
 
+def m009_headings(connection: apsw.Connection) -> None:
+    # Earlier versions did not recognise the headings of these formats. The files are read again at the next sync.
+    changed = "mime IN ('text/org', 'text/asciidoc')"
+    connection.execute(f"""
+        UPDATE content SET title = NULL WHERE mirror_hash IN (SELECT mirror_hash FROM documents WHERE {changed});
+        UPDATE documents SET mtime_ns = -1 WHERE {changed};
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -386,6 +395,7 @@ MIGRATIONS: list[schema.Migration] = [
     m006_mounts,
     m007_failed,
     m008_places_and_priors,
+    m009_headings,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -17,11 +17,15 @@ import pytest
 from gnod.config import load
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import DatabaseCorrupt, GnoError, NewerDatabase
+from gnod.ingest.convert import convert
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.pool import WorkerPool
+from gnod.ingest.prepare import prepare
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.store import llm_cache, migrations
 from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, documents
+from gnod.store.documents.collections import Folder
 from gnod.store.health import runtime_flags
 from gnod.store.migrations import SCHEMA_VERSION
 from gnod.store.vectors import vectors
@@ -42,6 +46,7 @@ MIGRATIONS = {
     6: "8b0631a67310e6e9",
     7: "5e16ecc2d9ffd7e1",
     8: "088c5678f962bdb1",
+    9: "4e77a8c8ae8a5cfb",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
@@ -215,6 +220,21 @@ def test_an_old_config_file_works(path: Path, tmp_path: Path, notes: Path) -> No
     assert [(c.name, c.path) for c in loaded.config.collections] == [("notes", str(notes))]
     assert [c.text for c in loaded.config.contexts] == ["what the fixtures are about"]
     assert loaded.warnings == ()
+
+
+def test_org_files_get_the_headings_that_version_8_did_not_see(tmp_path: Path) -> None:
+    data = b"* Zebra\n\nThe zebra lives in the savanna.\n"
+    org = prepare(convert(data, "a.org", max_characters=1_000), relative_path="a.org", source_hash="0" * 64, stat=None)
+    connection = apsw.Connection(str(tmp_path / "index.sqlite"))
+    migrations.migrate(connection, tmp_path / "index.sqlite", 8)
+    collections.mirror(connection, [Folder("notes", "/notes", None)], [])
+    documents.put(connection, 1, "a.org", org, now=0.0)
+    connection.execute("UPDATE chunks SET heading = ''")
+    migrations.migrate(connection, tmp_path / "index.sqlite")
+    assert documents.stats(connection, 1)["a.org"].reusable_hash is None
+    documents.put(connection, 1, "a.org", org, now=0.0)
+    assert connection.execute("SELECT heading FROM chunks").fetchall() == [("Zebra",)]
+    connection.close()
 
 
 def test_no_migration_changes_and_each_has_its_fixture(tmp_path: Path) -> None:
