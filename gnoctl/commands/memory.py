@@ -80,6 +80,7 @@ class RecallOptions(JsonOptions, frozen=True, kw_only=True):
             f"[default: {RECALL_LIMIT}; all with --json]",
         ),
     ] = None
+    budget: Annotated[float, option("--budget", metavar="SECONDS", help="Time for the reranker [default: 2]")] = 2.0
 
 
 @command("recall", RecallOptions)
@@ -99,7 +100,7 @@ def recall(options: RecallOptions) -> None:
         raise UsageError(f"--limit is at most {wire.MAX_RESULTS}, and {wire.MAX_DEEP_RESULTS} with --deep")
     kind = wire.MemoryDeepSearchParams if options.deep else wire.MemorySearchParams
     limit = options.limit or (most if options.json else RECALL_LIMIT)
-    params = kind(query=query, namespaces=options.namespace, limit=limit)
+    params = kind(query=query, namespaces=options.namespace, limit=limit, budget_s=options.budget)
     result = options.call("memory.deep_search" if options.deep else "memory.search", params, wire.MemorySearchResult)
     options.show(result, _recalled(result, query, options))
 

@@ -63,7 +63,7 @@ def test_recall_draws_what_was_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None
     daemon.answers["memory.search"] = recalled(
         memory("first line\nsecond line"), memory(id="mzzz", rerank=0.25, namespace="team", topics=[]), notes=["a note"]
     )
-    outcome = gnoctl("recall", "blue", "kayak", "--namespace", "team")
+    outcome = gnoctl("recall", "blue", "kayak", "--namespace", "team", "--budget", "5")
     assert outcome.out.splitlines() == [
         "0.87  m4x0q2v7ke  fact  2026-11-21  kayak",
         "  first line",
@@ -76,7 +76,7 @@ def test_recall_draws_what_was_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None
         "a note",
     ]
     asked = daemon.asked(m.MemorySearchParams)
-    assert (asked.query, asked.namespaces, asked.limit) == ("blue kayak", ["team"], 10)
+    assert (asked.query, asked.namespaces, asked.limit, asked.budget_s) == ("blue kayak", ["team"], 10, 5.0)
 
 
 def test_weak_results_are_called_weak(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
