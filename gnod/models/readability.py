@@ -176,6 +176,11 @@ def _mean_beside_diagonal(square: Vectors) -> float:
     return float((square.sum() - np.trace(square)) / (len(square) * (len(square) - 1)))
 
 
+def is_read_by_every_model(language: str | None, script: str | None) -> bool:
+    """Tell whether a text needs no measurement: English, or Latin letters in an unknown language."""
+    return language in (None, "en") and script in (None, "LATIN")
+
+
 def unread_scripts(readability: Readability) -> Sequence[str]:
     """Return the measured scripts that the model cannot read."""
     return sorted(script for script in readability.scripts if not readability.can_read_script(script))

@@ -17,7 +17,7 @@ from math import exp
 from typing import NamedTuple, Protocol
 
 from gnod.analysis.languages import detect_query
-from gnod.models.readability import Readability, script_of
+from gnod.models.readability import Readability, is_read_by_every_model, script_of
 from gnod.models.reranker import Reranker
 from gnod.pipeline import fusion, reranking, retrieval
 from gnod.pipeline.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
@@ -184,7 +184,7 @@ class _Search:
     async def _readable(self, vectors: QueryVectors, text: str) -> QueryVectors:
         """Leave out the models that cannot read the script of the query. Raises Skipped when none is left."""
         script = script_of(text)
-        if script in (None, "LATIN"):  # not worth a measurement: every model reads that
+        if is_read_by_every_model(None, script):
             return vectors
         # In a thread: it may read a file, or measure the model.
         known = {uri: await asyncio.to_thread(self._dependencies.readability, uri) for uri in vectors.rows}

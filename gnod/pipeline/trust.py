@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from gnod.models.readability import Readability
+from gnod.models.readability import Readability, is_read_by_every_model
 from gnod.pipeline.fusion import Trust
 
 # What the coverage of the query by keywords is raised to, where the model reads both languages, and where it does not.
@@ -63,8 +63,8 @@ def _trust(
 ) -> Trust:
     prior = priors.get(collection, 1.0)
     is_foreign = bool(query.language and language and _kin(query.language) != _kin(language))
-    if language in (None, "en") and script in (None, "LATIN") and not is_foreign:
-        return Trust(vector=prior)  # not worth a measurement: every model reads that
+    if is_read_by_every_model(language, script) and not is_foreign:
+        return Trust(vector=prior)
     reads = reader(collection)
     if reads and not (reads.can_read_language(language) and (script is None or reads.can_read_script(script))):
         return Trust(vector=0.0)
