@@ -79,7 +79,8 @@ def search(
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
-    """Return the best `depth` documents for fusion with another ranking. Raises QuerySyntaxError."""
+    """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
+    nothing to that. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers_of_index(connection))
     terms = fulltext.weigh(connection, wanted.terms())
     found = fulltext.survey(
@@ -93,11 +94,10 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
     every_word = wanted.every_word()
     whole = fulltext.matching(connection, every_word) if every_word else set()
     raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
-    scores = _descending(dict(raised))
+    scores = dict(sorted(raised, key=lambda pair: -pair[1]))  # stable: ties stay in docid order
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     prominence = _prominence(found, max(scores.values(), default=0.0))
-    near = _best_windows(connection, list(scores)[:_WINDOWED], terms)
-    return LexicalSurvey(_descending(windows.blended(scores, near)), beyond, prominence, found.coverage, wanted)
+    return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted)
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
@@ -219,10 +219,6 @@ def _best_windows(
 def _places(connection: Connection, term: fulltext.Weighed, among: Sequence[int]) -> list[tuple[int, bytes]]:
     phrases = [phrase for phrase, n in term.frequencies if n and among]
     return [found for phrase in phrases for found in fulltext.body_positions(connection, phrase, among)]
-
-
-def _descending(scores: Mapping[int, float]) -> dict[int, float]:
-    return dict(sorted(scores.items(), key=lambda pair: -pair[1]))  # stable: ties stay in docid order
 
 
 def _analyzer(language: str) -> Analyzer:
