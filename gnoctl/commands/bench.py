@@ -36,6 +36,17 @@ class BenchOptions(Options, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         option("--budget", metavar="SECONDS", help="Time for each hybrid query [default: no limit]"),
     ] = None
+    no_tune: Annotated[bool, option("--no-tune", help="Do not let the collections learn how much vectors count")] = (
+        False
+    )
+    never_below: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)] | None,
+        option(
+            "--never-below",
+            metavar="LOSS",
+            help="Fail if hybrid search loses more than this against the better side in a collection (nDCG@10)",
+        ),
+    ] = None
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None, option("--limit", help="Run only this many queries of each collection")
     ] = None
@@ -58,13 +69,14 @@ def bench(options: BenchOptions) -> NoReturn:
 
     Hybrid queries run without a time limit, and query variants are generated beforehand, so the figures show what each
     stage contributes; with --budget a query runs as in the daemon. The other modes are compared with hybrid query by
-    query; a * marks significant differences.
+    query; a * marks significant differences. Collections learn as `gnoctl tune` does it.
 
     Examples:
       gnoctl bench collections/scifact
       gnoctl bench collections/* --ablation
       gnoctl bench collections/* --save before.json
       gnoctl bench collections/* --compare before.json
+      gnoctl bench collections/* --never-below .01
     """
     # The measurement uses the daemon's code, which gnoctl does not import. -P: do not import a folder named gnod from
     # the current directory.
@@ -76,7 +88,7 @@ def words(options: BenchOptions) -> list[str]:
     passed_on: list[str] = ["--quiet"] if options.quiet else []
     for spec in specs(BenchOptions):
         value = getattr(options, spec.name)
-        if spec.name in SHARED or not spec.flags or not value:
+        if spec.name in SHARED or not spec.flags or value is None or value is False:
             continue
         if spec.kind is bool:
             passed_on.append(spec.flags[-1])

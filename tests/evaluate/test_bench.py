@@ -15,6 +15,7 @@ import pytest
 
 from gnoctl.commands.bench import BenchOptions
 from gnoctl.commands.bench import words as words_of
+from gnoctl.options import specs
 from gnod.evaluate import command, runs
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import evaluate
@@ -184,6 +185,8 @@ def test_gnoctl_hands_every_option_on() -> None:
         ablation=True,
         rerank="file:r",
         budget=0.5,
+        no_tune=True,
+        never_below=0.0,
         limit=3,
         save="s",
         compare="-c",
@@ -199,11 +202,21 @@ def test_gnoctl_hands_every_option_on() -> None:
         "--ablation",
         "--rerank=file:r",
         "--budget=0.5",
+        "--no-tune",
+        "--never-below=0.0",
         "--limit=3",
         "--save=s",
         "--compare=-c",
         "--run=r",
         "--json",
+    }
+
+
+def test_gnoctl_has_every_option_of_the_measurement() -> None:
+    offered = {flag for spec in specs(BenchOptions) for flag in spec.flags}
+    assert {flag for action in command._parser()._actions for flag in action.option_strings} <= offered | {
+        "-h",
+        "--help",
     }
 
 
