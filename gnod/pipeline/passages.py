@@ -84,13 +84,13 @@ def best_passage_of(
 ) -> Passage:
     """Return the best passage of a text that comes in parts. A passage lies within one part; the first with every word
     of the query is the best. `anchor`: a variant that the best passage is known to contain."""
-    opening: Passage | None = None
+    first: str | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()
     shortest_first = [sorted(word, key=lambda variant: len(variant[0])) for word in query_terms]
     above = 0
     for part in parts:
-        opening = opening or _opening(part)
+        first = part if first is None else first
         finder = _Finder(part, analyzers)
         sought = [[anchor]] if anchor else shortest_first
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
@@ -103,7 +103,7 @@ def best_passage_of(
                 break
         above += part.count("\n")
     if not found:
-        return opening or _opening("")
+        return _opening(first or "")
     return found[max(found, key=lambda words: _worth(words, counts))]
 
 
