@@ -74,14 +74,14 @@ async def rerank_within_budget(
     """Score as many of `count` texts as the time allows. `texts` returns the first ones, as planned; `noun` names them
     in the reason. Raises what `Reranker.score` raises."""
     started = time.monotonic()
-    if not throughput.is_known:
+    if not throughput.is_known and limit_s > 0:
         speed = await reranker.measure(limit_s=limit_s)
         if speed is None:
             return Reranked([], 0, None, "the reranking model is still loading: it is used from the next query on")
         throughput.begin(speed.characters_per_s, speed.window_characters)
         limit_s -= time.monotonic() - started
         started = time.monotonic()
-    plan = throughput.plan(count, query, limit_s)
+    plan = throughput.plan(count, query, limit_s) if limit_s > 0 else None
     if plan is None:
         too_little = f"no time to rerank: {max(limit_s, 0):.1f} s is enough for fewer than {MIN_DOCUMENTS} {noun}"
         return Reranked([], 0, None, too_little)
