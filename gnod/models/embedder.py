@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.models.files import ModelFiles
-from gnod.models.inference import Inference
+from gnod.models.files import Installed
 from gnod.models.installed import InstalledModel
 from gnod.models.pieces import cut
-from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
+from gnod.models.profiles import EmbeddingText, Profile, apply_document_template, apply_query_template, profile_of
 from gnod.models.readability import Sample, SampleVectors
 
 
@@ -37,10 +36,14 @@ class Documents(NamedTuple):
 class Embedder(InstalledModel):
     pull_command = "gnoctl models pull embed"
 
-    def __init__(self, uri: str, *, files: ModelFiles, inference: Inference, gpu: bool, threads: int) -> None:
-        super().__init__(uri, files=files, inference=inference, gpu=gpu, threads=threads)
-        self.profile = profile_of(uri)
-        self.window = self.profile.window
+    @property
+    def profile(self) -> Profile:
+        """What the installed model's repository states, or what its name says."""
+        installed = self._files.find(self.uri)
+        return (installed and installed.profile) or profile_of(self.uri)
+
+    def _window(self, installed: Installed) -> int | None:
+        return (installed.profile or profile_of(self.uri)).window
 
     async def query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query, of length 1. Raises what `texts` raises."""
@@ -53,23 +56,26 @@ class Embedder(InstalledModel):
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
-        prompts = [apply_query_template(self.profile, text) for text in queries]
-        prompts += [self._passage(text) for text in passages]
+        profile = self.profile
+        prompts = [apply_query_template(profile, text) for text in queries]
+        prompts += [_passage(profile, text) for text in passages]
         return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
 
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
         """Return the vectors of the pieces of each text, which has no title. `waits`: whether a request waits for them.
         Raises what `texts` raises."""
-        pieces = [[text[start:end] for start, end in cut(text, self.profile.piece)] for text in texts]
-        prompts = [self._passage(piece) for of_text in pieces for piece in of_text]
+        profile = self.profile
+        pieces = [[text[start:end] for start, end in cut(text, profile.piece)] for text in texts]
+        prompts = [_passage(profile, piece) for of_text in pieces for piece in of_text]
         vectors = iter((await self._inference.embed(self.spec(), prompts, interactive=waits)).vectors)
         return [[next(vectors) for _ in of_text] for of_text in pieces]
 
     async def documents(self, chunks: Sequence[EmbeddingText]) -> Documents:
         """Return the pieces of chunks, in their order. Raises what `texts` raises."""
-        spans = [cut(chunk.text, self.profile.piece) for chunk in chunks]
+        profile = self.profile
+        spans = [cut(chunk.text, profile.piece) for chunk in chunks]
         prompts = [
-            apply_document_template(self.profile, chunk._replace(text=chunk.text[start:end]))
+            apply_document_template(profile, chunk._replace(text=chunk.text[start:end]))
             for chunk, of_chunk in zip(chunks, spans, strict=True)
             for start, end in of_chunk
         ]
@@ -83,14 +89,16 @@ class Embedder(InstalledModel):
 
     async def sample(self, sample: Sample) -> SampleVectors:
         """Embed sample texts, for `readability.measure`. Raises what `texts` raises."""
-        prompts = [apply_query_template(self.profile, text) for text in sample.questions]
-        prompts += [self._passage(text) for text in sample.statements]
+        profile = self.profile
+        prompts = [apply_query_template(profile, text) for text in sample.questions]
+        prompts += [_passage(profile, text) for text in sample.statements]
         found = await self._inference.embed(self.spec(), prompts, interactive=False, count_unknown=True)
         questions, statements = np.split(found.vectors, [len(sample.questions)])
         return SampleVectors(statements, questions, found.tokens, found.unknown)
 
-    def _passage(self, text: str) -> str:
-        return apply_document_template(self.profile, EmbeddingText("", "", text))
+
+def _passage(profile: Profile, text: str) -> str:
+    return apply_document_template(profile, EmbeddingText("", "", text))
 
 
 def _piece(vector: NDArray[np.float32], text: str, start: int, end: int) -> Piece:

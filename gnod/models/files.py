@@ -21,6 +21,7 @@ import msgspec
 
 from gnod.errors import InvalidModelUri, StorageFailed
 from gnod.models import uris
+from gnod.models.profiles import Profile
 from gnod.models.uris import LocalFile, ModelUri
 
 MAGIC = b"GGUF"
@@ -31,13 +32,15 @@ PARTIAL = "partial"
 
 
 class Installed(NamedTuple):
-    """A model that can be loaded. `sha256` is empty for a `file:` model, which is used where it is."""
+    """A model that can be loaded. `sha256` is empty for a `file:` model, which is used where it is. `profile`: what its
+    repository states of it."""
 
     uri: str
     path: Path
     bytes: int
     sha256: str
     fetched_at: float
+    profile: Profile | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +51,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     fetched_at: float
     source: str
+    profile: Profile | None = None
 
 
 class ModelFiles:
@@ -59,7 +63,9 @@ class ModelFiles:
     def path_for(self, uri: str) -> Path:
         """Return the path of the model's file, which need not exist. Raises InvalidModelUri."""
         parsed = uris.parse(uri)
-        return Path(parsed.path) if isinstance(parsed, LocalFile) else self._folder(parsed) / MODEL
+        if isinstance(parsed, LocalFile) and _local(parsed):
+            return Path(parsed.path)
+        return self._folder(parsed) / MODEL
 
     def partial_for(self, uri: str) -> Path:
         """Return the folder in which the model is prepared. Raises InvalidModelUri."""
@@ -72,24 +78,24 @@ class ModelFiles:
     def find(self, uri: str) -> Installed | None:
         """Return the model if it is installed; checks only its size and its first bytes. Raises InvalidModelUri."""
         parsed = uris.parse(uri)
-        if isinstance(parsed, LocalFile):
-            return _local(parsed)
-        return _installed(self._folder(parsed), str(parsed))
+        local = _local(parsed) if isinstance(parsed, LocalFile) else None
+        return local or _installed(self._folder(parsed), str(parsed))
 
     def all(self) -> list[Installed]:
         """Return the installed models in the cache, ordered by folder name."""
         return [installed for folder in self._folders() if (installed := _installed(folder, None))]
 
-    def install(self, uri: str, staged: Path, sha256: str, source: str) -> Installed:
+    def install(self, uri: str, staged: Path, sha256: str, source: str, profile: Profile | None = None) -> Installed:
         """Move a checked file to its place and record it. An older file stays readable for those who have it open.
         Raises StorageFailed."""
-        path = self.path_for(uri)
+        path = self._folder(uris.parse(uri)) / MODEL
         record = Record(
             uri=str(uris.parse(uri)),
             bytes=staged.stat().st_size,
             sha256=sha256,
             fetched_at=time.time(),
             source=source,
+            profile=profile,
         )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,13 +107,13 @@ class ModelFiles:
             new.replace(path.with_name(RECORD))
         except OSError as error:
             raise StorageFailed(f"the model could not be put into {path.parent}: {error.strerror or error}") from error
-        return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at)
+        return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at, record.profile)
 
     def remove(self, uri: str) -> int:
         """Remove the model and its unfinished download, but no `file:` model; return the bytes freed. Raises
         StorageFailed."""
         parsed = uris.parse(uri)
-        if isinstance(parsed, LocalFile):
+        if isinstance(parsed, LocalFile) and _local(parsed):
             return 0
         return _remove(self._folder(parsed)) + _remove(self.partial_for(uri))
 
@@ -142,7 +148,7 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
     is_right = str(parsed) == uri if uri else uris.folder_name(parsed) == folder.name
     if not is_right or _size_of_model(path) != record.bytes:
         return None
-    return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at)
+    return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at, record.profile)
 
 
 def _local(uri: LocalFile) -> Installed | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gnod.errors import ModelNotPulled
-from gnod.models.files import ModelFiles
+from gnod.models.files import Installed, ModelFiles
 from gnod.models.inference import Inference
 from gnod.models.messages import ModelSpec
 
@@ -12,7 +12,6 @@ class InstalledModel:
     """`threads`: processor threads for one step. The file need not exist before `spec` is called."""
 
     pull_command = "gnoctl models pull"
-    window: int | None = None  # tokens at once; None: what the file says
 
     def __init__(self, uri: str, *, files: ModelFiles, inference: Inference, gpu: bool, threads: int) -> None:
         self.uri = uri
@@ -28,4 +27,9 @@ class InstalledModel:
             raise ModelNotPulled(
                 f"the model {self.uri} is not on this machine yet: run `{self.pull_command}`", {"uri": self.uri}
             )
-        return ModelSpec(path=str(installed.path), window=self.window, gpu=self._gpu, threads=self._threads)
+        window = self._window(installed)
+        return ModelSpec(path=str(installed.path), window=window, gpu=self._gpu, threads=self._threads)
+
+    def _window(self, installed: Installed) -> int | None:
+        """Return how many tokens the model takes at once; None: what its file says."""
+        return installed.profile.window if installed.profile else None

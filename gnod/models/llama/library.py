@@ -91,10 +91,13 @@ def is_causal(model: llama_cpp.llama_model_p) -> bool:
 
 
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
-    """Return a short value of the model's file as text; "" where it has none."""
-    value = ctypes.create_string_buffer(128)
-    length = llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
-    return value.value.decode("utf-8", "replace") if length >= 0 else ""
+    """Return a value of the model's file as text; "" where it has none."""
+    length = llama_cpp.llama_model_meta_val_str(model, key.encode(), None, 0)
+    if length < 0:
+        return ""
+    value = ctypes.create_string_buffer(length + 1)
+    llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
+    return value.value.decode("utf-8", "replace")
 
 
 class _GgufParams(ctypes.Structure):

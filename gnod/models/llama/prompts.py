@@ -11,7 +11,7 @@ from typing import Protocol
 import llama_cpp
 
 from gnod.errors import ModelRejected
-from gnod.models.llama.tokenization import MarkedText, tokenization
+from gnod.models.llama.tokenization import MarkedText, Tokenization
 
 # Of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), as llama.cpp's converter writes it into a file.
 QWEN3_TEMPLATE = (
@@ -37,20 +37,21 @@ class Prompts(Protocol):
 class CrossEncoderPrompts:
     """`[CLS] query [SEP] document [SEP]`, or with two separators between (`<s> query </s></s> document </s>`)."""
 
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, *, separators: int, window: int) -> None:
-        self._tokenization = tokenization(vocabulary)
-        if not self._tokenization.suffix:
+    def __init__(self, tokenization: Tokenization, *, window: int) -> None:
+        self._tokenization = tokenization
+        self._specials = specials = tokenization.specials
+        if not specials.between or not specials.ending:
             raise ModelRejected("the model's vocabulary has no token that separates two texts")
-        self._between = self._tokenization.suffix * separators
-        markup = len(self._tokenization.prefix) + len(self._between) + len(self._tokenization.suffix)
-        self._most = _half(window - markup)
+        self._most = _half(window - len(specials.prefix) - len(specials.between) - len(specials.ending))
 
     def opening(self, query: str) -> list[int]:
-        return [*self._tokenization.prefix, *self._tokenization.tokens(query)[: self._most], *self._between]
+        tokens = self._tokenization.tokens(query)[: self._most]
+        return [*self._specials.prefix, *tokens, *self._specials.between]
 
     def rest(self, document: str, room: int) -> list[int]:
-        end = self._tokenization.suffix
-        return [*self._tokenization.tokens(document)[: room - len(end)], *end]
+        ending, second = self._specials.ending, self._specials.second
+        tokens = self._tokenization.tokens(document)[: room - len(ending)]
+        return [*(token + second for token in tokens), *ending]
 
 
 class TemplatePrompts:

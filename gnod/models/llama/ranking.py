@@ -18,6 +18,7 @@ from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
 from gnod.models.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Prompts, TemplatePrompts
 from gnod.models.llama.reading import DecoderReading, EncoderReading, Ended, Reading
+from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
 
 # Query and document together. A context is sized to the work: what a model can take at most would cost gigabytes, and
@@ -105,10 +106,7 @@ class RankingEngine:
             raise ModelRejected(f"the model sorts texts into {classes} classes; a reranker has one score")
         vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         self.window = min(self.window, _MAX_LOGITS // llama_cpp.llama_vocab_n_tokens(vocabulary))
-        # As their tokenizers join two texts: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
-        is_bert = llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM
-        has_one = is_bert or library.metadata(self._model, "tokenizer.ggml.add_sep_token") == "false"
-        prompts = CrossEncoderPrompts(vocabulary, separators=1 if has_one else 2, window=self.window)
+        prompts = CrossEncoderPrompts(tokenization(self._model), window=self.window)
         return prompts, EncoderReading(self._model, window=self.window, threads=spec.threads)
 
     def _decoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:

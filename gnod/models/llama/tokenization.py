@@ -1,32 +1,46 @@
-"""From text to a model's tokens: with llama.cpp's own tokenizers, except for WordPiece.
+"""From text to a model's tokens: with Hugging Face's library where the model's file has what it needs, else with
+llama.cpp's own tokenizers.
 
+A converted file has the original tokenizer. From other files, a WordPiece vocabulary is all that the library needs:
 llama.cpp's WordPiece drops vowel signs of Indic scripts and cuts Hangul to its first letter (measured: cosine .34 to
-the right vector for Tamil). The vocabulary in the model's file is all that Hugging Face's implementation needs.
+the right vector for Tamil).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import llama_cpp
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
 
 from gnod.errors import ModelRejected
+from gnod.models import gguf_keys
+from gnod.models.llama import library
 
 _WORD_START = "▁"
 _SPECIAL = re.compile(r"\[.+\]")
 
 
-class Tokenization(Protocol):
-    """`prefix` and `suffix`: the special tokens before and after each text. `unknown`: the tokens that stand for text
-    that the vocabulary lacks."""
+class Specials(NamedTuple):
+    """The special tokens around a text, and between and after two texts. `second` is added to each of the second
+    text's tokens."""
 
     prefix: list[int]
     suffix: list[int]
+    between: list[int]
+    ending: list[int]
+    second: int = 0
+
+
+class Tokenization(Protocol):
+    """`unknown`: the tokens that stand for text that the vocabulary lacks."""
+
+    specials: Specials
 
     @property
     def unknown(self) -> frozenset[int]: ...
@@ -35,19 +49,24 @@ class Tokenization(Protocol):
         """Return the text's tokens, without special tokens, even if the text contains their names."""
 
 
-def tokenization(vocabulary: llama_cpp.llama_vocab_p) -> Tokenization:
+def tokenization(model: llama_cpp.llama_model_p) -> Tokenization:
     """Return the tokenizer of a loaded model. Raises ModelRejected."""
-    if llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM:
-        return _WordPieces(vocabulary)
-    return _Native(vocabulary)
+    vocabulary = llama_cpp.llama_model_get_vocab(model)
+    if original := library.metadata(model, gguf_keys.TOKENIZER):
+        return _Original(original, int(library.metadata(model, gguf_keys.SECOND_TEXT) or 0))
+    is_bert = llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM
+    # As their tokenizers join two texts: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
+    has_one = is_bert or library.metadata(model, "tokenizer.ggml.add_sep_token") == "false"
+    specials = _specials(vocabulary, separators=1 if has_one else 2)
+    return _WordPieces(vocabulary, specials) if is_bert else _Native(vocabulary, specials)
 
 
 class _Native:
     """llama.cpp's own."""
 
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p) -> None:
+    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, specials: Specials) -> None:
         self._vocabulary = vocabulary
-        self.prefix, self.suffix = _specials(vocabulary)
+        self.specials = specials
 
     @cached_property
     def unknown(self) -> frozenset[int]:
@@ -59,26 +78,62 @@ class _Native:
         return _native_tokens(self._vocabulary, text, with_specials=False)
 
 
-class _WordPieces:
-    """BERT's, as Hugging Face's library does it, with the vocabulary of the model's file."""
-
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p) -> None:
-        self.prefix, self.suffix = _specials(vocabulary)
-        pieces = _pieces(vocabulary)
-        unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
-        if unknown is None:
-            raise ModelRejected("the model's vocabulary has no piece for unknown words")
-        self.unknown = frozenset({pieces[unknown]})
-        is_cased = any(piece != piece.lower() for piece in pieces if not _SPECIAL.fullmatch(piece))
-        self._tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
-        self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
-        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+class _HuggingFace:
+    def __init__(self, tokenizer: Tokenizer, specials: Specials, unknown: frozenset[int]) -> None:
+        self._tokenizer = tokenizer
+        self.specials = specials
+        self.unknown = unknown
 
     def tokens(self, text: str) -> Sequence[int]:
         # Through bytes: the library accepts no lone surrogates.
         clean = text.encode("utf-8", "replace").decode()
         ids: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
         return ids
+
+
+class _Original(_HuggingFace):
+    """The repository's own, from its JSON. `second`: how far the tokens of type 1 are shifted."""
+
+    def __init__(self, text: str, second: int) -> None:
+        try:
+            tokenizer = Tokenizer.from_str(text)
+        except Exception:  # the library raises nothing more specific
+            raise ModelRejected("the tokenizer in the model's file is damaged; pull the model again") from None
+        tokenizer.encode_special_tokens = True  # in a text, their names are plain text
+        model = json.loads(tokenizer.to_str())["model"]
+        unknown = tokenizer.token_to_id(model["unk_token"]) if model.get("unk_token") else model.get("unk_id")
+        (plain,) = tokenizer.encode("a", add_special_tokens=False).ids[:1] or [-1]
+        one, two = tokenizer.encode("a"), tokenizer.encode("a", "a")
+        # Where the text stands, among the special tokens of one text and of two.
+        places = [at for at, special in enumerate(two.special_tokens_mask) if not special]
+        if plain < 0 or two.ids[places[0]] != plain:
+            raise ModelRejected("gnod cannot use the model's tokenizer")
+        ids = [token + second * kind for token, kind in zip(two.ids, two.type_ids, strict=True)]
+        own = [at for at, special in enumerate(one.special_tokens_mask) if not special]
+        half = len(places) // 2
+        specials = Specials(
+            prefix=one.ids[: own[0]],
+            suffix=one.ids[own[-1] + 1 :],
+            between=ids[places[half - 1] + 1 : places[half]],
+            ending=ids[places[-1] + 1 :],
+            second=second * two.type_ids[places[-1]],
+        )
+        super().__init__(tokenizer, specials, frozenset() if unknown is None else frozenset({unknown}))
+
+
+class _WordPieces(_HuggingFace):
+    """BERT's, with the vocabulary of the model's file."""
+
+    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, specials: Specials) -> None:
+        pieces = _pieces(vocabulary)
+        unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
+        if unknown is None:
+            raise ModelRejected("the model's vocabulary has no piece for unknown words")
+        is_cased = any(piece != piece.lower() for piece in pieces if not _SPECIAL.fullmatch(piece))
+        tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        super().__init__(tokenizer, specials, frozenset({pieces[unknown]}))
 
 
 class MarkedText:
@@ -139,12 +194,13 @@ def _pieces(vocabulary: llama_cpp.llama_vocab_p) -> dict[str, int]:
     return pieces
 
 
-def _specials(vocabulary: llama_cpp.llama_vocab_p) -> tuple[list[int], list[int]]:
+def _specials(vocabulary: llama_cpp.llama_vocab_p, *, separators: int) -> Specials:
     plain = _native_tokens(vocabulary, "a", with_specials=False)
     whole = _native_tokens(vocabulary, "a", with_specials=True)
     for at in range(len(whole) - len(plain) + 1):
         if whole[at : at + len(plain)] == plain:
-            return whole[:at], whole[at + len(plain) :]
+            suffix = whole[at + len(plain) :]
+            return Specials(whole[:at], suffix, suffix * separators, suffix)
     raise ModelRejected("gnod cannot use the model's tokenizer")
 
 

@@ -1,0 +1,375 @@
+"""Convert a repository with safetensors, as transformers and sentence-transformers lay it out, to GGUF.
+
+What the model is, and whether it can be converted, is in its small files and in the headers of its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import gguf
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.errors import ModelCorrupt, ModelRejected
+from gnod.models import gguf_keys, profiles
+from gnod.models.convert import gguf_file, tokenizer
+from gnod.models.convert.architectures import ARCHITECTURES, Architecture, Tensor
+from gnod.models.convert.gguf_file import Value, Weights
+from gnod.models.convert.json_file import read_json
+from gnod.models.convert.safetensors import SafeTensors
+from gnod.models.output_layers import ACTIVATIONS, Dense, Layer, Normalize
+from gnod.models.profiles import Profile
+
+WeightsType = Literal["f32", "f16", "q8_0"]
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+SMALL_FILES = frozenset(
+    {"config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", INDEX}
+)
+"""What `Plan` reads, besides the headers of the weights."""
+
+_CLASSIFIER = "ForSequenceClassification"
+# Models with short windows were trained on a few sentences; gnod embeds texts of that length (docs/adr/0013).
+_SHORT_WINDOW = 512
+_PASSED = ("Dropout",)
+
+_Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
+
+
+class _Config(msgspec.Struct, frozen=True):
+    model_type: str
+    architectures: list[str] | None = None
+    id2label: dict[str, Any] | None = None
+    num_labels: int = 2
+
+
+class _Module(msgspec.Struct, frozen=True):
+    path: str
+    type: str
+
+    @property
+    def kind(self) -> str:
+        return self.type.rpartition(".")[2]
+
+
+class _Pooling(msgspec.Struct, frozen=True):
+    pooling_mode: str | list[str] | None = None
+    pooling_mode_cls_token: bool = False
+    pooling_mode_mean_tokens: bool = False
+    pooling_mode_max_tokens: bool = False
+    pooling_mode_mean_sqrt_len_tokens: bool = False
+    pooling_mode_weightedmean_tokens: bool = False
+    pooling_mode_lasttoken: bool = False
+    include_prompt: bool = True
+
+    def modes(self) -> list[str]:
+        if self.pooling_mode is not None:
+            return [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
+        names = [name for name in self.__struct_fields__ if name.startswith("pooling_mode_") and getattr(self, name)]
+        return [name.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens") for name in names]
+
+
+class _Dense(msgspec.Struct, frozen=True):
+    in_features: _Size
+    out_features: _Size
+    bias: bool = True
+    activation_function: str = "torch.nn.modules.activation.Tanh"
+    use_residual: bool = False
+
+
+class _Transformer(msgspec.Struct, frozen=True):
+    max_seq_length: _Size | None = None
+    do_lower_case: bool = False
+
+
+class _Sentences(msgspec.Struct, frozen=True):
+    prompts: dict[str, str] | None = None
+    default_prompt_name: str | None = None
+
+
+class Remote(NamedTuple):
+    """A file of weights that is not here yet."""
+
+    header: bytes
+    size: int
+
+
+class Plan:
+    """How a repository becomes a GGUF file. Raises ModelRejected for a model that cannot be converted, and
+    ModelCorrupt. `remote`: the weights that are not in the folder yet, by their paths in it; `name`: an address."""
+
+    def __init__(self, folder: Path, name: str, remote: Mapping[str, Remote] | None = None) -> None:
+        self._folder, self._remote = folder, remote or {}
+        self._modules = read_modules(folder)
+        self._root = next((module.path for module in self._modules if module.kind == "Transformer"), "")
+        config = read_json(folder / self._root / "config.json", _Config)
+        self._architecture = _architecture(folder / self._root, config)
+        stored = self._stored(self._root)
+        model = self._architecture
+        self.fields: dict[str, Value] = {"general.name": name, "tokenizer.ggml.model": "none"} | model.fields()
+        self._prefix = next((prefix for prefix in model.prefixes if prefix + model.first in stored), "")
+        tail = [module for module in self._modules if module.kind not in ("Transformer", *_PASSED)]
+        if not tail and (config.architectures or [""])[0].endswith(_CLASSIFIER):
+            self.tensors = self._cross_encoder(config, stored)
+        else:
+            if not self._modules and not (config.architectures or ["Model"])[0].endswith("Model"):
+                raise ModelRejected(
+                    f"it is a {(config.architectures or [''])[0]}, neither a sentence encoder nor a cross-encoder: it "
+                    "lacks modules.json"
+                )
+            self.tensors = self._encoder(tail, stored)
+        if "{arch}.vocab_size" not in self.fields:
+            self.fields["{arch}.vocab_size"] = model.vocab_size
+        self.profile = self._profile(name)
+
+    def write(self, target: Path, weights: WeightsType = "f16") -> Profile:
+        """Write the file; all others must be there now. Matrices lose precision unless `weights` is f32."""
+        root = self._folder / self._root
+        lowercase = _optional(root / "sentence_bert_config.json", _Transformer).do_lower_case
+        text = tokenizer.read(root, self._architecture.vocab_size, lowercase=lowercase)
+        kind = gguf.GGMLQuantizationType[weights.upper()]
+        fields = self.fields | {gguf_keys.TOKENIZER: text} | self._output_fields()
+        gguf_file.write(target, self._architecture.llama, fields, self.tensors, weights=kind)
+        return self.profile
+
+    def _encoder(self, tail: list[_Module], stored: SafeTensors) -> list[Weights]:
+        """Return the weights of a model that pools; set the fields for that."""
+        poolings = [module for module in tail if module.kind == "Pooling"]
+        if self._modules and (len(poolings) != 1 or tail[0] is not poolings[0]):
+            kinds = ", ".join(module.kind for module in self._modules)
+            raise ModelRejected(f"its modules are {kinds}; gnod converts those with one Pooling after the Transformer")
+        for module in tail[1:]:
+            if module.kind not in ("Dense", "Normalize", "LayerNorm"):
+                raise ModelRejected(f"it has a module {module.type}, which gnod cannot run")
+        self._tail = tail[1:]
+        pooling = _pooling(self._folder / poolings[0].path / "config.json") if poolings else gguf.PoolingType.MEAN
+        tensors = [self._weights(tensor, stored) for tensor in self._architecture.tensors()]
+        if self._tail and self._tail[-1].kind == "Dense" and self._dense(self._tail[-1]).out_features == 1:
+            self.fields["{arch}.pooling_type"] = int(gguf.PoolingType.RANK)
+            self.fields["{arch}.classifier.pooling_type"] = int(pooling)
+            return [*tensors, *self._modular_head(pooling)]
+        self.fields["{arch}.pooling_type"] = int(pooling)
+        self._check_output()
+        return tensors
+
+    def _cross_encoder(self, config: _Config, stored: SafeTensors) -> list[Weights]:
+        """Return the weights of a model that scores pairs; set the fields for that."""
+        labels = config.num_labels if config.id2label is None else len(config.id2label)
+        if labels != 1:
+            raise ModelRejected(f"it sorts texts into {labels} classes; a reranker has one score")
+        model = self._architecture
+        self._tail = []
+        self.fields["{arch}.pooling_type"] = int(gguf.PoolingType.RANK)
+        self.fields |= model.head_fields()
+        tensors, shift = model.with_second_text(model.tensors())
+        if shift:
+            self.fields |= {"{arch}.vocab_size": 2 * model.vocab_size, gguf_keys.SECOND_TEXT: shift}
+        found = [self._weights(tensor, stored) for tensor in tensors]
+        return [*found, *(self._weights(tensor, stored, prefix="") for tensor in model.head())]
+
+    def _modular_head(self, pooling: gguf.PoolingType) -> list[Weights]:
+        """Return the weights of a head made of modules: Dense and LayerNorm perhaps, then Dense with one output."""
+        *before, last = self._tail
+        kinds = [module.kind for module in before]
+        wide, is_modern = self._architecture.hidden_size, self._architecture.llama == "modern-bert"
+        settings = [self._dense(module) for module in before if module.kind == "Dense"]
+        activations = [_activation(each) for each in settings]
+        fits = kinds in ([], ["Dense"]) or (is_modern and kinds == ["Dense", "LayerNorm"])
+        fits &= activations in ([], ["GELU" if is_modern else "Tanh"]) and not any(
+            each.bias for each in settings if is_modern
+        )
+        if not fits or (not is_modern and pooling is not gguf.PoolingType.CLS):
+            raise ModelRejected("llama.cpp cannot run the head of this cross-encoder")
+        found = []
+        for module in before:
+            if module.kind == "Dense":
+                found.append(self._array("cls.weight", module, "linear.weight", wide, wide))
+                if self._dense(module).bias:
+                    found.append(self._array("cls.bias", module, "linear.bias", wide))
+            else:
+                found.append(self._array("cls.norm.weight", module, "norm.weight", wide))
+        output = self._array("cls.output.weight", last, "linear.weight", 1, wide)
+        shift = [self._array("", module, "norm.bias", wide) for module in before if module.kind == "LayerNorm"]
+        bias = [self._array("", last, "linear.bias", 1)] if self._dense(last).bias else []
+
+        def read_bias() -> NDArray[np.float32]:
+            """Return the output's bias with that of the norm before it, which llama.cpp lacks."""
+            parts = [each.read() for each in bias] + [output.read() @ each.read() for each in shift]
+            return np.sum([np.zeros(1, np.float32), *parts], axis=0, dtype=np.float32)
+
+        self._tail = []
+        return [*found, output, Weights("cls.output.bias", (1,), read_bias)]
+
+    def _array(self, name: str, module: _Module, source: str, *shape: int) -> Weights:
+        stored = self._stored(module.path)
+        stored.check(source, shape)
+        return Weights(name, shape, partial(stored.read, source, shape))
+
+    def _weights(self, tensor: Tensor, stored: SafeTensors, prefix: str | None = None) -> Weights:
+        prefix = self._prefix if prefix is None else prefix
+        sources = {_named(stored, prefix + name): shape for name, shape in tensor.sources.items()}
+        for name, shape in sources.items():
+            stored.check(name, shape)
+
+        def read() -> NDArray[np.float32]:
+            made: NDArray[np.float32] = tensor.make(*(stored.read(name, shape) for name, shape in sources.items()))
+            return made
+
+        return Weights(tensor.name, tensor.shape, read, exact=tensor.exact)
+
+    def _check_output(self) -> None:
+        """Raise unless the layers after the pooling fit together."""
+        size = self._architecture.hidden_size
+        for module in self._tail:
+            if module.kind == "LayerNorm":
+                raise ModelRejected("it has a LayerNorm after its pooling, which gnod cannot run")
+            if module.kind == "Dense":
+                dense, stored = self._dense(module), self._stored(module.path)
+                if dense.in_features != size:
+                    raise ModelCorrupt(f"{module.path} takes {dense.in_features} values; it is given {size}")
+                _activation(dense)
+                size = dense.out_features
+                stored.check("linear.weight", (size, dense.in_features))
+                if dense.bias:
+                    stored.check("linear.bias", (size,))
+
+    def _output_fields(self) -> dict[str, Value]:
+        layers: list[Layer] = []
+        for module in self._tail:
+            if module.kind == "Normalize":
+                layers.append(Normalize())
+                continue
+            dense = self._dense(module)
+            stored = self._stored(module.path)
+            rows, columns = dense.out_features, dense.in_features
+            layers.append(
+                Dense(
+                    inputs=columns,
+                    outputs=rows,
+                    activation=_activation(dense),
+                    weight=stored.read("linear.weight", (rows, columns)).astype("<f4").tobytes(),
+                    bias=stored.read("linear.bias", (rows,)).astype("<f4").tobytes() if dense.bias else b"",
+                )
+            )
+        # gnod scales every vector to length 1 in the end.
+        while layers and isinstance(layers[-1], Normalize):
+            layers.pop()
+        return {gguf_keys.OUTPUT_LAYERS: msgspec.json.encode(layers).decode()} if layers else {}
+
+    def _dense(self, module: _Module) -> _Dense:
+        return read_json(self._folder / module.path / "config.json", _Dense)
+
+    def _stored(self, module: str) -> SafeTensors:
+        """Return the tensors of a module, by the headers if its weights are not here yet."""
+        found = SafeTensors()
+        here = []
+        for path in weight_files(self._folder, module):
+            if remote := self._remote.get(path):
+                found.add(self._folder / path, remote.header, remote.size)
+            else:
+                here.append(self._folder / path)
+        return found if not here else SafeTensors(here)
+
+    def _profile(self, name: str) -> Profile:
+        root = self._folder / self._root
+        limits = (
+            _optional(root / "sentence_bert_config.json", _Transformer).max_seq_length,
+            tokenizer.settings(root).model_max_length,
+            self._architecture.positions,
+        )
+        window = int(min(limit for limit in limits if limit and limit > 0))
+        if window < 3:
+            raise ModelCorrupt(f"the model reads at most {window} tokens, special ones included")
+        piece = profiles.FEW_SENTENCES if window <= _SHORT_WINDOW else None
+        sentences = _optional(self._folder / "config_sentence_transformers.json", _Sentences)
+        return profiles.stated(sentences.prompts, sentences.default_prompt_name, name, window=window, piece=piece)
+
+
+def accepts(model: Path) -> bool:
+    return (model / "config.json").is_file() or (model / "modules.json").is_file()
+
+
+def convert(model: Path, target: Path, *, name: str = "", weights: WeightsType = "f16") -> Profile:
+    """Write the model of a folder to `target` as GGUF and return its profile. Raises ModelCorrupt, ModelRejected."""
+    return Plan(model, name or f"file:{model}").write(target, weights)
+
+
+def weight_files(folder: Path, module: str = "") -> list[str]:
+    """Return the paths of a module's weights, relative to the folder. Raises ModelCorrupt."""
+    index = folder / module / INDEX
+    if not index.exists():
+        return [_inside(module, WEIGHTS)]
+
+    class Index(msgspec.Struct):
+        weight_map: dict[str, str]
+
+    names = sorted(set(read_json(index, Index).weight_map.values()))
+    if not names or any("/" in name or not name.endswith(".safetensors") for name in names):
+        raise ModelCorrupt(f"{INDEX} names files that are no weights")
+    return [_inside(module, name) for name in names]
+
+
+def read_modules(folder: Path) -> list[_Module]:
+    """Return the modules of sentence-transformers in their order; none for a plain model."""
+    path = folder / "modules.json"
+    modules = read_json(path, list[_Module]) if path.exists() else []
+    for module in modules:
+        if module.path.startswith("/") or "/" in module.path.strip("/") or ".." in module.path:
+            raise ModelCorrupt(f"modules.json names a folder {module.path!r}")
+    return modules
+
+
+def modules_with_weights(folder: Path) -> Iterable[str]:
+    """Return the folders of the modules that have weights."""
+    modules = read_modules(folder)
+    named = {module.path for module in modules if module.kind in ("Dense", "LayerNorm", "Transformer")}
+    return sorted(named) or [""]
+
+
+def _inside(module: str, name: str) -> str:
+    return f"{module}/{name}" if module else name
+
+
+def _optional(path: Path, shape: type[Any]) -> Any:
+    return read_json(path, shape) if path.exists() else shape()
+
+
+def _architecture(root: Path, config: _Config) -> Architecture:
+    known = ARCHITECTURES.get(config.model_type)
+    if known is None:
+        raise ModelRejected(
+            f"it is of type {config.model_type}; gnod converts {', '.join(ARCHITECTURES)}. A language model needs a "
+            "GGUF file: name one, as in hf:org/repo/file.gguf"
+        )
+    return read_json(root / "config.json", known)
+
+
+def _pooling(path: Path) -> gguf.PoolingType:
+    settings = read_json(path, _Pooling)
+    known = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
+    modes = settings.modes()
+    if len(modes) != 1 or modes[0] not in known or not settings.include_prompt:
+        text = ", ".join(modes) or "none"
+        raise ModelRejected(f"its pooling is {text}; gnod knows the mean, the first and the last token, with prompts")
+    return known[modes[0]]
+
+
+def _activation(dense: _Dense) -> str:
+    name = dense.activation_function.rpartition(".")[2]
+    if name not in ACTIVATIONS or dense.use_residual:
+        raise ModelRejected(f"it has a Dense layer with {dense.activation_function}, which gnod cannot run")
+    return name
+
+
+def _named(stored: SafeTensors, name: str) -> str:
+    """Return the tensor's name in the file: old BERTs call the parts of a norm gamma and beta."""
+    for new, old in (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")):
+        if name.endswith(new) and name not in stored:
+            older = name.removesuffix(new) + old
+            return older if older in stored else name
+    return name

@@ -1,0 +1,56 @@
+"""Make a GGUF file of what was downloaded, or of a folder of this machine, and check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gnod.errors import Corrupt, GnoError, ModelRejected, Refused
+from gnod.models.fetch.check import check_model, sha256_of
+from gnod.models.fetch.messages import FetchProgress, OnProgress
+from gnod.models.fetch.staging import Staged
+from gnod.models.files import MAGIC
+
+
+def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress) -> Staged:
+    """Return the model, converted in `folder` unless it is a GGUF file already. Raises ModelCorrupt, ModelRejected."""
+    path, profile = model, None
+    if not _begins(model, MAGIC):
+        from gnod.models.convert import e5, repository  # 0.3 s
+
+        report(FetchProgress("convert", 0))
+        path = folder / "converted.gguf"
+        if repository.accepts(model):
+            with named(name):
+                profile = repository.convert(model, path, name=name)
+        elif e5.accepts(model):
+            e5.convert(model, path)
+        else:
+            raise ModelRejected(
+                f"{name} is not a model that gnod can use: neither GGUF, nor a folder with config.json and "
+                "model.safetensors",
+                {"uri": name},
+            )
+    check_model(path, name)
+    size = path.stat().st_size
+    digest = sha256_of(path, lambda done: report(FetchProgress("check", done, size)))
+    return Staged(path, digest, source, profile)
+
+
+class named:  # noqa: N801  # a context manager
+    """Says in an error of the conversion which model it is about."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Corrupt | Refused) and isinstance(error, GnoError):
+            raise type(error)(f"{self._name} cannot be converted: {error.message}", {"uri": self._name}) from None
+
+
+def _begins(path: Path, magic: bytes) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
