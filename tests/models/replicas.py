@@ -83,8 +83,8 @@ _DISTIL = {
 }
 
 EMBEDDERS: dict[str, Replica] = {
-    "bert": Replica("words", 10, _config("bert", "BertModel"), ("Pooling:mean", "Normalize")),
-    "bert-plain": Replica("words", 10, _config("bert", "BertModel")),
+    "bert": Replica("words", 34, _config("bert", "BertModel"), ("Pooling:mean", "Normalize")),
+    "bert-plain": Replica("words", 34, _config("bert", "BertModel")),
     "bert-dense": Replica(
         "words",
         5,
@@ -92,9 +92,9 @@ EMBEDDERS: dict[str, Replica] = {
         ("Pooling:cls", f"Dense:{SIZE}:40:Tanh:bias", "Normalize"),
         {"query": "find: ", "document": ""},
     ),
-    "distilbert": Replica("words", 5, _DISTIL, ("Pooling:mean",)),
-    "xlm-roberta": Replica("pieces", 1, _config("xlm-roberta", "XLMRobertaModel", **_XLMR), ("Pooling:cls", "Normalize")),
-    "modernbert": Replica("bytes", 2, _config("modernbert", "ModernBertModel", **_MODERN), ("Pooling:cls", "Normalize")),
+    "distilbert": Replica("words", 1, _DISTIL, ("Pooling:mean",)),
+    "xlm-roberta": Replica("pieces", 6, _config("xlm-roberta", "XLMRobertaModel", **_XLMR), ("Pooling:cls", "Normalize")),
+    "modernbert": Replica("bytes", 11, _config("modernbert", "ModernBertModel", **_MODERN), ("Pooling:cls", "Normalize")),
     "qwen3": Replica(
         "qwen",
         1,
@@ -104,7 +104,7 @@ EMBEDDERS: dict[str, Replica] = {
     ),
     "gemma": Replica(
         "gemma",
-        3,
+        2,
         _config(
             "gemma3_text",
             "Gemma3TextModel",
@@ -124,18 +124,18 @@ EMBEDDERS: dict[str, Replica] = {
     ),
 }
 RERANKERS: dict[str, Replica] = {
-    "bert": Replica("words", 8, _config("bert", "BertForSequenceClassification", **_ONE_LABEL)),
+    "bert": Replica("words", 1, _config("bert", "BertForSequenceClassification", **_ONE_LABEL)),
     "xlm-roberta": Replica(
-        "pieces", 7, _config("xlm-roberta", "XLMRobertaForSequenceClassification", **_XLMR, **_ONE_LABEL)
+        "pieces", 16, _config("xlm-roberta", "XLMRobertaForSequenceClassification", **_XLMR, **_ONE_LABEL)
     ),
     "modernbert": Replica(
         "bytes",
-        7,
+        60,
         _config("modernbert", "ModernBertForSequenceClassification", **_MODERN, **_ONE_LABEL, classifier_pooling="mean"),
     ),
     "modernbert-modules": Replica(
         "bytes",
-        12,
+        17,
         _config("modernbert", "ModernBertModel", **_MODERN),
         ("Pooling:cls", f"Dense:{SIZE}:{SIZE}:GELU", f"LayerNorm:{SIZE}", f"Dense:{SIZE}:1:Identity:bias"),
     ),
@@ -230,7 +230,7 @@ _PREFIXES = {
 
 
 def _random(random: np.random.RandomState, name: str, shape: tuple[int, ...], replica: Replica) -> Floats:
-    values = random.standard_normal(shape) * 0.25
+    values = random.standard_normal(shape) * 0.15
     if "norm" in name.lower() and name.endswith("weight") and replica.config["model_type"] != "gemma3_text":
         values += 1
     # As a trained model: what float16 holds exactly.
@@ -270,7 +270,9 @@ def _tokenizer_config(name: str) -> dict[str, Any]:
         "qwen": {"pad": "<|endoftext|>", "eos": "<|im_end|>"},
         "gemma": {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>"},
     }[name]
-    named = {f"{role}_token": token for role, token in specials.items()}
+    named: dict[str, Any] = {f"{role}_token": token for role, token in specials.items()}
+    if name == "words":
+        named["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
     return {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": WINDOW, **named}
 
 

@@ -29,7 +29,14 @@ WeightsType = Literal["f32", "f16", "q8_0"]
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 SMALL_FILES = frozenset(
-    {"config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", INDEX}
+    {
+        "config.json",
+        "modules.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+        "tokenizer_config.json",
+        INDEX,
+    }
 )
 """What `Plan` reads, besides the headers of the weights."""
 
@@ -166,7 +173,9 @@ class Plan:
         self._tail = []
         self.fields["{arch}.pooling_type"] = int(gguf.PoolingType.RANK)
         self.fields |= model.head_fields()
-        tensors, shift = model.with_second_text(model.tensors())
+        inputs = tokenizer.settings(self._folder / self._root).model_input_names
+        has_types = inputs is None or "token_type_ids" in inputs
+        tensors, shift = model.with_second_text(model.tensors()) if has_types else (list(model.tensors()), 0)
         if shift:
             self.fields |= {"{arch}.vocab_size": 2 * model.vocab_size, gguf_keys.SECOND_TEXT: shift}
         found = [self._weights(tensor, stored) for tensor in tensors]

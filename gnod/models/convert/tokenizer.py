@@ -26,6 +26,7 @@ class Settings(msgspec.Struct, frozen=True):
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool = True
     model_max_length: float | None = None
+    model_input_names: list[str] | None = None
 
 
 class _Special(msgspec.Struct, frozen=True):
