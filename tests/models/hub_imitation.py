@@ -15,6 +15,7 @@ import json
 import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,6 +44,8 @@ class HubImitation:
     def __init__(self, repositories: dict[str, dict[str, bytes]]) -> None:
         self.repositories = repositories
         self.requests: list[Asked] = []
+        self.sent: Counter[str] = Counter()
+        """Bytes of bodies by the last part of the path, at most."""
         self.drops: list[int] = []
         """Each GET of a file takes one: after so many bytes the connection is closed. Empty: never."""
         self.drops_for_ever = False
@@ -101,7 +104,8 @@ class HubImitation:
         return Handler
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
-        start = int(re.sub(r"\D", "", request.headers.get("Range", "")) or 0)
+        first, _, last = request.headers.get("Range", "").removeprefix("bytes=").partition("-")
+        start = int(first or 0)
         self.requests.append(Asked(request.command, request.path, start, request.headers.get("Authorization")))
         if self.is_captive:
             self._send(request, 200, LOGIN_PAGE, {"Content-Type": "text/html"})
@@ -111,7 +115,7 @@ class HubImitation:
         elif match := _TREE.match(request.path):
             self._send_tree(request, match[1])
         elif (match := _RESOLVE.match(request.path)) and match[3] in self.repositories.get(match[1], {}):
-            self._send_file(request, self.repositories[match[1]][match[3]], start)
+            self._send_file(request, self.repositories[match[1]][match[3]], start, int(last) + 1 if last else None)
         elif match:
             code = "EntryNotFound" if match[1] in self.repositories else "RepoNotFound"
             self._send(request, 404, b"", {"X-Error-Code": code, "X-Repo-Commit": COMMIT})
@@ -126,7 +130,7 @@ class HubImitation:
         tree = [{"type": "file", "path": path, "size": len(data), "oid": "0" * 40} for path, data in files]
         self._send(request, 200, json.dumps(tree).encode(), {"Content-Type": "application/json"})
 
-    def _send_file(self, request: BaseHTTPRequestHandler, data: bytes, start: int) -> None:
+    def _send_file(self, request: BaseHTTPRequestHandler, data: bytes, start: int, end: int | None) -> None:
         etag = self.etag or hashlib.sha256(data).hexdigest()
         headers = {
             "X-Repo-Commit": COMMIT,
@@ -142,12 +146,12 @@ class HubImitation:
             self._send(request, 200, self.page, headers)
             return
         status, body = 200, data
-        if start and not self.ignores_ranges:
+        if (start or end) and not self.ignores_ranges:
             if start >= len(data):
                 self._send(request, 416, b"", {"Content-Range": f"bytes */{len(data)}"})
                 return
-            status, body = 206, data[start:]
-            headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+            status, body = 206, data[start:end]
+            headers["Content-Range"] = f"bytes {start}-{start + len(body) - 1}/{len(data)}"
         self._send(request, status, body, headers)
 
     def _send(
@@ -161,6 +165,7 @@ class HubImitation:
         if request.command == "HEAD":
             return
         limit = len(body)
+        self.sent[request.path.rpartition("/")[2]] += limit
         if "/resolve/" in request.path and status in (200, 206):
             if self.drops_for_ever:
                 limit = 0

@@ -7,7 +7,6 @@ NumPy guarantees, so they are not stored; the tokenizers are small real ones (`e
 from __future__ import annotations
 
 import json
-
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,8 +92,12 @@ EMBEDDERS: dict[str, Replica] = {
         {"query": "find: ", "document": ""},
     ),
     "distilbert": Replica("words", 1, _DISTIL, ("Pooling:mean",)),
-    "xlm-roberta": Replica("pieces", 6, _config("xlm-roberta", "XLMRobertaModel", **_XLMR), ("Pooling:cls", "Normalize")),
-    "modernbert": Replica("bytes", 11, _config("modernbert", "ModernBertModel", **_MODERN), ("Pooling:cls", "Normalize")),
+    "xlm-roberta": Replica(
+        "pieces", 6, _config("xlm-roberta", "XLMRobertaModel", **_XLMR), ("Pooling:cls", "Normalize")
+    ),
+    "modernbert": Replica(
+        "bytes", 11, _config("modernbert", "ModernBertModel", **_MODERN), ("Pooling:cls", "Normalize")
+    ),
     "qwen3": Replica(
         "qwen",
         1,
@@ -131,7 +134,9 @@ RERANKERS: dict[str, Replica] = {
     "modernbert": Replica(
         "bytes",
         60,
-        _config("modernbert", "ModernBertForSequenceClassification", **_MODERN, **_ONE_LABEL, classifier_pooling="mean"),
+        _config(
+            "modernbert", "ModernBertForSequenceClassification", **_MODERN, **_ONE_LABEL, classifier_pooling="mean"
+        ),
     ),
     "modernbert-modules": Replica(
         "bytes",
@@ -175,7 +180,9 @@ def write(folder: Path, replica: Replica, *, seed: int | None = None) -> Path:
     for number, module in enumerate(replica.modules, 1):
         kind, *settings = module.split(":")
         path = f"{number}_{kind}"
-        listed.append({"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"})
+        listed.append(
+            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        )
         (folder / path).mkdir(exist_ok=True)
         if config := _module_config(kind, settings):
             _write(folder / path / "config.json", config)

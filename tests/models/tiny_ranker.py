@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import gguf
+import msgspec
 import numpy as np
 from gguf import GGMLQuantizationType as WeightType
 from gguf import TokenType
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
-from gnod.models.convert import encoder
-from gnod.models.convert.encoder import Encoder, Origin, Tokens, Weights
+from gnod.models.convert import gguf_file
+from gnod.models.convert.architectures import Bert, affine
+from gnod.models.convert.gguf_file import Value, Weights
 from tests.models import tiny_bert
 from tests.models.tiny_bert import Floats, Tensors
 
@@ -61,35 +64,38 @@ class CrossEncoder:
         first, last, _ = MARKUP[self.words]
         types = [TokenType.CONTROL] * specials + [TokenType.NORMAL] * (len(self._pieces) - specials)
         types[1 if self.words == "bert" else 3] = TokenType.UNKNOWN
-        tokens = Tokens(
-            model="bert" if self.words == "bert" else "t5",
-            pieces=[piece.encode() for piece in self._pieces],
-            types=types,
-            first=first,
-            last=last,
-            unknown=types.index(TokenType.UNKNOWN),
-            pad=0 if self.words == "bert" else 1,
-            mask=None,
-            scores=None if self.words == "bert" else [-1.0] * len(self._pieces),
-        )
-        tensors = [Weights(name, values) for name, values in self.model.items() if head or "classifier" not in name]
-        # As llama.cpp's converter leaves it: the file does not say that the model ranks.
-        encoder.write(path, self._dimensions(), tokens, Origin("tiny"), tensors, weights=WeightType.F32)
+        fields: dict[str, Value] = {
+            "tokenizer.ggml.model": "bert" if self.words == "bert" else "t5",
+            "tokenizer.ggml.pre": "default",
+            "tokenizer.ggml.tokens": self._pieces,
+            "tokenizer.ggml.token_type": [int(kind) for kind in types],
+            "tokenizer.ggml.scores": [-1.0] * len(self._pieces),
+            "tokenizer.ggml.bos_token_id": first,
+            "tokenizer.ggml.eos_token_id": last,
+            "tokenizer.ggml.seperator_token_id": last,
+            "tokenizer.ggml.unknown_token_id": types.index(TokenType.UNKNOWN),
+            "tokenizer.ggml.padding_token_id": 0 if self.words == "bert" else 1,
+            "tokenizer.ggml.add_bos_token": True,
+            "tokenizer.ggml.add_eos_token": True,
+            "tokenizer.ggml.add_space_prefix": True,
+            "tokenizer.ggml.remove_extra_whitespaces": True,
+            # As llama.cpp's converter leaves it: the file does not say that the model ranks.
+            "{arch}.pooling_type": int(gguf.PoolingType.CLS),
+        }
+        config = {**tiny_bert.CONFIG, "vocab_size": len(self._pieces), "max_position_embeddings": POSITIONS}
+        model = msgspec.convert(config, Bert)
+        tensors = list(model.tensors())
+        if head:
+            classes, wide = self.model["classifier.out_proj.weight"].shape
+            tensors += affine("cls", "classifier.dense", wide, wide)
+            tensors += affine("cls.output", "classifier.out_proj", classes, wide)
+        weights = [
+            Weights(tensor.name, tensor.shape, partial(np.asarray, self.model[source]))
+            for tensor in tensors
+            for source in tensor.sources
+        ]
+        gguf_file.write(path, "bert", model.fields() | fields, weights, weights=WeightType.F32)
         return path
-
-    def _dimensions(self) -> Encoder:
-        return Encoder(
-            hidden=tiny_bert.HIDDEN,
-            layers=tiny_bert.LAYERS,
-            heads=tiny_bert.HEADS,
-            feed_forward=tiny_bert.FEED_FORWARD,
-            vocabulary=len(self._pieces),
-            positions=POSITIONS,
-            token_types=tiny_bert.TOKEN_TYPES,
-            epsilon=tiny_bert.EPSILON,
-            window=POSITIONS,
-            pooling=gguf.PoolingType.CLS,
-        )
 
     def ids(self, query: str, document: str, *, window: int = POSITIONS) -> list[int]:
         """Return what the model is to read, cut to the window."""

@@ -25,9 +25,9 @@ _CLOSED_THOUGHT = "\n</think>\n\n"
 class Chat:
     """`template`: Jinja, from the model's file. A model without one gets `role: content`."""
 
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, template: bytes | None) -> None:
-        self._vocabulary = vocabulary
-        self._text = MarkedText(vocabulary)
+    def __init__(self, model: llama_cpp.llama_model_p, template: bytes | None) -> None:
+        self._vocabulary = llama_cpp.llama_model_get_vocab(model)
+        self._text = MarkedText(model)
         self._template = self._compile(template) if template else None
 
     def tokens(self, messages: Messages) -> list[int]:

@@ -58,7 +58,7 @@ class GenerationEngine:
                 n_outputs_max=1,  # only the last token's output is used
             )
             self._to_free.callback(llama_cpp.llama_free, self._context)
-            self._chat = Chat(self._vocabulary, llama_cpp.llama_model_chat_template(self._model, None))
+            self._chat = Chat(self._model, llama_cpp.llama_model_chat_template(self._model, None))
         except BaseException:
             self.close()
             raise

@@ -57,11 +57,11 @@ class CrossEncoderPrompts:
 class TemplatePrompts:
     """A template with `{query}` and, after it, `{document}`."""
 
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, template: str, *, window: int) -> None:
+    def __init__(self, model: llama_cpp.llama_model_p, template: str, *, window: int) -> None:
         before, separator, after = template.partition(_DOCUMENT)
         if not separator or before.count(_QUERY) != 1 or _QUERY in after or _DOCUMENT in after:
             raise ModelRejected("gnod cannot use the model's prompt for reranking")
-        self._text = MarkedText(vocabulary)
+        self._text = MarkedText(model)
         # A space belongs to the tokens of the word after it: here, of the document.
         self._space = " " if before.endswith(" ") else ""
         self._before = before.removesuffix(" ")

@@ -115,10 +115,9 @@ class RankingEngine:
                 "gnod cannot rerank with this language model: use Qwen3-Reranker, or a cross-encoder such as "
                 "bge-reranker-v2-m3"
             )
-        vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         template = llama_cpp.llama_model_chat_template(self._model, b"rerank")
         prompts = TemplatePrompts(
-            vocabulary, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
+            self._model, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
         )
         has_head = library.has_tensor(spec, *_HEADS)
         answers = self._classes() if has_head else [prompts.word("yes"), prompts.word("no")]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -58,14 +59,15 @@ def tokenization(model: llama_cpp.llama_model_p) -> Tokenization:
     # As their tokenizers join two texts: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
     has_one = is_bert or library.metadata(model, "tokenizer.ggml.add_sep_token") == "false"
     specials = _specials(vocabulary, separators=1 if has_one else 2)
-    return _WordPieces(vocabulary, specials) if is_bert else _Native(vocabulary, specials)
+    return _WordPieces(vocabulary, specials) if is_bert else _Native(model, specials)
 
 
 class _Native:
     """llama.cpp's own."""
 
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, specials: Specials) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, model: llama_cpp.llama_model_p, specials: Specials) -> None:
+        self._vocabulary = llama_cpp.llama_model_get_vocab(model)
+        self._composes = _composes(model)
         self.specials = specials
 
     @cached_property
@@ -75,7 +77,8 @@ class _Native:
         return frozenset(n for n in numbers if llama_cpp.llama_vocab_get_attr(self._vocabulary, n) & mark)
 
     def tokens(self, text: str) -> Sequence[int]:
-        return _native_tokens(self._vocabulary, text, with_specials=False)
+        composed = unicodedata.normalize("NFC", text) if self._composes else text
+        return _native_tokens(self._vocabulary, composed, with_specials=False)
 
 
 class _HuggingFace:
@@ -139,8 +142,9 @@ class _WordPieces(_HuggingFace):
 class MarkedText:
     """Markup, in which special tokens count, with foreign texts in it, in which they do not."""
 
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, model: llama_cpp.llama_model_p) -> None:
+        self._vocabulary = vocabulary = llama_cpp.llama_model_get_vocab(model)
+        self._composes = _composes(model)
         self._specials: dict[str, int] = {}
         added: list[str] = []  # llama.cpp finds these in every text
         for number in range(llama_cpp.llama_vocab_n_tokens(vocabulary)):
@@ -166,6 +170,7 @@ class MarkedText:
 
     def plain(self, text: str) -> list[int]:
         """Return the tokens of a foreign text."""
+        text = unicodedata.normalize("NFC", text) if self._composes else text
         found: list[int] = []
         at = 0
         for match in self._added.finditer(text):
@@ -173,6 +178,11 @@ class MarkedText:
             found += _native_tokens(self._vocabulary, text[at : match.start() + 1], with_specials=False)
             at = match.start() + 1
         return found + _native_tokens(self._vocabulary, text[at:], with_specials=False)
+
+
+def _composes(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether the model's tokenizer brings text to form C first, which llama.cpp leaves out."""
+    return library.metadata(model, "tokenizer.ggml.pre") in ("qwen2", "qwen35", "modern-bert")
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:

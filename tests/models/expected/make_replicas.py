@@ -200,7 +200,9 @@ def _gemma() -> Tokenizer:
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     raw = [f"<0x{byte:02X}>" for byte in range(256)]
-    trainer = trainers.BpeTrainer(vocab_size=WORDS, special_tokens=[*specials, *raw], limit_alphabet=500, max_token_length=8)
+    trainer = trainers.BpeTrainer(
+        vocab_size=WORDS, special_tokens=[*specials, *raw], limit_alphabet=500, max_token_length=8
+    )
     tokenizer.train_from_iterator(_sentences(), trainer)
     # The bytes are ordinary pieces, as in Gemma's file.
     state = json.loads(tokenizer.to_str())

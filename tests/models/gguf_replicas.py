@@ -1,0 +1,120 @@
+"""Replicas as GGUF files in the form of llama.cpp's own converter, with llama.cpp's tokenizers: what the hub offers."""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from gguf import TokenType
+
+from gnod.models import gguf_keys
+from gnod.models.convert import gguf_file
+from gnod.models.convert.architectures import ARCHITECTURES
+from gnod.models.convert.gguf_file import Value, Weights
+from gnod.models.convert.repository import Plan
+from tests.models import replicas
+from tests.models.replicas import Replica
+
+
+def write(folder: Path, replica: Replica) -> Path:
+    """Write the replica's file into the folder, in float32, and return it."""
+    plan = Plan(replicas.write(folder / "model", replica), "file:/replica")
+    tokenizer = json.loads((folder / "model" / "tokenizer.json").read_text(encoding="utf-8"))
+    fields = {name: value for name, value in plan.fields.items() if name != gguf_keys.SECOND_TEXT}
+    target = folder / "model.gguf"
+    architecture = ARCHITECTURES[replica.config["model_type"]].llama
+    tensors = [*plan.tensors]
+    if architecture == "gemma-embedding":
+        for number, weights in enumerate(replicas.weights(replica)[1].values(), 2):
+            matrix = weights["linear.weight"]
+            fields |= {
+                f"{{arch}}.dense_{number}_feat_{side}": size
+                for side, size in zip(("out", "in"), matrix.shape, strict=True)
+            }
+            tensors.append(Weights(f"dense_{number}.weight", matrix.shape, partial(np.asarray, matrix)))
+    fields |= tokenizer_fields(tokenizer, replica.tokenizer)
+    gguf_file.write(target, architecture, fields, tensors, weights=gguf.GGMLQuantizationType.F32)
+    return target
+
+
+def tokenizer_fields(tokenizer: dict[str, Any], name: str) -> dict[str, Value]:
+    """Return the fields of a tokenizer of this kind (`expected/tokenizers`), from its JSON."""
+    model = tokenizer["model"]
+    vocabulary = model["vocab"]
+    pieces = (
+        dict(enumerate(piece for piece, _ in vocabulary))
+        if isinstance(vocabulary, list)
+        else {number: piece for piece, number in vocabulary.items()}
+    )
+    types = dict.fromkeys(pieces, TokenType.NORMAL)
+    for token in tokenizer["added_tokens"]:
+        pieces[token["id"]] = token["content"]
+        types[token["id"]] = TokenType.CONTROL if token["special"] else TokenType.USER_DEFINED
+    count = max(pieces) + 1
+    padding = range(count, max(count, replicas.WORDS))
+    ids = {piece: number for number, piece in pieces.items()}
+    found: dict[str, Value] = {
+        "tokenizer.ggml.token_type": [int(types[number]) for number in range(count)]
+        + [int(TokenType.UNUSED)] * len(padding),
+    }
+    tokens = [pieces[number] for number in range(count)] + [f"[PAD{number}]" for number in padding]
+    match name:
+        case "words":
+            tokens = [_phantom(token, types.get(number)) for number, token in enumerate(tokens)]
+            found |= {"tokenizer.ggml.model": "bert", "tokenizer.ggml.pre": "default"}
+            found |= _special_ids(ids, bos="[CLS]", eos="[SEP]", seperator="[SEP]", unknown="[UNK]", padding="[PAD]")
+        case "pieces":
+            scores = [float(score) for _, score in vocabulary] + [-10000.0] * (len(tokens) - len(vocabulary))
+            precompiled = next(each for each in tokenizer["normalizer"]["normalizers"] if each["type"] == "Precompiled")
+            found |= {
+                "tokenizer.ggml.model": "t5",
+                "tokenizer.ggml.pre": "default",
+                "tokenizer.ggml.scores": scores,
+                "tokenizer.ggml.add_space_prefix": True,
+                "tokenizer.ggml.remove_extra_whitespaces": True,
+                "tokenizer.ggml.precompiled_charsmap": base64.b64decode(precompiled["precompiled_charsmap"]),
+                "tokenizer.ggml.add_bos_token": True,
+                "tokenizer.ggml.add_eos_token": True,
+            }
+            found["tokenizer.ggml.token_type"][ids["<unk>"]] = int(TokenType.UNKNOWN)  # type: ignore[index]
+            found |= _special_ids(ids, bos="<s>", eos="</s>", seperator="</s>", unknown="<unk>", padding="<pad>")
+        case "qwen":
+            merges = [" ".join(pair) if isinstance(pair, list) else pair for pair in model["merges"]]
+            found |= {
+                "tokenizer.ggml.model": "gpt2",
+                "tokenizer.ggml.pre": "qwen2",
+                "tokenizer.ggml.merges": merges,
+                "tokenizer.ggml.add_bos_token": False,
+                "tokenizer.ggml.add_eos_token": True,
+            }
+            found |= _special_ids(ids, eos="<|endoftext|>", padding="<|endoftext|>")
+        case "gemma":
+            ranks = {"".join(pair): rank for rank, pair in enumerate(model["merges"])}
+            found |= {
+                "tokenizer.ggml.model": "llama",
+                "tokenizer.ggml.pre": "default",
+                "tokenizer.ggml.scores": [-float(ranks.get(token, 10_000)) for token in tokens],
+                "tokenizer.ggml.add_bos_token": True,
+                "tokenizer.ggml.add_eos_token": True,
+                "tokenizer.ggml.add_space_prefix": False,
+            }
+            for number, token in enumerate(tokens):
+                if token.startswith("<0x"):
+                    found["tokenizer.ggml.token_type"][number] = int(TokenType.BYTE)  # type: ignore[index]
+            found |= _special_ids(ids, bos="<bos>", eos="<eos>", unknown="<unk>", padding="<pad>")
+    return found | {"tokenizer.ggml.tokens": tokens}
+
+
+def _special_ids(ids: dict[str, int], **roles: str) -> dict[str, Value]:
+    return {f"tokenizer.ggml.{role}_token_id": ids[token] for role, token in roles.items()}
+
+
+def _phantom(token: str, kind: TokenType | None) -> str:
+    if kind is not TokenType.NORMAL:
+        return token
+    return token.removeprefix("##") if token.startswith("##") else f"▁{token}"
