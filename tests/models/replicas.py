@@ -37,6 +37,7 @@ class Replica(NamedTuple):
     config: dict[str, Any]
     modules: tuple[str, ...] = ()
     prompts: dict[str, str] | None = None
+    spread: float = 0.15
 
 
 def _config(kind: str, name: str, **more: Any) -> dict[str, Any]:
@@ -145,7 +146,8 @@ RERANKERS: dict[str, Replica] = {
         ("Pooling:cls", f"Dense:{SIZE}:{SIZE}:GELU", f"LayerNorm:{SIZE}", f"Dense:{SIZE}:1:Identity:bias"),
     ),
 }
-QWEN3_RERANKER = Replica("qwen", 1, _QWEN3)
+# With larger weights, the rounding of keys and values to 16 bits would matter more than in a model of real width.
+QWEN3_RERANKER = Replica("qwen", 25, _QWEN3, spread=0.1)
 
 
 def texts() -> list[str]:
@@ -237,7 +239,7 @@ _PREFIXES = {
 
 
 def _random(random: np.random.RandomState, name: str, shape: tuple[int, ...], replica: Replica) -> Floats:
-    values = random.standard_normal(shape) * 0.15
+    values = random.standard_normal(shape) * replica.spread
     if "norm" in name.lower() and name.endswith("weight") and replica.config["model_type"] != "gemma3_text":
         values += 1
     # As a trained model: what float16 holds exactly.

@@ -9,8 +9,10 @@ import json
 import math
 from pathlib import Path
 
+import llama_cpp
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gnod.models.convert import repository
 from gnod.models.convert.repository import WeightsType
@@ -19,8 +21,8 @@ from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.llama.ranking import RankingEngine
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
-from tests.models import replicas
-from tests.models.replicas import EMBEDDERS, EXPECTED, RERANKERS
+from tests.models import gguf_replicas, replicas
+from tests.models.replicas import EMBEDDERS, EXPECTED, QWEN3_RERANKER, RERANKERS
 
 FOUND = json.loads((EXPECTED / "replicas.json").read_text())
 VECTORS = np.load(EXPECTED / "replicas.npz")
@@ -35,26 +37,55 @@ def converted(folder: Path, replica: replicas.Replica, weights: WeightsType) -> 
 @pytest.mark.parametrize(("weights", "least"), [("f32", 0.9999), ("f16", 0.999)])
 @pytest.mark.parametrize("name", EMBEDDERS)
 def test_vectors_are_those_of_transformers(name: str, weights: WeightsType, least: float, tmp_path: Path) -> None:
-    engine = EmbeddingEngine(converted(tmp_path, EMBEDDERS[name], weights))
+    assert cosines(converted(tmp_path, EMBEDDERS[name], weights), name).min() >= least
+
+
+def cosines(spec: ModelSpec, name: str) -> NDArray[np.float32]:
+    engine = EmbeddingEngine(spec)
     found = engine.embed(replicas.texts()).vectors
     engine.close()
     expected = VECTORS[name].astype(np.float32)
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    assert (found * expected).sum(axis=1).min() >= least
+    cosines: NDArray[np.float32] = (found * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
+    return cosines
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
 def test_token_ids_are_those_of_transformers(name: str, tmp_path: Path) -> None:
-    model = library.load(converted(tmp_path, EMBEDDERS[name], "f16"))
+    assert token_ids(converted(tmp_path, EMBEDDERS[name], "f16")) == FOUND["ids"][name]
+
+
+def token_ids(spec: ModelSpec) -> list[list[int]]:
+    model = library.load(spec)
     tokens = tokenization(model)
     found = [[*tokens.specials.prefix, *tokens.tokens(text), *tokens.specials.suffix] for text in replicas.texts()]
-    assert found == FOUND["ids"][name]
+    llama_cpp.llama_model_free(model)
+    return found
 
 
 @pytest.mark.parametrize("name", RERANKERS)
 def test_logits_are_those_of_transformers(name: str, tmp_path: Path) -> None:
-    engine = RankingEngine(converted(tmp_path, RERANKERS[name], "f32"))
-    scores = [next(iter(engine.scores(query, [text], ended=lambda: False)))[0] for query, text in replicas.pairs()]
+    np.testing.assert_allclose(logits(converted(tmp_path, RERANKERS[name], "f32")), FOUND["logits"][name], atol=1e-3)
+
+
+def logits(spec: ModelSpec) -> list[float]:
+    engine = RankingEngine(spec)
+    found = [next(engine.scores(query, [text], ended=lambda: False))[0] for query, text in replicas.pairs()]
     engine.close()
-    found = [math.log(score / (1 - score)) for score in scores]
-    np.testing.assert_allclose(found, FOUND["logits"][name], atol=1e-3)
+    return [math.log(score / (1 - score)) for score in found]
+
+
+# What the hub offers as GGUF, which llama.cpp's own converter makes.
+
+
+@pytest.mark.parametrize("name", ["bert", "xlm-roberta", "qwen3", "gemma"])
+def test_gguf_files_give_the_same(name: str, tmp_path: Path) -> None:
+    spec = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS[name])))
+    assert token_ids(spec) == FOUND["ids"][name]
+    assert cosines(spec, name).min() >= 0.9999
+
+
+@pytest.mark.parametrize("name", ["xlm-roberta", "qwen3"])
+def test_rerankers_in_gguf_files_give_the_same(name: str, tmp_path: Path) -> None:
+    replica = QWEN3_RERANKER if name == "qwen3" else RERANKERS[name]
+    spec = ModelSpec(path=str(gguf_replicas.write(tmp_path, replica)))
+    np.testing.assert_allclose(logits(spec), FOUND["logits"][name], atol=1e-3)

