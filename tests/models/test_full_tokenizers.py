@@ -8,6 +8,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
     """Return the two parts of which the token was made: what all earlier merges leave of it."""
     parts = [token[at : at + 1] for at in range(len(token))]
     while len(parts) > 2:
-        pairs = [ranks.get(left + right, 1 << 30) for left, right in zip(parts, parts[1:], strict=False)]
+        pairs = [ranks.get(left + right, 1 << 30) for left, right in pairwise(parts)]
         at = pairs.index(min(pairs))
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     return parts[0], parts[1]

@@ -5,10 +5,10 @@ What the model is, and whether it can be converted, is in its small files and in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import gguf
 import msgspec
@@ -17,86 +17,21 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models import gguf_keys, profiles
-from gnod.models.convert import gguf_file, tokenizer
+from gnod.models.convert import gguf_file, layout, tokenizer
 from gnod.models.convert.architectures import ARCHITECTURES, Architecture, Tensor
 from gnod.models.convert.gguf_file import Value, Weights
 from gnod.models.convert.json_file import read_json
+from gnod.models.convert.layout import Config, DenseFile, Module, SentencesFile, TransformerFile
 from gnod.models.convert.safetensors import SafeTensors
-from gnod.models.output_layers import ACTIVATIONS, Dense, Layer, Normalize
+from gnod.models.output_layers import Dense, Layer, Normalize
 from gnod.models.profiles import Profile
 
 WeightsType = Literal["f32", "f16", "q8_0"]
-
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-SMALL_FILES = frozenset(
-    {
-        "config.json",
-        "modules.json",
-        "sentence_bert_config.json",
-        "config_sentence_transformers.json",
-        "tokenizer_config.json",
-        INDEX,
-    }
-)
-"""What `Plan` reads, besides the headers of the weights."""
 
 _CLASSIFIER = "ForSequenceClassification"
 # Models with short windows were trained on a few sentences; gnod embeds texts of that length (docs/adr/0013).
 _SHORT_WINDOW = 512
 _PASSED = ("Dropout",)
-
-_Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
-
-
-class _Config(msgspec.Struct, frozen=True):
-    model_type: str
-    architectures: list[str] | None = None
-    id2label: dict[str, Any] | None = None
-    num_labels: int = 2
-
-
-class _Module(msgspec.Struct, frozen=True):
-    path: str
-    type: str
-
-    @property
-    def kind(self) -> str:
-        return self.type.rpartition(".")[2]
-
-
-class _Pooling(msgspec.Struct, frozen=True):
-    pooling_mode: str | list[str] | None = None
-    pooling_mode_cls_token: bool = False
-    pooling_mode_mean_tokens: bool = False
-    pooling_mode_max_tokens: bool = False
-    pooling_mode_mean_sqrt_len_tokens: bool = False
-    pooling_mode_weightedmean_tokens: bool = False
-    pooling_mode_lasttoken: bool = False
-    include_prompt: bool = True
-
-    def modes(self) -> list[str]:
-        if self.pooling_mode is not None:
-            return [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
-        names = [name for name in self.__struct_fields__ if name.startswith("pooling_mode_") and getattr(self, name)]
-        return [name.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens") for name in names]
-
-
-class _Dense(msgspec.Struct, frozen=True):
-    in_features: _Size
-    out_features: _Size
-    bias: bool = True
-    activation_function: str = "torch.nn.modules.activation.Tanh"
-    use_residual: bool = False
-
-
-class _Transformer(msgspec.Struct, frozen=True):
-    max_seq_length: _Size | None = None
-    do_lower_case: bool = False
-
-
-class _Sentences(msgspec.Struct, frozen=True):
-    prompts: dict[str, str] | None = None
-    default_prompt_name: str | None = None
 
 
 class Remote(NamedTuple):
@@ -112,11 +47,11 @@ class Plan:
 
     def __init__(self, folder: Path, name: str, remote: Mapping[str, Remote] | None = None) -> None:
         self._folder, self._remote = folder, remote or {}
-        self._modules = read_modules(folder)
+        self._modules = layout.read_modules(folder)
         self._root = next((module.path for module in self._modules if module.kind == "Transformer"), "")
         if not (folder / self._root / "config.json").exists():
             raise ModelRejected("it has no config.json")
-        config = read_json(folder / self._root / "config.json", _Config)
+        config = read_json(folder / self._root / "config.json", Config)
         self._architecture = _architecture(folder / self._root, config)
         stored = self._stored(self._root)
         model = self._architecture
@@ -139,14 +74,14 @@ class Plan:
     def write(self, target: Path, weights: WeightsType = "f16") -> Profile:
         """Write the file; all others must be there now. Matrices lose precision unless `weights` is f32."""
         root = self._folder / self._root
-        lowercase = _optional(root / "sentence_bert_config.json", _Transformer).do_lower_case
+        lowercase = layout.optional(root / "sentence_bert_config.json", TransformerFile).do_lower_case
         text = tokenizer.read(root, self._architecture.vocab_size, lowercase=lowercase)
         kind = gguf.GGMLQuantizationType[weights.upper()]
         fields = self.fields | {gguf_keys.TOKENIZER: text} | self._output_fields()
         gguf_file.write(target, self._architecture.llama, fields, self.tensors, weights=kind)
         return self.profile
 
-    def _encoder(self, tail: list[_Module], stored: SafeTensors) -> list[Weights]:
+    def _encoder(self, tail: list[Module], stored: SafeTensors) -> list[Weights]:
         """Return the weights of a model that pools; set the fields for that."""
         poolings = [module for module in tail if module.kind == "Pooling"]
         if self._modules and (len(poolings) != 1 or tail[0] is not poolings[0]):
@@ -156,7 +91,7 @@ class Plan:
             if module.kind not in ("Dense", "Normalize", "LayerNorm"):
                 raise ModelRejected(f"it has a module {module.type}, which gnod cannot run")
         self._tail = tail[1:]
-        pooling = _pooling(self._folder / poolings[0].path / "config.json") if poolings else gguf.PoolingType.MEAN
+        pooling = layout.pooling(self._folder / poolings[0].path / "config.json") if poolings else gguf.PoolingType.MEAN
         tensors = [self._weights(tensor, stored) for tensor in self._architecture.tensors()]
         if self._tail and self._tail[-1].kind == "Dense" and self._dense(self._tail[-1]).out_features == 1:
             self.fields["{arch}.pooling_type"] = int(gguf.PoolingType.RANK)
@@ -166,7 +101,7 @@ class Plan:
         self._check_output()
         return tensors
 
-    def _cross_encoder(self, config: _Config, stored: SafeTensors) -> list[Weights]:
+    def _cross_encoder(self, config: Config, stored: SafeTensors) -> list[Weights]:
         """Return the weights of a model that scores pairs; set the fields for that."""
         labels = config.num_labels if config.id2label is None else len(config.id2label)
         if labels != 1:
@@ -189,7 +124,7 @@ class Plan:
         kinds = [module.kind for module in before]
         wide, is_modern = self._architecture.hidden_size, self._architecture.llama == "modern-bert"
         settings = [self._dense(module) for module in before if module.kind == "Dense"]
-        activations = [_activation(each) for each in settings]
+        activations = [layout.activation(each) for each in settings]
         fits = kinds in ([], ["Dense"]) or (is_modern and kinds == ["Dense", "LayerNorm"])
         fits &= activations in ([], ["GELU" if is_modern else "Tanh"]) and not any(
             each.bias for each in settings if is_modern
@@ -211,12 +146,13 @@ class Plan:
         def read_bias() -> NDArray[np.float32]:
             """Return the output's bias with that of the norm before it, which llama.cpp lacks."""
             parts = [each.read() for each in bias] + [output.read() @ each.read() for each in shift]
-            return np.sum([np.zeros(1, np.float32), *parts], axis=0, dtype=np.float32)
+            total: NDArray[np.float32] = np.sum([np.zeros(1, np.float32), *parts], axis=0, dtype=np.float32)
+            return total
 
         self._tail = []
         return [*found, output, Weights("cls.output.bias", (1,), read_bias)]
 
-    def _array(self, name: str, module: _Module, source: str, *shape: int) -> Weights:
+    def _array(self, name: str, module: Module, source: str, *shape: int) -> Weights:
         stored = self._stored(module.path)
         stored.check(source, shape)
         return Weights(name, shape, partial(stored.read, source, shape))
@@ -243,7 +179,7 @@ class Plan:
                 dense, stored = self._dense(module), self._stored(module.path)
                 if dense.in_features != size:
                     raise ModelCorrupt(f"{module.path} takes {dense.in_features} values; it is given {size}")
-                _activation(dense)
+                layout.activation(dense)
                 size = dense.out_features
                 stored.check("linear.weight", (size, dense.in_features))
                 if dense.bias:
@@ -262,7 +198,7 @@ class Plan:
                 Dense(
                     inputs=columns,
                     outputs=rows,
-                    activation=_activation(dense),
+                    activation=layout.activation(dense),
                     weight=stored.read("linear.weight", (rows, columns)).astype("<f4").tobytes(),
                     bias=stored.read("linear.bias", (rows,)).astype("<f4").tobytes() if dense.bias else b"",
                 )
@@ -272,14 +208,14 @@ class Plan:
             layers.pop()
         return {gguf_keys.OUTPUT_LAYERS: msgspec.json.encode(layers).decode()} if layers else {}
 
-    def _dense(self, module: _Module) -> _Dense:
-        return read_json(self._folder / module.path / "config.json", _Dense)
+    def _dense(self, module: Module) -> DenseFile:
+        return read_json(self._folder / module.path / "config.json", DenseFile)
 
     def _stored(self, module: str) -> SafeTensors:
         """Return the tensors of a module, by the headers if its weights are not here yet."""
         found = SafeTensors()
         here = []
-        for path in weight_files(self._folder, module):
+        for path in layout.weight_files(self._folder, module):
             if remote := self._remote.get(path):
                 found.add(self._folder / path, remote.header, remote.size)
             else:
@@ -289,7 +225,7 @@ class Plan:
     def _profile(self, name: str) -> Profile:
         root = self._folder / self._root
         limits = (
-            _optional(root / "sentence_bert_config.json", _Transformer).max_seq_length,
+            layout.optional(root / "sentence_bert_config.json", TransformerFile).max_seq_length,
             tokenizer.settings(root).model_max_length,
             self._architecture.positions,
         )
@@ -297,7 +233,7 @@ class Plan:
         if window < 3:
             raise ModelCorrupt(f"the model reads at most {window} tokens, special ones included")
         piece = profiles.FEW_SENTENCES if window <= _SHORT_WINDOW else None
-        sentences = _optional(self._folder / "config_sentence_transformers.json", _Sentences)
+        sentences = layout.optional(self._folder / "config_sentence_transformers.json", SentencesFile)
         return profiles.stated(sentences.prompts, sentences.default_prompt_name, name, window=window, piece=piece)
 
 
@@ -310,47 +246,7 @@ def convert(model: Path, target: Path, *, name: str = "", weights: WeightsType =
     return Plan(model, name or f"file:{model}").write(target, weights)
 
 
-def weight_files(folder: Path, module: str = "") -> list[str]:
-    """Return the paths of a module's weights, relative to the folder. Raises ModelCorrupt."""
-    index = folder / module / INDEX
-    if not index.exists():
-        return [_inside(module, WEIGHTS)]
-
-    class Index(msgspec.Struct):
-        weight_map: dict[str, str]
-
-    names = sorted(set(read_json(index, Index).weight_map.values()))
-    if not names or any("/" in name or not name.endswith(".safetensors") for name in names):
-        raise ModelCorrupt(f"{INDEX} names files that are no weights")
-    return [_inside(module, name) for name in names]
-
-
-def read_modules(folder: Path) -> list[_Module]:
-    """Return the modules of sentence-transformers in their order; none for a plain model."""
-    path = folder / "modules.json"
-    modules = read_json(path, list[_Module]) if path.exists() else []
-    for module in modules:
-        if module.path.startswith("/") or "/" in module.path.strip("/") or ".." in module.path:
-            raise ModelCorrupt(f"modules.json names a folder {module.path!r}")
-    return modules
-
-
-def modules_with_weights(folder: Path) -> Iterable[str]:
-    """Return the folders of the modules that have weights."""
-    modules = read_modules(folder)
-    named = {module.path for module in modules if module.kind in ("Dense", "LayerNorm", "Transformer")}
-    return sorted(named) or [""]
-
-
-def _inside(module: str, name: str) -> str:
-    return f"{module}/{name}" if module else name
-
-
-def _optional(path: Path, shape: type[Any]) -> Any:
-    return read_json(path, shape) if path.exists() else shape()
-
-
-def _architecture(root: Path, config: _Config) -> Architecture:
+def _architecture(root: Path, config: Config) -> Architecture:
     known = ARCHITECTURES.get(config.model_type)
     if known is None:
         raise ModelRejected(
@@ -358,23 +254,6 @@ def _architecture(root: Path, config: _Config) -> Architecture:
             "GGUF file: name one, as in hf:org/repo/file.gguf"
         )
     return read_json(root / "config.json", known)
-
-
-def _pooling(path: Path) -> gguf.PoolingType:
-    settings = read_json(path, _Pooling)
-    known = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
-    modes = settings.modes()
-    if len(modes) != 1 or modes[0] not in known or not settings.include_prompt:
-        text = ", ".join(modes) or "none"
-        raise ModelRejected(f"its pooling is {text}; gnod knows the mean, the first and the last token, with prompts")
-    return known[modes[0]]
-
-
-def _activation(dense: _Dense) -> str:
-    name = dense.activation_function.rpartition(".")[2]
-    if name not in ACTIVATIONS or dense.use_residual:
-        raise ModelRejected(f"it has a Dense layer with {dense.activation_function}, which gnod cannot run")
-    return name
 
 
 def _named(stored: SafeTensors, name: str) -> str:

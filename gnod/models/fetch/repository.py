@@ -9,7 +9,8 @@ from huggingface_hub import HfApi
 
 from gnod.errors import ModelNotFound, ModelRejected
 from gnod.models.convert import tokenizer
-from gnod.models.convert.repository import SMALL_FILES, Plan, Remote, modules_with_weights, weight_files
+from gnod.models.convert.layout import SMALL_FILES, modules_with_weights, weight_files
+from gnod.models.convert.repository import Plan, Remote
 from gnod.models.convert.safetensors import LENGTH_BYTES, header_length
 from gnod.models.fetch import conversion, hub
 from gnod.models.fetch.hub_errors import translate
