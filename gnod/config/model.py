@@ -72,8 +72,8 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str],
         setting(
             f"Models for this collection only, by role ({', '.join(f'`{role}`' for role in MODEL_ROLES)}): "
-            "`hf:org/repo/file.gguf`, `hf:org/repo:QUANT`, `file:/path` or `pypi:package==version#path`. "
-            "Other roles use the preset."
+            "`hf:org/repo`, `hf:org/repo/file.gguf`, `hf:org/repo:QUANT`, `file:/path` or "
+            "`pypi:package==version#path`. Other roles use the preset."
         ),
     ] = {}
 

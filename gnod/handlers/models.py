@@ -138,7 +138,7 @@ def _for_role(models: ModelService, role: str) -> list[str]:
     if role not in MODEL_ROLES:
         raise InvalidModelUri(
             f"{role!r} is neither a role ({', '.join(MODEL_ROLES)}) nor a model's address such as "
-            f"hf:org/repo/file.gguf{_did_you_mean(role, MODEL_ROLES)}",
+            f"hf:org/repo or hf:org/repo/file.gguf{_did_you_mean(role, MODEL_ROLES)}",
             {"uri": role},
         )
     chosen = [use.uri for use in models.uses() if use.role == role]

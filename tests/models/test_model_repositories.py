@@ -11,9 +11,12 @@ import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected
 from gnod.models import fetching
+from gnod.models.convert import repository
 from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.llama.embedding import EmbeddingEngine
+from gnod.models.llama.generation import GenerationEngine
+from gnod.models.llama.ranking import RankingEngine
 from gnod.models.messages import ModelSpec
 from gnod.models.profiles import Profile
 from tests.models import replicas, tiny_bert
@@ -183,8 +186,19 @@ async def test_weights_in_several_files(fetch: Fetch, hub: HubImitation) -> None
 
 
 def test_a_reranker_gives_no_vectors(tmp_path: Path) -> None:
-    from gnod.models.convert import repository
-
     repository.convert(replicas.write(tmp_path / "m", replicas.RERANKERS["bert"]), tmp_path / "m.gguf")
     with pytest.raises(ModelRejected, match="use it as `rerank`"):
         EmbeddingEngine(ModelSpec(path=str(tmp_path / "m.gguf")))
+
+
+@pytest.mark.parametrize(("name", "says"), [("bert", "no classification head"), ("qwen3", "for embeddings only")])
+def test_an_embedder_ranks_nothing(name: str, says: str, tmp_path: Path) -> None:
+    repository.convert(replicas.write(tmp_path / "m", replicas.EMBEDDERS[name]), tmp_path / "m.gguf")
+    with pytest.raises(ModelRejected, match=says):
+        RankingEngine(ModelSpec(path=str(tmp_path / "m.gguf")))
+
+
+def test_a_converted_model_writes_no_text(tmp_path: Path) -> None:
+    repository.convert(replicas.write(tmp_path / "m", replicas.EMBEDDERS["qwen3"]), tmp_path / "m.gguf")
+    with pytest.raises(ModelRejected, match="for embeddings only"):
+        GenerationEngine(ModelSpec(path=str(tmp_path / "m.gguf")))

@@ -92,14 +92,13 @@ class Plan:
                 raise ModelRejected(f"it has a module {module.type}, which gnod cannot run")
         self._tail = tail[1:]
         pooling = layout.pooling(self._folder / poolings[0].path / "config.json") if poolings else gguf.PoolingType.MEAN
-        tensors = [self._weights(tensor, stored) for tensor in self._architecture.tensors()]
         if self._tail and self._tail[-1].kind == "Dense" and self._dense(self._tail[-1]).out_features == 1:
             self.fields["{arch}.pooling_type"] = int(gguf.PoolingType.RANK)
             self.fields["{arch}.classifier.pooling_type"] = int(pooling)
-            return [*tensors, *self._modular_head(pooling)]
+            return [*self._pair_encoder(stored), *self._modular_head(pooling)]
         self.fields["{arch}.pooling_type"] = int(pooling)
         self._check_output()
-        return tensors
+        return [self._weights(tensor, stored) for tensor in self._architecture.tensors()]
 
     def _cross_encoder(self, config: Config, stored: SafeTensors) -> list[Weights]:
         """Return the weights of a model that scores pairs; set the fields for that."""
@@ -110,13 +109,17 @@ class Plan:
         self._tail = []
         self.fields["{arch}.pooling_type"] = int(gguf.PoolingType.RANK)
         self.fields |= model.head_fields()
+        return [*self._pair_encoder(stored), *(self._weights(tensor, stored, prefix="") for tensor in model.head())]
+
+    def _pair_encoder(self, stored: SafeTensors) -> list[Weights]:
+        """Return the weights of an encoder of pairs, without its head; set the fields for the second text."""
+        model = self._architecture
         inputs = tokenizer.settings(self._folder / self._root).model_input_names
         has_types = inputs is None or "token_type_ids" in inputs
         tensors, shift = model.with_second_text(model.tensors()) if has_types else (list(model.tensors()), 0)
         if shift:
             self.fields |= {"{arch}.vocab_size": 2 * model.vocab_size, gguf_keys.SECOND_TEXT: shift}
-        found = [self._weights(tensor, stored) for tensor in tensors]
-        return [*found, *(self._weights(tensor, stored, prefix="") for tensor in model.head())]
+        return [self._weights(tensor, stored) for tensor in tensors]
 
     def _modular_head(self, pooling: gguf.PoolingType) -> list[Weights]:
         """Return the weights of a head made of modules: Dense and LayerNorm perhaps, then Dense with one output."""

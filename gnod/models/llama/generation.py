@@ -44,6 +44,7 @@ class GenerationEngine:
             self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
             if not library.is_causal(self._model) or llama_cpp.llama_model_has_encoder(self._model):
                 raise ModelRejected("the model does not write text: it is not a generator")
+            library.require_vocabulary(self._model)
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.window = min(spec.window or GENERATION_WINDOW, trained, GENERATION_WINDOW)
             step = min(self.window, _STEP_TOKENS)

@@ -84,6 +84,12 @@ def new_context(
     return context
 
 
+def require_vocabulary(model: llama_cpp.llama_model_p) -> None:
+    """Raise ModelRejected for a model that gnod converted: llama.cpp would abort when asked for its tokens."""
+    if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
+        raise ModelRejected("the model is for embeddings only; for this role, name a GGUF file of a language model")
+
+
 def is_causal(model: llama_cpp.llama_model_p) -> bool:
     """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
     architecture = metadata(model, "general.architecture")

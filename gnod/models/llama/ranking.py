@@ -115,6 +115,7 @@ class RankingEngine:
                 "gnod cannot rerank with this language model: use Qwen3-Reranker, or a cross-encoder such as "
                 "bge-reranker-v2-m3"
             )
+        library.require_vocabulary(self._model)
         template = llama_cpp.llama_model_chat_template(self._model, b"rerank")
         prompts = TemplatePrompts(
             self._model, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
