@@ -200,9 +200,12 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
         fields.warn(role, message + model_uris.FORMS)
         return None
     try:
-        model_uris.parse(written)
+        parsed = model_uris.parse(written)
     except InvalidModelUri as error:
         fields.fault(role, error.message)
+        return None
+    if isinstance(parsed, model_uris.HubRepository) and role in ("expand", "answer"):
+        fields.fault(role, f"{written!r} names no file: a language model needs one, as in {written}/file.gguf")
         return None
     return written
 

@@ -69,7 +69,7 @@ def test_a_collections_own_models_are_kept_as_written() -> None:
 @pytest.mark.parametrize(
     ("uri", "says"),
     [
-        ("hf:a/b", "collections[0].models.embed: 'hf:a/b' is not a model's address: it names no file"),
+        ("hf:a", "collections[0].models.embed: 'hf:a' is not a model's address: '' is no name on the hub"),
         ("a/b/c.gguf", "did you mean hf:a/b/c.gguf?"),
         ("https://huggingface.co/a/b/resolve/main/c.gguf", "did you mean hf:a/b/c.gguf?"),
     ],
@@ -101,7 +101,7 @@ def test_models_instead_of_the_presets() -> None:
         ("models: {embed: no}", "models.embed: 'no' is not a model's address"),
         ("models: {expand: false}", "models.expand: expected a string, got false; put it in quotes"),
         ("models: {rerank: ''}", "models.rerank: must not be empty"),
-        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' is not a model's address: it names no file"),
+        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' names no file: a language model needs one"),
         ("models: {gen: none, answer: none}", "'answer' and 'gen' are the same setting"),
         ("collections: [{name: a, path: /a, models: {embed: none}}]", "'none' is not a model's address"),
     ],

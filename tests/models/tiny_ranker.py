@@ -18,7 +18,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
 from gnod.models.convert import gguf_file
-from gnod.models.convert.architectures import Bert, affine
+from gnod.models.convert.architecture import affine
+from gnod.models.convert.bert import Bert
 from gnod.models.convert.gguf_file import Value, Weights
 from tests.models import tiny_bert
 from tests.models.tiny_bert import Floats, Tensors

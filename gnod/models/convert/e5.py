@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt
 from gnod.models.convert import charsmap, gguf_file
-from gnod.models.convert.architectures import Bert
+from gnod.models.convert.bert import Bert
 from gnod.models.convert.gguf_file import Value, Weights
 
 _MAGIC = b"E5S1"

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models import gguf_keys, profiles
 from gnod.models.convert import gguf_file, layout, tokenizer
-from gnod.models.convert.architectures import ARCHITECTURES, Architecture, Tensor
+from gnod.models.convert.architecture import Architecture, Tensor
+from gnod.models.convert.architectures import ARCHITECTURES
 from gnod.models.convert.gguf_file import Value, Weights
 from gnod.models.convert.json_file import read_json
 from gnod.models.convert.layout import Config, DenseFile, Module, SentencesFile, TransformerFile

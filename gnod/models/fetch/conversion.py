@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from gnod.errors import Corrupt, GnoError, ModelRejected, Refused
+from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.fetch.check import check_model, sha256_of
 from gnod.models.fetch.messages import FetchProgress, OnProgress
 from gnod.models.fetch.staging import Staged
@@ -36,17 +38,13 @@ def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress
     return Staged(path, digest, source, profile)
 
 
-class named:  # noqa: N801  # a context manager
-    """Says in an error of the conversion which model it is about."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, Corrupt | Refused) and isinstance(error, GnoError):
-            raise type(error)(f"{self._name} cannot be converted: {error.message}", {"uri": self._name}) from None
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Say in an error of the conversion which model it is about."""
+    try:
+        yield
+    except (ModelCorrupt, ModelRejected) as error:
+        raise type(error)(f"{name} cannot be converted: {error.message}", {"uri": name}) from None
 
 
 def _begins(path: Path, magic: bytes) -> bool:

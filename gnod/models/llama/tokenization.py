@@ -8,7 +8,6 @@ the right vector for Tamil).
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import llama_cpp
+import msgspec
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
 
@@ -94,6 +94,17 @@ class _HuggingFace:
         return ids
 
 
+class _TokenizerModel(msgspec.Struct, frozen=True):
+    unk_token: str | None = None
+    unk_id: int | None = None
+
+
+class _TokenizerFile(msgspec.Struct, frozen=True):
+    """What the library does not tell of a `tokenizer.json`."""
+
+    model: _TokenizerModel
+
+
 class _Original(_HuggingFace):
     """The repository's own, from its JSON. `second`: how far the tokens of type 1 are shifted."""
 
@@ -103,8 +114,8 @@ class _Original(_HuggingFace):
         except Exception:  # the library raises nothing more specific
             raise ModelRejected("the tokenizer in the model's file is damaged; pull the model again") from None
         tokenizer.encode_special_tokens = True  # in a text, their names are plain text
-        model = json.loads(tokenizer.to_str())["model"]
-        unknown = tokenizer.token_to_id(model["unk_token"]) if model.get("unk_token") else model.get("unk_id")
+        model = msgspec.json.decode(text, type=_TokenizerFile).model
+        unknown = tokenizer.token_to_id(model.unk_token) if model.unk_token else model.unk_id
         (plain,) = tokenizer.encode("a", add_special_tokens=False).ids[:1] or [-1]
         one, two = tokenizer.encode("a"), tokenizer.encode("a", "a")
         # Where the text stands, among the special tokens of one text and of two.
