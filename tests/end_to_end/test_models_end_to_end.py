@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.machine import Machine, temporary_machine, wait_until
+from tests.models import replicas
 from tests.models.hub_imitation import HubImitation, small_model
 from tests.terminal import Terminal
 
@@ -84,6 +85,29 @@ def test_a_role_is_the_presets_model_and_the_collections(machine: Machine, hub: 
     assert "has no repository Qwen/Qwen3-Embedding-0.6B-GGUF" in done.stderr
     assert machine.run("models", "pull", "embedding").stderr.endswith("did you mean 'embed'?\n")
     assert machine.run("models", "pull", "hf:org/repo").returncode == 1
+
+
+def test_a_repository_serves_searches_and_a_bad_one_changes_nothing(
+    machine: Machine, hub: HubImitation, tmp_path: Path
+) -> None:
+    folder = replicas.write(tmp_path / "replica", replicas.EMBEDDERS["bert"])
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    hub.repositories["org/bert"] = files
+    hub.repositories["org/llama"] = {"config.json": b'{"model_type": "llama"}', "model.safetensors": b"x"}
+    machine.config.write_text(machine.config.read_text().replace(EMBED, "hf:org/bert"))
+    (machine.notes / "bees.md").write_text("# Bees\n\nBees find their way back by the sun.\n")
+    machine.ok("models", "pull", "hf:org/bert")
+    machine.ok("embed")
+    assert machine.json("vsearch", "how do insects navigate")["hits"]
+    hub.repositories["org/bert"] = files | {"model.safetensors": files["model.safetensors"][:-1000]}
+    assert "cannot be converted: model.safetensors is cut off" in machine.run(
+        "models", "pull", "hf:org/bert", "--force"
+    ).stderr.replace("\n", " ")
+    assert machine.json("vsearch", "how do insects navigate")["hits"]
+    machine.config.write_text(machine.config.read_text().replace("hf:org/bert", "hf:org/llama"))
+    refused = machine.run("models", "pull", "hf:org/llama").stderr
+    assert "it is of type llama; gnod converts bert" in refused.replace("\n", " ")
+    assert machine.json("vsearch", "how do insects navigate")["hits"]
 
 
 def test_use_edits_the_file_and_keeps_its_comments(machine: Machine) -> None:

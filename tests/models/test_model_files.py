@@ -13,6 +13,7 @@ from gnod.errors import GnoError, ModelCorrupt, StorageFailed
 from gnod.models.fetch import staging
 from gnod.models.fetch.check import check_model, describe, sha256_of
 from gnod.models.files import MODEL, RECORD, Installed, ModelFiles
+from gnod.models.profiles import Profile
 from tests.models.hub_imitation import small_model
 
 URI = "hf:org/repo/model.gguf"
@@ -47,6 +48,16 @@ def test_installed_found_and_removed(files: ModelFiles) -> None:
     assert files.remove(URI) > installed.bytes
     assert files.find(URI) is None
     assert files.all() == [other]
+
+
+def test_what_a_repository_states_is_kept(files: ModelFiles) -> None:
+    profile = Profile("find: {text}", "{title}\n{text}", "{text}", window=512, piece=600)
+    staged = files.partial_for("hf:org/repo") / "download"
+    staged.parent.mkdir(parents=True)
+    small_model(staged)
+    installed = files.install("hf:org/repo", staged, "0" * 64, "a test", profile)
+    assert files.find("hf:org/repo") == installed
+    assert installed.profile == profile
 
 
 def test_clearing_takes_unfinished_and_damaged_ones_too(files: ModelFiles) -> None:

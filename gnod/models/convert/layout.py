@@ -106,6 +106,11 @@ def read_modules(folder: Path) -> list[Module]:
     return modules
 
 
+def root(modules: list[Module]) -> str:
+    """Return the folder of the transformer itself."""
+    return next((module.path for module in modules if module.kind == "Transformer"), "")
+
+
 def modules_with_weights(folder: Path) -> Iterable[str]:
     """Return the folders of the modules that have weights."""
     modules = read_modules(folder)

@@ -49,11 +49,8 @@ class Plan:
     def __init__(self, folder: Path, name: str, remote: Mapping[str, Remote] | None = None) -> None:
         self._folder, self._remote = folder, remote or {}
         self._modules = layout.read_modules(folder)
-        self._root = next((module.path for module in self._modules if module.kind == "Transformer"), "")
-        if not (folder / self._root / "config.json").exists():
-            raise ModelRejected("it has no config.json")
-        config = read_json(folder / self._root / "config.json", Config)
-        self._architecture = _architecture(folder / self._root, config)
+        self._root = layout.root(self._modules)
+        config, self._architecture = read_config(folder / self._root)
         stored = self._stored(self._root)
         model = self._architecture
         self.fields: dict[str, Value] = {"general.name": name, "tokenizer.ggml.model": "none"} | model.fields()
@@ -250,14 +247,20 @@ def convert(model: Path, target: Path, *, name: str = "", weights: WeightsType =
     return Plan(model, name or f"file:{model}").write(target, weights)
 
 
-def _architecture(root: Path, config: Config) -> Architecture:
+def read_config(root: Path) -> tuple[Config, Architecture]:
+    """Return what `config.json` says. Raises ModelRejected for an architecture that cannot be converted, and
+    ModelCorrupt."""
+    path = root / "config.json"
+    if not path.exists():
+        raise ModelRejected("it has no config.json")
+    config = read_json(path, Config)
     known = ARCHITECTURES.get(config.model_type)
     if known is None:
         raise ModelRejected(
             f"it is of type {config.model_type}; gnod converts {', '.join(ARCHITECTURES)}. A language model needs a "
             "GGUF file: name one, as in hf:org/repo/file.gguf"
         )
-    return read_json(root / "config.json", known)
+    return config, read_json(path, known)
 
 
 def _named(stored: SafeTensors, name: str) -> str:

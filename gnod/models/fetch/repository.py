@@ -9,8 +9,8 @@ from huggingface_hub import HfApi
 
 from gnod.errors import ModelNotFound, ModelRejected
 from gnod.models.convert import tokenizer
-from gnod.models.convert.layout import SMALL_FILES, modules_with_weights, weight_files
-from gnod.models.convert.repository import Plan, Remote
+from gnod.models.convert.layout import SMALL_FILES, modules_with_weights, read_modules, root, weight_files
+from gnod.models.convert.repository import Plan, Remote, read_config
 from gnod.models.convert.safetensors import LENGTH_BYTES, header_length
 from gnod.models.fetch import conversion, hub
 from gnod.models.fetch.hub_errors import translate
@@ -33,6 +33,8 @@ def fetch(uri: HubRepository, folder: Path, report: OnProgress) -> Staged:
         # So that a change of the repository cannot mix two models.
         commit = hub.look_up(str(uri), uri.repository, next(iter(small))).commit
         _download(uri, commit, small, model, _silent)
+        with conversion.named(str(uri)):
+            read_config(model / root(read_modules(model)))
         weights = _weights(uri, model, sizes)
         with conversion.named(str(uri)):
             Plan(model, str(uri), {path: _header(uri, commit, path) for path in weights})
