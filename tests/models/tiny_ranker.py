@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from gguf import GGMLQuantizationType as WeightType
 from gguf import TokenType
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
 from gnod.models.convert import gguf_file
@@ -169,6 +169,7 @@ class Qwen3Ranker:
         signs = sorted(pre_tokenizers.ByteLevel.alphabet())
         self.words = [*signs, *("".join(merge) for merge in _MERGES), *_CONTROL, *_ADDED]
         self.tokenizer = Tokenizer(BPE({word: number for number, word in enumerate(self.words)}, list(_MERGES)))
+        self.tokenizer.normalizer = normalizers.NFC()
         self.tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
                 pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
