@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from gnod.models.convert import bert
+from gnod.models.convert import repository
 from gnod.models.llama.library import KNOWN_PAIRS
 from tests.models import tiny_bert
 
@@ -25,5 +25,5 @@ def write(path: Path) -> Path:
     weights = tiny_bert.tensors(_SEED, words=len(words), positions=_POSITIONS)
     config = tiny_bert.CONFIG | {"max_position_embeddings": _POSITIONS, "vocab_size": len(words)}
     with tempfile.TemporaryDirectory() as folder:
-        bert.convert(tiny_bert.write(Path(folder), weights, config, words=words), path)
+        repository.convert(tiny_bert.write(Path(folder), weights, config, words=words), path)
     return path
