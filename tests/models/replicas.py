@@ -1,6 +1,6 @@
 """Tiny models with random weights, in the layout of their repositories: one for each architecture that gnod converts.
 
-`scripts/replica_outputs.py` computes with transformers what they give. The weights come from a generator whose numbers
+`expected/make_replicas.py` computes with transformers what they give. The weights come from a generator whose numbers
 NumPy guarantees, so they are not stored; the tokenizers are small real ones (`expected/tokenizers`).
 """
 
