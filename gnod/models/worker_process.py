@@ -36,7 +36,7 @@ _START_LIMIT_S = 60.0
 _STALL_LIMIT_S = 300.0
 # llama.cpp's threads spin at their barriers by default: 40 times slower on a busy processor. Without spinning, a query
 # takes 10 ms more, for system calls. Spinning for some microseconds avoids both (docs/adr/0012).
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "1000",
     "OPENBLAS_NUM_THREADS": "1",
@@ -81,7 +81,7 @@ class WorkerProcess:
     @classmethod
     async def launch(cls, idle_unload_s: float) -> WorkerProcess:
         """Start a process; it is not ready yet. Raises OSError. Must not be cancelled: the child would be lost."""
-        return cls(await launch("gnod.models.worker", [str(idle_unload_s)], environment=_ENVIRONMENT))
+        return cls(await launch("gnod.models.worker", [str(idle_unload_s)], environment=ENVIRONMENT))
 
     async def ready(self) -> None:
         """Wait until the process has started. Raises InferenceFailed."""

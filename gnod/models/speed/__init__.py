@@ -1,0 +1,1 @@
+"""How fast a model of a known shape would run on this machine, measured before it is downloaded."""
