@@ -1,0 +1,1 @@
+"""How large the download of a model is, asked before anything is downloaded."""
