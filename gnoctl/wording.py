@@ -49,6 +49,19 @@ def duration(seconds: float) -> str:
     raise AssertionError("unreachable")
 
 
+def about(seconds: float) -> str:
+    """Return an estimated time: to about two digits, never less than a second.
+
+    >>> about(0.2), about(95), about(4000), about(100_000)
+    ('1 s', '2 min', '1.1 h', '28 h')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 3600:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.2g} h"
+
+
 def ago(timestamp: str | None, now: datetime | None = None) -> str:
     """Return how long ago an ISO 8601 time was; anything else is returned unchanged."""
     from datetime import UTC, datetime  # the search commands do not need it

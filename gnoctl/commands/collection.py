@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
+
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note, print_json
+from gnoctl.preset_choice import choose_preset
 from gnoctl.references import folder
 from gnoctl.shared_options import split_commas
 from gnoctl.terminal import Terminal, columns
 from gnoctl.wording import count
 from gnod.client.connection import Connection
+from gnod.errors import UsageError
+from gnod.presets import PRESETS
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
+from gnod.protocol.models import ModelsRecommendResult, ModelsUseParams, ModelsUseResult
 
 Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
 
@@ -46,24 +52,64 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
 
 class InitOptions(FolderOptions, frozen=True, kw_only=True):
     path: Annotated[str | None, argument("PATH", help="The folder to index")] = None
+    preset: Annotated[
+        str | None,
+        option(
+            "--preset",
+            metavar="NAME",
+            help=f"Models: auto, none, {', '.join(PRESETS)} [default: auto, unless index.yml names some]",
+        ),
+    ] = None
+    yes: Annotated[bool, option("-y", "--yes", help="Download the models without asking")] = False
+
+
+class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What --json prints. `models`: why the preset was chosen; null if none was."""
+
+    collection: wire.CollectionInfo
+    models: ModelsRecommendResult | None
 
 
 @command("init", InitOptions)
 def init(options: InitOptions) -> int:
-    """Create the config file and index a first folder.
+    """Create the config file, index a first folder, and choose models for it.
+
+    Chooses a preset of models that fits this machine and the languages of the folder, says why, and writes it to
+    index.yml. Asks before it downloads anything; without a terminal, only --yes downloads. Keyword search works without
+    models.
 
     Examples:
       gnoctl init ~/notes
+      gnoctl init ~/notes --yes
+      gnoctl init ~/notes --preset none
       gnoctl init ~/work/docs --name work --exclude drafts
     """
+    if options.preset not in (None, "auto", "none", *PRESETS):
+        raise UsageError(f"there is no preset {options.preset!r}: give auto, none, or one of {', '.join(PRESETS)}")
     with options.connect() as daemon:
         places = daemon.call("index.init", NoParams(), IndexInitResult)
         if not options.json:
             print(f"{'created' if places.config_created else 'kept'} {text.line(places.config_file)}")
         if options.path is not None:
-            return _add_and_index(daemon, options, options.path)
+            status, added = _add_and_index(daemon, options, options.path)
+            chosen = _choose_models(daemon, options, has_preset=places.has_preset)
+            if options.json:
+                print_json(InitAnswer(collection=added.collection, models=chosen))
+            return status
     options.show(places, "next: `gnoctl collection add FOLDER`")
     return 0
+
+
+def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool) -> ModelsRecommendResult | None:
+    if options.preset == "none" or (options.preset is None and has_preset):
+        return None
+    if options.preset is not None and options.preset != "auto":
+        daemon.call("models.use", ModelsUseParams(preset=options.preset), ModelsUseResult)
+        return None
+    if options.no_index:
+        options.note("When the folder is indexed, `gnoctl models use auto` chooses models")
+        return None
+    return choose_preset(daemon, options, yes=options.yes)
 
 
 class AddOptions(FolderOptions, frozen=True, kw_only=True):
@@ -81,11 +127,14 @@ def add(options: AddOptions) -> int:
       gnoctl collection add ~/src/handbook --name handbook --include md,rst --update 'git pull --quiet'
     """
     with options.connect() as daemon:
-        return _add_and_index(daemon, options, options.path)
+        status, result = _add_and_index(daemon, options, options.path)
+    if options.json:
+        print_json(result)
+    return status
 
 
-def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> int:
-    """Add the folder, index it unless --no-index is given, and return the exit status."""
+def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
+    """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
     params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
@@ -107,9 +156,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> int
             status = sync_status(synced)
             for line in describe_sync(synced, options):
                 print(line)
-    if options.json:
-        print_json(result)
-    return status
+    return status, result
 
 
 @command("collection list", JsonOptions)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Annotated
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.options import argument, option
-from gnoctl.output import note
+from gnoctl.output import note, print_json
+from gnoctl.preset_choice import choose_preset, network, pulled
 from gnoctl.standard_input import confirmed
 from gnoctl.terminal import BOLD, columns
 from gnoctl.wording import count, size
-from gnod.errors import UsageError
+from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.presets import MODEL_ROLES, PRESETS
 from gnod.protocol import models as wire
-from gnod.protocol.base import NoParams
 
 
 def _model(default: str = "") -> object:
@@ -31,9 +30,11 @@ def list_models(options: JsonOptions) -> None:
     """List the presets and the models.
 
     Marks the active preset; `gnoctl models use` changes it. For each model: its use, whether it is installed, and its
-    address. A collection may have its own models, set in index.yml.
+    address. A collection may have its own models, set in index.yml. The size of a model that is not installed is asked
+    for at the hub or the package index; `~` marks one that gnod knows without asking.
     """
-    result = options.call("models.list", NoParams(), wire.ModelsListResult)
+    params = wire.ModelsListParams(ask_sizes=True, network=network())
+    result = options.call("models.list", params, wire.ModelsListResult, shows_progress=True)
     options.show(result, _list(result, options))
 
 
@@ -47,6 +48,8 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
     yield ""
     yield from map(text.line, _reading(result))
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
+    for problem in dict.fromkeys(each.size_problem for each in result.models if each.size_problem):
+        options.note(text.line(f"Not all sizes could be asked for: {problem}"))
     if any(each.uses and not each.installed for each in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
@@ -64,7 +67,7 @@ def _reading(result: wire.ModelsListResult) -> Iterator[str]:
 
 def _preset(preset: wire.ModelPreset) -> str:
     roles = [role for role, uri in preset.models.items() if uri]
-    return f"{preset.name:<17}  {', '.join(roles)}"
+    return f"{preset.name:<18}  {', '.join(roles)}"
 
 
 def _uses(model: wire.ModelInfo) -> str:
@@ -81,25 +84,39 @@ def _state(model: wire.ModelInfo) -> str:
 
 
 def _size(model: wire.ModelInfo) -> str:
-    number = model.bytes or model.partial_bytes
-    return size(number) if number else "-"
+    if model.installed or model.partial_bytes:
+        return size(model.bytes or model.partial_bytes)
+    if not model.download_bytes:
+        return "-"
+    return size(model.download_bytes) if model.size_is_known else f"~{size(model.download_bytes)}"
 
 
 class UseOptions(JsonOptions, frozen=True, kw_only=True):
-    preset: Annotated[str, argument("PRESET", help=f"One of {', '.join(PRESETS)}", complete="|".join(PRESETS))]
+    preset: Annotated[
+        str, argument("PRESET", help=f"auto, or one of {', '.join(PRESETS)}", complete="|".join(("auto", *PRESETS)))
+    ]
+    yes: Annotated[bool, option("-y", "--yes", help="With auto: download the models without asking")] = False
 
 
 @command("models use", UseOptions)
-def use(options: UseOptions) -> None:
+def use(options: UseOptions) -> int:
     """Choose the preset of models.
 
     Writes it to index.yml. `gnoctl models pull` downloads the models. Until all documents have vectors of the new
-    model, searches use the old vectors.
+    model, searches use the old vectors. `auto` chooses by the graphics card, the processor (measured for some seconds),
+    the free memory and the languages of your documents, says why, and asks before it downloads anything.
 
     Examples:
+      gnoctl models use auto
       gnoctl models use mini-multilingual
       gnoctl models pull embed
     """
+    if options.preset == "auto":
+        with options.connect() as daemon:
+            chosen = choose_preset(daemon, options, yes=options.yes)
+        if options.json:
+            print_json(chosen)
+        return 0 if chosen.preset else EXIT_RUNTIME
     result = options.call("models.use", wire.ModelsUseParams(preset=options.preset), wire.ModelsUseResult)
     if result.preset == result.previous:
         line = f"{result.preset} is the active preset already"
@@ -110,6 +127,7 @@ def use(options: UseOptions) -> None:
         listed = "".join(f"\n  {uri}" for uri in result.missing)
         missing = f"{count(len(result.missing), 'model')} not installed: run `gnoctl models pull`"
         options.note(f"{missing} (for vector search, `gnoctl models pull embed` is enough):{listed}")
+    return 0
 
 
 class PullOptions(JsonOptions, frozen=True, kw_only=True):
@@ -129,21 +147,11 @@ def pull(options: PullOptions) -> None:
       gnoctl models pull embed
       gnoctl models pull hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
     """
-    # Programs that read these variables treat an empty one as unset.
-    network = {name: value for name in wire.NETWORK_VARIABLES if (value := os.environ.get(name))}
-    params = wire.ModelsPullParams(models=options.models, force=options.force, network=network)
+    params = wire.ModelsPullParams(models=options.models, force=options.force, network=network())
     result = options.call("models.pull", params, wire.ModelsPullResult, shows_progress=True)
-    options.show(result, _pulled(result))
+    options.show(result, pulled(result))
     if not result.models and not options.json:
         options.note("No models are in use, so there is nothing to download")
-
-
-def _pulled(result: wire.ModelsPullResult) -> Iterator[str]:
-    for each in result.models:
-        if each.fetched:
-            yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
-        else:
-            yield text.line(f"installed already: {each.uri}")
 
 
 class ClearOptions(JsonOptions, frozen=True, kw_only=True):

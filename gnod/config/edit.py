@@ -19,7 +19,7 @@ from gnod.config import splice, storage
 from gnod.config.faults import Report
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import CollectionConfig, Config, ContextConfig, normalise, parse_scope
-from gnod.config.nodes import Node, YamlDocument
+from gnod.config.nodes import Node, YamlDocument, is_null
 from gnod.config.schema import ROLE_ALIASES, normalise_extension, resolve_path
 from gnod.errors import CollectionExists, ConfigInvalid, ContextExists, ContextNotFound
 from gnod.types import SCHEME, check_collection_name
@@ -159,6 +159,18 @@ def use_preset(path: Path, preset: str) -> None:
         return splice.set_string(document, "models", ["preset", "activePreset"], preset), intended
 
     _edit(path, plan)
+
+
+def names_preset(path: Path) -> bool:
+    """Tell whether the file chooses models itself: a preset, or an embedding model. Raises ConfigInvalid."""
+    text = read_text(path)
+    if text is None:
+        return False
+    document, _ = parse_text(text.removeprefix("\ufeff"), path)
+    models = splice.find_entry(document.root, "models") if document.root else None
+    names = ("preset", "activePreset", "embed")
+    entries = [splice.find_entry(models[1], name) for name in names] if models and models[1].kind == "mapping" else []
+    return any(entry and not is_null(entry[1]) for entry in entries)
 
 
 def _edit(path: Path, plan: _Plan) -> None:

@@ -39,6 +39,7 @@ from gnod.services.embedding import EmbeddingService
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
+from gnod.services.recommendation import RecommendationService
 from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
 from gnod.services.throttling import low_disk
@@ -151,6 +152,7 @@ async def _compose(
     embedding_service = EmbeddingService(configuration, database, model_service, factory)
     await embedding_service.load()
     readability = ReadabilityService(model_service, factory)
+    recommendation = RecommendationService(configuration, database, model_service, readability)
     pool = _pool(places, configuration)
     storage = StorageMonitor(database, control.reopen)
     nearest = Nearest()
@@ -196,7 +198,7 @@ async def _compose(
             )
         ),
         memory.handlers(memory_service),
-        models.handlers(configuration, model_service, readability),
+        models.handlers(configuration, model_service, readability, recommendation),
         search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )

@@ -72,6 +72,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
             cache_dir=str(places.cache_dir),
             database=str(places.database),
             socket=str(places.socket),
+            has_preset=await asyncio.to_thread(edit.names_preset, places.config_file),
         )
 
     async def index_sync(params: wire.IndexSyncParams, call: Call) -> wire.IndexSyncResult:

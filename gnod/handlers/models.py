@@ -7,32 +7,47 @@ import difflib
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from gnod.config import edit
 from gnod.errors import InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.handlers.wire_types import iso
-from gnod.models import uris
+from gnod.models import catalogue, uris
 from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed
 from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
+from gnod.models.sizing.asking import ask_sizes
+from gnod.models.sizing.messages import Size
 from gnod.presets import MODEL_ROLES, PRESETS
 from gnod.protocol import models as wire
-from gnod.protocol.base import NoParams, ProgressValue, copied
+from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.models import ModelService
 from gnod.services.readability import ReadabilityService
+from gnod.services.recommendation import Recommendation, RecommendationService
 
 
 def handlers(
-    configuration: Configuration, models: ModelService, readability: ReadabilityService
+    configuration: Configuration,
+    models: ModelService,
+    readability: ReadabilityService,
+    recommendation: RecommendationService,
 ) -> Mapping[str, Handler]:
-    async def models_list(_: NoParams, __: Call) -> wire.ModelsListResult:
+    async def models_list(params: wire.ModelsListParams, call: Call) -> wire.ModelsListResult:
+        _check_network(params.network)
         await configuration.reload()
         infos = await asyncio.to_thread(_infos, models, readability)
+        missing = [info.uri for info in infos if not info.installed]
+
+        def report(done: int, total: int) -> None:
+            call.progress(ProgressValue(stage="ask for sizes", done=done, total=total))
+
+        sizes = await ask_sizes(missing, params.network, on_progress=report) if params.ask_sizes else {}
+        infos = [info if info.installed else _with_size(info, sizes.get(info.uri)) for info in infos]
         active = configuration.current.models.preset
         return wire.ModelsListResult(
             preset=active,
@@ -62,6 +77,14 @@ def handlers(
             config_file=str(configuration.path),
             missing=missing,
         )
+
+    async def models_recommend(params: wire.ModelsRecommendParams, call: Call) -> wire.ModelsRecommendResult:
+        _check_network(params.network)
+        await configuration.reload()
+        found = await recommendation.recommend(
+            params.network, lambda done, total: call.progress(ProgressValue(stage="measure", done=done, total=total))
+        )
+        return _recommended(found)
 
     async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)
@@ -104,6 +127,7 @@ def handlers(
     return {
         "models.list": models_list,
         "models.use": models_use,
+        "models.recommend": models_recommend,
         "models.pull": models_pull,
         "models.clear": models_clear,
         "models.path": models_path,
@@ -161,6 +185,59 @@ def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.M
     infos = [_info(models, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
     infos += [_info(models, each.uri, [], each) for each in models.files.all() if each.uri not in uses]
     return [_with_reading(info, readability) for info in infos]
+
+
+def _with_size(info: wire.ModelInfo, asked: Size | None) -> wire.ModelInfo:
+    return msgspec.structs.replace(info, **_size(info.uri, asked))
+
+
+def _size(uri: str, asked: Size | None) -> dict[str, Any]:
+    """Return the fields about the download of a model that is not installed."""
+    known = catalogue.MODELS.get(uri)
+    return {
+        "download_bytes": asked.bytes if asked and asked.bytes else known and known.bytes,
+        "size_is_known": bool(asked and asked.bytes),
+        "size_problem": asked and asked.problem,
+    }
+
+
+def _rejected(preset: str, why: str, sizes: Mapping[str, Size]) -> wire.RejectedPreset:
+    asked = sizes.get(catalogue.embedder(preset)) if why == "download" else None
+    return wire.RejectedPreset(preset=preset, reason=why, problem=asked.problem if asked else None)
+
+
+def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
+    chosen = found.choice
+    roles: dict[str, list[str]] = {}
+    for role, uri in PRESETS[chosen.preset].items() if chosen.preset else ():
+        if uri:
+            roles.setdefault(uri, []).append(role)
+    return wire.ModelsRecommendResult(
+        preset=chosen.preset,
+        models=[
+            wire.PresetModel(
+                uri=uri,
+                name=uris.short_name(uris.parse(uri)),
+                roles=of_uri,
+                installed=uri in found.installed,
+                **({} if uri in found.installed else _size(uri, found.sizes.get(uri))),
+            )
+            for uri, of_uri in roles.items()
+        ],
+        better=[_rejected(preset, why, found.sizes) for preset, why in chosen.rejected],
+        languages=sorted(found.documents.languages),
+        scripts=sorted(found.documents.scripts),
+        documents=found.extent.documents,
+        chunks=found.extent.chunks,
+        tokens=found.documents.tokens,
+        cores=found.cores,
+        free_memory_bytes=found.memory,
+        gpus=[wire.GraphicsCard(**msgspec.structs.asdict(gpu)) for gpu in found.speeds.gpus],
+        on_gpu=chosen.on_gpu,
+        tokens_per_s=found.tokens_per_s and round(found.tokens_per_s, 1),
+        embed_s=found.embed_s and round(found.embed_s, 1),
+        not_measured=found.speeds.failure,
+    )
 
 
 def _with_reading(info: wire.ModelInfo, readability: ReadabilityService) -> wire.ModelInfo:

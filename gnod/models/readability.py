@@ -77,7 +77,7 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
 
     def can_read_language(self, language: str | None) -> bool:
         """Tell whether a text in a language can be compared at all: its script can be read. Unknown: yes."""
-        return language not in self.languages or self.can_read_script(_script_of_language(language or ""))
+        return language not in self.languages or self.can_read_script(script_of_language(language or ""))
 
     def can_read_script(self, script: str) -> bool:
         """Tell whether a script can be read; yes for one that was not measured."""
@@ -123,7 +123,7 @@ async def measure(installed: Installed, embed: Embed, on_progress: OnProgress = 
         readings[language] = _reading(sample, await embed(sample))
     scripts: dict[str, float] = {}
     for language, reading in readings.items():
-        script = _script_of_language(language)
+        script = script_of_language(language)
         scripts[script] = max(scripts.get(script, 0.0), reading.separation)
     return Readability(version=VERSION, model=stamp(installed), languages=readings, scripts=scripts)
 
@@ -147,7 +147,7 @@ def samples() -> dict[str, Sample]:
 
 
 @cache
-def _script_of_language(language: str) -> str:
+def script_of_language(language: str) -> str:
     return script_of(" ".join(samples()[language].statements)) or ""
 
 

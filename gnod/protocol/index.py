@@ -13,12 +13,15 @@ FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class IndexInitResult(Result, frozen=True, kw_only=True):
+    """`has_preset`: the config file names a preset of models."""
+
     config_file: str
     config_created: bool
     data_dir: str
     cache_dir: str
     database: str
     socket: str
+    has_preset: bool = False
 
 
 class IndexSyncParams(Params, frozen=True):

@@ -17,12 +17,27 @@ NETWORK_VARIABLES = (
 )
 
 ModelName = Annotated[str, Meta(min_length=1, max_length=1024)]
+Network = dict[str, Annotated[str, Meta(max_length=4096)]]
 
 
 class ModelsUseParams(Params, frozen=True, kw_only=True):
     """`preset`: a name from `models.list`."""
 
     preset: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class ModelsListParams(Params, frozen=True, kw_only=True):
+    """`ask_sizes`: ask the hub or the package index how large the models are that are not installed. `network`: as in
+    `models.pull`."""
+
+    ask_sizes: bool = False
+    network: Network = {}
+
+
+class ModelsRecommendParams(Params, frozen=True, kw_only=True):
+    """`network`: as in `models.pull`, for the questions how large the models are."""
+
+    network: Network = {}
 
 
 class ModelsPullParams(Params, frozen=True, kw_only=True):
@@ -32,7 +47,7 @@ class ModelsPullParams(Params, frozen=True, kw_only=True):
 
     models: Annotated[list[ModelName], Meta(max_length=100)] = []
     force: bool = False
-    network: dict[str, Annotated[str, Meta(max_length=4096)]] = {}
+    network: Network = {}
 
 
 class ModelsClearParams(Params, frozen=True, kw_only=True):
@@ -77,7 +92,8 @@ class ModelReading(Result, frozen=True, kw_only=True):
 class ModelInfo(Result, frozen=True, kw_only=True):
     """A model that the config names, or an unused one on the disk. `name` is short, for people. `partial_bytes`: size
     of an incomplete download. `fetching`: a download is running. `reads`: of an embedding model that was measured;
-    `measuring`: that is under way."""
+    `measuring`: that is under way. `download_bytes`: of a model that is not installed, as the hub or the index says, or
+    as gnod knows it (`size_is_known`: the former); `size_problem`: why it could not be asked."""
 
     uri: str
     name: str
@@ -91,6 +107,9 @@ class ModelInfo(Result, frozen=True, kw_only=True):
     fetching: bool = False
     reads: ModelReading | None = None
     measuring: bool = False
+    download_bytes: int | None = None
+    size_is_known: bool = False
+    size_problem: str | None = None
 
 
 class ModelsListResult(Result, frozen=True, kw_only=True):
@@ -108,6 +127,60 @@ class ModelsUseResult(Result, frozen=True, kw_only=True):
     previous: str
     config_file: str
     missing: list[str]
+
+
+class GraphicsCard(Result, frozen=True, kw_only=True):
+    """A graphics card that llama.cpp can use."""
+
+    name: str
+    total_bytes: int
+    free_bytes: int
+
+
+class PresetModel(Result, frozen=True, kw_only=True):
+    """A model of the recommended preset. The other fields: as in `models.list`."""
+
+    uri: str
+    name: str
+    roles: list[str]
+    installed: bool
+    download_bytes: int | None = None
+    size_is_known: bool = False
+    size_problem: str | None = None
+
+
+class RejectedPreset(Result, frozen=True, kw_only=True):
+    """`reason`: `languages` (its embedding model does not read the documents), `memory`, `card` (it needs a graphics
+    card), `time` (embedding takes over an hour), `reranking` (too slow), `unmeasured`, or `download` (not possible
+    now, because of a `problem`)."""
+
+    preset: str
+    reason: str
+    problem: str | None = None
+
+
+class ModelsRecommendResult(Result, frozen=True, kw_only=True):
+    """`preset`: null if none reads the documents. `languages`: those that count, as ISO 639-1 codes; `scripts`: of
+    documents in an unknown language. `chunks`, `tokens` (about): of all documents. `tokens_per_s`: of the preset's
+    embedding model on this machine, measured with random weights; null if that failed. `embed_s`: the time to embed all
+    documents, and with a new model to measure what it reads. `better`: presets that would be better, and why they do
+    not fit."""
+
+    preset: str | None
+    models: list[PresetModel]
+    better: list[RejectedPreset]
+    languages: list[str]
+    scripts: list[str]
+    documents: int
+    chunks: int
+    tokens: int
+    cores: int
+    free_memory_bytes: int
+    gpus: list[GraphicsCard]
+    on_gpu: bool
+    tokens_per_s: float | None = None
+    embed_s: float | None = None
+    not_measured: str | None = None
 
 
 class PulledModel(Result, frozen=True, kw_only=True):

@@ -197,11 +197,11 @@ class ModelFactory:
             files=self._files,
             inference=self._inference,
             gpu=settings.gpu == "auto",
-            threads=settings.threads or _physical_cores(),
+            threads=settings.threads or physical_cores(),
         )
 
 
-def _physical_cores() -> int:
+def physical_cores() -> int:
     """Return the number of cores for this process; hyper-threads do not help a model."""
     physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical

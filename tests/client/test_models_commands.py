@@ -68,8 +68,8 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     outcome = gnoctl("models", "list")
     assert outcome.status == 0
     assert outcome.out.splitlines() == [
-        "  mini               embed",
-        "* slim               embed, rerank",
+        "  mini                embed",
+        "* slim                embed, rerank",
         "",
         "used for               installed    size     model  address",
         "embed, rerank of wiki  no           -        embed  hf:org/repo/embed.gguf",

@@ -124,3 +124,23 @@ def test_what_gno_may_have_written_is_a_warning(text: str, says: str) -> None:
     _, loaded = parse_text(text, PATH)
     assert loaded.config.models == Config().models
     assert says in loaded.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("", False),
+        ("models:\n  gpu: 'off'\n", False),
+        ("models:\n", False),
+        ("models:\n  preset:\n", False),
+        ("models: {preset: mini}\n", True),
+        ("models:\n  activePreset: slim\n", True),
+        ("models:\n  embed: hf:a/b/c.gguf\n", True),
+        ("models:\n  rerank: hf:a/b/c.gguf\n", False),
+    ],
+)
+def test_whether_the_file_chooses_models(tmp_path: Path, text: str, does: bool) -> None:
+    path = tmp_path / "index.yml"
+    assert not edit.names_preset(path)
+    path.write_text(text)
+    assert edit.names_preset(path) == does

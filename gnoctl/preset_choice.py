@@ -1,0 +1,134 @@
+"""`gnoctl init` and `gnoctl models use auto`: let the daemon choose a preset, say why, and ask before a download."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+from gnoctl import text
+from gnoctl.command import JsonOptions
+from gnoctl.standard_input import confirmed
+from gnoctl.wording import about, count, size
+from gnod.client.connection import Connection
+from gnod.errors import GnoError
+from gnod.protocol import models as wire
+
+_REASONS = {
+    "languages": "does not read these languages",
+    "memory": "needs more memory",
+    "card": "needs a graphics card",
+    "time": "would take over an hour to embed them",
+    "reranking": "reads too slowly here to rerank",
+    "unmeasured": "could not be measured",
+    "download": "cannot be downloaded now",
+}
+# Search needs these; the others are larger, and answer questions.
+_SEARCH_ROLES = ("embed", "rerank")
+
+
+def network() -> dict[str, str]:
+    """Return the variables of this terminal for downloads. Programs that read them treat an empty one as unset."""
+    return {name: value for name in wire.NETWORK_VARIABLES if (value := os.environ.get(name))}
+
+
+def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wire.ModelsRecommendResult:
+    """Choose a preset, write it to index.yml, and download its models for search if the user agrees."""
+    params = wire.ModelsRecommendParams(network=network())
+    with options.progress() as progress:
+        chosen = daemon.call("models.recommend", params, wire.ModelsRecommendResult, on_progress=progress)
+    if chosen.preset is None:
+        languages = ", ".join((*chosen.languages, *map(str.lower, chosen.scripts)))
+        options.note(text.line(f"No preset reads these documents ({languages}): keyword search finds them"))
+        return chosen
+    daemon.call("models.use", wire.ModelsUseParams(preset=chosen.preset), wire.ModelsUseResult)
+    if not options.json:
+        for line in explained(chosen):
+            print(text.line(line))
+    if (better := next((each for each in chosen.better if each.problem), None)) is not None:
+        line = f"{better.preset} would be better: later, run `gnoctl models use auto` ({better.problem})"
+        options.note(text.line(line))
+    _download(daemon, options, chosen, yes=yes)
+    return chosen
+
+
+def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
+    """Yield two lines: which preset and why; its sizes, and how long it takes here."""
+    machine = [count(chosen.cores, "core"), f"{size(chosen.free_memory_bytes)} of free memory"]
+    machine.append(", ".join(f"{gpu.name} with {size(gpu.free_bytes)}" for gpu in chosen.gpus) or "no graphics card")
+    # What can be downloaded later has a note of its own, and who has no card knows that.
+    reasons = [each for each in chosen.better if each.reason not in ("download", "card")] or chosen.better
+    better = f"; {reasons[0].preset} {_REASONS[reasons[0].reason]}" if reasons else ""
+    yield f"models: {chosen.preset}, for {_documents(chosen)} on {', '.join(machine)}{better}"
+    if chosen.embed_s is None or chosen.tokens_per_s is None:
+        took = f"its speed could not be measured ({chosen.not_measured})"
+    else:
+        speed = f"{chosen.tokens_per_s:,.0f} tokens/s measured here"
+        took = f"embedding {count(chosen.chunks, 'chunk')} takes about {about(chosen.embed_s)} ({speed})"
+    yield f"{'; '.join([*_sizes(chosen), took])}"
+
+
+def _documents(chosen: wire.ModelsRecommendResult) -> str:
+    if not chosen.documents:
+        return "documents in any language"
+    languages = ", ".join((*chosen.languages, *map(str.lower, chosen.scripts))) or "no known language"
+    return f"{count(chosen.documents, 'document')} ({languages})"
+
+
+def _sizes(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
+    missing = [each for each in chosen.models if not each.installed]
+    now = [each for each in missing if _is_for_search(each)]
+    later = [each for each in missing if not _is_for_search(each)]
+    if now:
+        yield f"to download: {', '.join(map(_sized, now))}"
+    else:
+        yield "its models for search are installed"
+    if later:
+        yield f"for answers, later: {', '.join(map(_sized, later))}"
+
+
+def _sized(model: wire.PresetModel) -> str:
+    if not model.download_bytes:
+        return f"{model.name} (size not known)"
+    return f"{model.name} {'' if model.size_is_known else '~'}{size(model.download_bytes)}"
+
+
+def _is_for_search(model: wire.PresetModel) -> bool:
+    return any(role in _SEARCH_ROLES for role in model.roles)
+
+
+def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecommendResult, *, yes: bool) -> None:
+    """Download the models for search, as far as they can be and if the user agrees. Otherwise, say what to do."""
+    missing = [each for each in chosen.models if not each.installed and _is_for_search(each)]
+    for problem in dict.fromkeys(each.size_problem for each in missing if each.size_problem):
+        options.note(text.line(f"Not everything can be downloaded now: {problem}"))
+    wanted = [each for each in missing if not each.size_problem]
+    if wanted and _agreed(wanted, yes=yes, asks=not options.json):
+        params = wire.ModelsPullParams(models=[each.uri for each in wanted], network=network())
+        try:
+            with options.progress() as progress:
+                done = daemon.call("models.pull", params, wire.ModelsPullResult, on_progress=progress)
+        except GnoError as error:  # the folder is indexed, and the preset chosen: this is no failure of the command
+            options.note(text.line(f"The download failed: {error.message}"))
+        else:
+            missing = [each for each in missing if each not in wanted]
+            if not options.json:
+                print("\n".join(pulled(done)))
+    if missing:
+        roles = " ".join(role for each in missing for role in each.roles if role in _SEARCH_ROLES)
+        options.note(f"Keyword search works now; `gnoctl models pull {roles}` downloads the rest")
+
+
+def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:
+    if yes or not asks or not sys.stdin.isatty():
+        return yes
+    return confirmed(f"Download {size(sum(each.download_bytes or 0 for each in wanted))} now?")
+
+
+def pulled(result: wire.ModelsPullResult) -> Iterator[str]:
+    """Yield a line for each model of a pull."""
+    for each in result.models:
+        if each.fetched:
+            yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
+        else:
+            yield text.line(f"installed already: {each.uri}")
