@@ -94,13 +94,17 @@ def choose(
             candidates.append(preset)
     if not candidates:  # too little of everything: the smallest that reads the documents
         readable = [preset for preset in reversed(list(catalogue.GRADES)) if (preset, "languages") not in rejected]
-        return Choice(next(iter(readable), None), False, [each for each in rejected if each[1] == "languages"])
+        return Choice(readable[0], False, _better(rejected, readable[0])) if readable else Choice(None, False, rejected)
     at_hand = [preset for preset in candidates if _at_hand(preset, installed, reachable)]
     best = max(at_hand or candidates, key=lambda preset: _value(preset, installed))
     rejected += [(preset, "download") for preset in candidates if preset not in at_hand]
-    order, grades = list(catalogue.GRADES), catalogue.GRADES
-    better = [(preset, why) for preset, why in rejected if grades[preset] > grades[best]]
-    return Choice(best, _fits_gpu(best, host), sorted(better, key=lambda each: order.index(each[0])))
+    return Choice(best, _fits_gpu(best, host), _better(rejected, best))
+
+
+def _better(rejected: Iterable[tuple[str, Why]], chosen: str) -> list[tuple[str, Why]]:
+    grades, order = catalogue.GRADES, list(catalogue.GRADES)
+    found = [(preset, why) for preset, why in rejected if grades[preset] > grades[chosen]]
+    return sorted(found, key=lambda each: order.index(each[0]))
 
 
 def _at_hand(preset: str, installed: Collection[str], reachable: Collection[str] | None) -> bool:

@@ -27,7 +27,7 @@ class Shape(msgspec.Struct, frozen=True):
     key_value_heads: int
     head_size: int
     weights: Weights
-    passage: int = 128
+    passage: int = 144
     window: int = 512
 
     @property
@@ -66,7 +66,7 @@ class Shape(msgspec.Struct, frozen=True):
         return min(self.layers, max(1, _MEASURED_PARAMETERS // self.layer_parameters))
 
 
-def _bert(layers: int, hidden: int, head_size: int, weights: Weights = "f16", passage: int = 128) -> Shape:
+def _bert(layers: int, hidden: int, head_size: int, weights: Weights = "f16", passage: int = 144) -> Shape:
     heads = hidden // head_size
     return Shape("bert", layers, hidden, 4 * hidden, heads, heads, head_size, weights, passage)
 
