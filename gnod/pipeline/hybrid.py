@@ -136,10 +136,13 @@ class _Search:
         lines = self._query.lines
         embedding = asyncio.create_task(self._vectors(lines, "embed"))
         language = asyncio.create_task(asyncio.to_thread(_language_of, self._query.text))
+        alone = isinstance(self._dependencies.embed, Unavailable) or all(line.is_lexical for line in lines)
         try:
-            words = await self._survey_words(lines, "bm25")
+            words = await self._survey_words(lines, "bm25", alone=alone)
             variants = await self._variants(words)
             vectors = await embedding
+            if vectors is None and not alone:
+                words = await self._survey_words(lines, "bm25 alone", alone=True)
             self._language = await language
         finally:
             embedding.cancel()
@@ -153,10 +156,12 @@ class _Search:
         kept = [each for each in ranked[: self._options.limit] if each.score >= self._options.min_score]
         return HybridResult(kept, len(ranked), self._budget.stages, vectors)
 
-    async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
+    async def _survey_words(
+        self, lines: Sequence[QueryLine], stage: str, *, alone: bool = False
+    ) -> list[tuple[QueryLine, LexicalSurvey]]:
         started = time.monotonic()
         surveys = await self._dependencies.read(
-            lambda connection: retrieval.survey_words(connection, lines, self._filters)
+            lambda connection: retrieval.survey_words(connection, lines, self._filters, alone=alone)
         )
         if surveys:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
