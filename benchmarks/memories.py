@@ -31,7 +31,9 @@ from gnod.memory.memories import Memories, checked
 from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
 from gnod.memory.transactions import Draft, Embedded, Transactions
 from gnod.models.inference import Inference
+from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store.database import Database
@@ -71,8 +73,8 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -
     configuration = Configuration(config, index)
     inference = Inference(idle_unload_s=600)
     models = ModelService(configuration, folder / "models")
-    factory = ModelFactory(configuration, models.files, inference)
-    service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
+    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory()))
+    service = MemoryService(folder / "memory.sqlite", configuration, models, factory, EgressPolicy(configuration))
     await service.unlock(_PASSPHRASE)
     _fill(await service.memories(), service, count)
     before = psutil.Process().memory_info().rss

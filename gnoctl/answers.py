@@ -41,6 +41,8 @@ def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
         line = _source(source, terminal)
         yield line if source.cited else terminal.paint(line, DIM)
+    for left_out in result.notes:
+        yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
     if missed := missed_by(result.freshness, nothing_found=not result.answered):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:

@@ -18,6 +18,8 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
+    for left_out in result.notes:
+        yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
     if result.lexical_only_reason:
         yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
     if missed := missed_by(result.freshness):

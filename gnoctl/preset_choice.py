@@ -128,7 +128,9 @@ def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:
 def pulled(result: wire.ModelsPullResult) -> Iterator[str]:
     """Yield a line for each model of a pull."""
     for each in result.models:
-        if each.fetched:
+        if each.path == each.uri:
+            yield text.line(f"the present model of {each.uri} is accepted: everything is embedded again")
+        elif each.fetched:
             yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
         else:
             yield text.line(f"installed already: {each.uri}")

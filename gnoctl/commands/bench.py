@@ -32,6 +32,15 @@ class BenchOptions(Options, frozen=True, kw_only=True):
     model: Annotated[str | None, _model("--model", "Embedding model [default: the one in your index.yml]")] = None
     expand: Annotated[str | None, _model("--expand", "Model for query variants [default: as for --model]")] = None
     rerank: Annotated[str | None, _model("--rerank", "Reranking model [default: as for --model]")] = None
+    egress: Annotated[
+        str | None,
+        option(
+            "--egress",
+            metavar="SCOPE",
+            help="How far the texts may travel to model servers: local, lan or any [default: local]",
+            complete="local|lan|any",
+        ),
+    ] = None
     budget: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         option("--budget", metavar="SECONDS", help="Time for each hybrid query [default: no limit]"),

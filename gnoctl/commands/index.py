@@ -150,7 +150,8 @@ def tune(options: TuneOptions) -> None:
     Makes questions from its titles, headings, first sentences, docstrings and links, removes each from its document,
     and measures which mix of keyword and vector search finds the document again. The mix changes only if a statistical
     test says that this helps. The daemon does it once by itself, after a collection is embedded and the machine has
-    been idle. Nothing leaves this machine, and only the figures are kept.
+    been idle. Nothing leaves this machine, unless a model server embeds the collection, and only the
+    figures are kept.
 
     Examples:
       gnoctl tune

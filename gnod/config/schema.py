@@ -85,6 +85,7 @@ def read_config(root: Node, report: Report, folder: Path) -> model.Config:
             preset=_preset,
             **dict.fromkeys(MODEL_ROLES, partial(_model_uri, or_none=True)),
         ),
+        memory=_section(fields.mapping("memory", _keys(model.MemoryConfig)), model.MemoryConfig),
     )
 
 
@@ -194,10 +195,9 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
         return None
     if or_none and written.strip().lower() == model.NO_MODEL:
         return model.NO_MODEL
-    if written.startswith(("http://", "https://")) and ".gguf" not in written:
-        # GNO can use a model server; a file that GNO may have written is not a fault.
-        message = "gnod runs models itself and uses no model server, so the preset's is used; expected "
-        fields.warn(role, message + model_uris.FORMS)
+    if written.startswith(("http://", "https://")) and "#" not in written and ".gguf" not in written:
+        # A file that GNO may have written is not a fault.
+        fields.warn(role, "names no model of the server, so the preset's is used; expected https://host:port/v1#model")
         return None
     try:
         parsed = model_uris.parse(written)

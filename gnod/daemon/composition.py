@@ -28,6 +28,8 @@ from gnod.handlers import (
 )
 from gnod.ingest.pool import WorkerPool
 from gnod.models.inference import Inference
+from gnod.models.remote.addresses import Addresses
+from gnod.models.remote.models import RemoteModels
 from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
 from gnod.rpc.dispatcher import Handler
@@ -35,7 +37,10 @@ from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
 from gnod.services.embedding import EmbeddingService
+from gnod.services.endpoints import EndpointReport
+from gnod.services.fingerprints import StoredFingerprints
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
@@ -66,6 +71,7 @@ class Services:
     database: Database
     pool: WorkerPool
     inference: Inference
+    remote: RemoteModels
     models: ModelService
     memory: MemoryService
     backlog: Backlog
@@ -92,6 +98,7 @@ class Services:
         await self.readability.close()
         await self.backlog.close()
         await self.memory.close()
+        await self.remote.close()
         await self.inference.close()
         await self.pool.close()
         await asyncio.to_thread(self.database.close)
@@ -104,15 +111,19 @@ async def start(
     *,
     log_level: str | None = None,
     on_demand: bool = False,
+    addresses: Addresses | None = None,
 ) -> Services:
     """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
     quarantined, and a new one created.
 
-    `log_level` overrides the config's. Raises ConfigInvalid, ForeignDatabase, NewerDatabase, DatabaseCorrupt,
-    StorageFailed, and DaemonNotRunning when it starts `on_demand` and the config forbids that.
+    `log_level` overrides the config's. `addresses` decides where model servers are. Raises ConfigInvalid,
+    ForeignDatabase, NewerDatabase, DatabaseCorrupt, StorageFailed, and DaemonNotRunning when it starts `on_demand` and
+    the config forbids that.
     """
     await asyncio.to_thread(restore.finish, places)
-    opened = partial(_start, places, stats, control, log_level=log_level, on_demand=on_demand)
+    opened = partial(
+        _start, places, stats, control, log_level=log_level, on_demand=on_demand, addresses=addresses or Addresses()
+    )
     try:
         return await opened()
     except DatabaseCorrupt:
@@ -121,7 +132,15 @@ async def start(
         return await opened()
 
 
-async def _start(places: Places, stats: Stats, control: Control, *, log_level: str | None, on_demand: bool) -> Services:
+async def _start(
+    places: Places,
+    stats: Stats,
+    control: Control,
+    *,
+    log_level: str | None,
+    on_demand: bool,
+    addresses: Addresses,
+) -> Services:
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
@@ -135,21 +154,28 @@ async def _start(places: Places, stats: Stats, control: Control, *, log_level: s
         await database.write(changes.leap)
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
-        services = await _compose(places, stats, control, configuration, database)
+        services = await _compose(places, stats, control, configuration, database, addresses)
         undo.pop_all()
     return services
 
 
 async def _compose(
-    places: Places, stats: Stats, control: Control, configuration: Configuration, database: Database
+    places: Places,
+    stats: Stats,
+    control: Control,
+    configuration: Configuration,
+    database: Database,
+    addresses: Addresses,
 ) -> Services:
     """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
     is the order in which they take in a new config."""
     model_service = ModelService(configuration, places.models_dir)
     inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
     configuration.changed.connect(lambda _: inference.keep_idle_for(configuration.current.models.idle_unload_s))
-    factory = ModelFactory(configuration, model_service.files, inference)
-    embedding_service = EmbeddingService(configuration, database, model_service, factory)
+    remote = RemoteModels(StoredFingerprints(database), addresses)
+    egress = EgressPolicy(configuration)
+    factory = ModelFactory(configuration, model_service.files, inference, remote)
+    embedding_service = EmbeddingService(configuration, database, model_service, factory, egress)
     await embedding_service.load()
     readability = ReadabilityService(model_service, factory)
     recommendation = RecommendationService(configuration, database, model_service, readability)
@@ -174,8 +200,9 @@ async def _compose(
         on_check=storage.check,
     )
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
-    memory_service = MemoryService(places.memory_database, configuration, model_service, factory)
-    hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability)
+    memory_service = MemoryService(places.memory_database, configuration, model_service, factory, egress)
+    endpoints = EndpointReport(configuration, remote, egress)
+    hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
@@ -186,7 +213,8 @@ async def _compose(
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
-                places, configuration, database, storage, pool, model_service, factory, inference, memory_service
+                *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
+                *(endpoints, egress),
             )
         ),
         document.handlers(configuration, database),
@@ -194,11 +222,13 @@ async def _compose(
         index.handlers(
             index.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(inference, nearest),
+                *(inference, nearest, endpoints),
             )
         ),
         memory.handlers(memory_service),
-        models.handlers(configuration, model_service, readability, recommendation),
+        models.handlers(
+            *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
+        ),
         search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
@@ -208,6 +238,7 @@ async def _compose(
         database=database,
         pool=pool,
         inference=inference,
+        remote=remote,
         models=model_service,
         memory=memory_service,
         backlog=backlog,

@@ -10,6 +10,7 @@ from gnod.errors import UsageError
 from gnod.evaluate.modes import DEFAULT_MODES, MODES, VARIANTS
 from gnod.models.files import ModelFiles
 from gnod.models.presets import uri_for
+from gnod.models.uris import endpoint_of
 
 # The option of each role's model.
 _OPTIONS = {"embed": "--model", "expand": "--expand", "rerank": "--rerank"}
@@ -40,7 +41,7 @@ def choose(
     for role in _OPTIONS:
         uri = given[role] or uri_for(config, role)
         is_required = bool(given[role]) or (role == "embed" and any(role in MODES[mode].needs for mode in named))
-        if uri and (is_required or files.find(uri)):
+        if uri and (is_required or endpoint_of(uri) or files.find(uri)):
             models[role] = uri
         else:
             absent[role] = f"the model {uri} is not installed: run `gnoctl models pull {role}`" if uri else _none(role)

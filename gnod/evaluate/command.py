@@ -13,6 +13,7 @@ import msgspec
 
 from gnod import paths
 from gnod.config import load
+from gnod.egress import SCOPES
 from gnod.errors import EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
 from gnod.evaluate import report, runs
 from gnod.evaluate.choice import choose
@@ -72,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", metavar="URI", help="embedding model (default: from index.yml)")
     parser.add_argument("--expand", metavar="URI", help="query expansion model (default: from index.yml)")
     parser.add_argument("--rerank", metavar="URI", help="reranking model (default: from index.yml)")
+    parser.add_argument(
+        "--egress",
+        choices=SCOPES,
+        default="local",
+        help="how far the texts of the collection may travel to model servers (default: local)",
+    )
     parser.add_argument(
         "--budget", type=_seconds, metavar="SECONDS", help="time limit of a hybrid query (default: none)"
     )
@@ -183,7 +190,13 @@ class _Bench:
         models = choice.models
         if "embed" not in models:
             return None
-        return EvaluationModels(models["embed"], files, expand=models.get("expand"), rerank=models.get("rerank"))
+        return EvaluationModels(
+            models["embed"],
+            files,
+            expand=models.get("expand"),
+            rerank=models.get("rerank"),
+            egress=options.egress,
+        )
 
     def _measure(self, folder: Path) -> list[Run]:
         dataset = read(folder)

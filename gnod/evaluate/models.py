@@ -13,6 +13,7 @@ from typing import TypeVar
 import psutil
 
 from gnod.config.model import IngestConfig
+from gnod.egress import Egress, Scope
 from gnod.ingest.embedding import EmbeddingRun
 from gnod.ingest.pool import WorkerPool
 from gnod.models import readability
@@ -21,7 +22,9 @@ from gnod.models.files import ModelFiles
 from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
 from gnod.models.readability import Readability
+from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.reranker import Reranker
+from gnod.models.uris import endpoint_of
 from gnod.store.database import Connection, Database
 from gnod.store.documents import priors
 from gnod.store.documents.priors import Prior
@@ -29,17 +32,28 @@ from gnod.store.vectors import vectors
 from gnod.tuning.experiment import OnProgress, learn
 
 T = TypeVar("T")
+M = TypeVar("M")
 
 
 class EvaluationModels:
     """A context manager. `uri` is the embedding model; `expand` and `rerank` are optional. Methods raise the errors of
-    the models."""
+    the models. `egress`: how far the texts may travel to model servers."""
 
     embedder: Embedder
     generator: Generator | None = None
     reranker: Reranker | None = None
 
-    def __init__(self, uri: str, files: ModelFiles, *, expand: str | None = None, rerank: str | None = None) -> None:
+    def __init__(
+        self,
+        uri: str,
+        files: ModelFiles,
+        *,
+        expand: str | None = None,
+        rerank: str | None = None,
+        egress: Scope = "local",
+    ) -> None:
+        self._egress = Egress(egress, "this measurement (--egress)")
+        self._remote = RemoteModels(FingerprintsInMemory())
         self.uri = uri
         self.expand = expand
         self.rerank = rerank
@@ -60,15 +74,21 @@ class EvaluationModels:
         return self
 
     def _make_models(self, inference: Inference) -> None:
-        files, threads = self._files, psutil.cpu_count(logical=False) or os.cpu_count() or 1
-        self.embedder = Embedder(self.uri, files=files, inference=inference, gpu=True, threads=threads)
+        self.embedder = self._make(Embedder, self.uri, inference)
         if self.expand:
-            self.generator = Generator(self.expand, files=files, inference=inference, gpu=True, threads=threads)
+            self.generator = self._make(Generator, self.expand, inference)
         if self.rerank:
-            self.reranker = Reranker(self.rerank, files=files, inference=inference, gpu=True, threads=threads)
+            self.reranker = self._make(Reranker, self.rerank, inference)
+
+    def _make(self, kind: Callable[..., M], uri: str, inference: Inference) -> M:
+        endpoint = endpoint_of(uri)
+        runner = self._remote.runner(endpoint, self._egress) if endpoint else inference
+        threads = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+        return kind(uri, files=self._files, inference=runner, gpu=True, threads=threads)
 
     def __exit__(self, *_: object) -> None:
         self.run(self._inference.close())
+        self.run(self._remote.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -17,6 +17,7 @@ from gnod.analysis.languages import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import Stages, filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.models.embedder import Embedder
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt
 from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText
@@ -61,7 +62,7 @@ def handlers(
         filters = filters_of(params)
         if not params.question.strip():
             raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
-        generator = hybrid.generator(params.collections)
+        generator = await hybrid.generator(params.collections)
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
@@ -89,6 +90,7 @@ class _Answer:
     call: Call
     started: float = field(default_factory=time.perf_counter)
     stages: Stages = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     async def run(self) -> AskResult:
         self.call.progress(ProgressValue(stage="searching", done=0))
@@ -115,10 +117,11 @@ class _Answer:
         async with self.services.database.snapshot() as read:
             result = await self.services.hybrid.search(read, query, self.filters, options)
             self.stages.extend(stages_of(result.stages))
+            self.notes.extend(result.left_out)
             begun = time.perf_counter()
             vectors = result.vectors.row(0) if result.vectors else {}
             for uri in vectors.keys() - self.nonsense.keys():
-                self.nonsense[uri] = await self.services.embedding.embedder(uri).texts(NONSENSE)
+                self.nonsense[uri] = await self._embedder(uri).texts(NONSENSE)
             served = result.vectors.served if result.vectors else {}
             room = self.generator.context_tokens - self.params.max_tokens - prompt.TOKENS - estimated_tokens(question)
             work = partial(
@@ -130,6 +133,9 @@ class _Answer:
             sources = await read(work)
         self.stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun), "sources": len(sources)})
         return sources
+
+    def _embedder(self, uri: str) -> Embedder:
+        return self.services.embedding.embedder(uri, self.params.collections)
 
     async def _generate(self, sources: Sequence[SourcePassage], language: str | None) -> Generated:
         begun = time.perf_counter()
@@ -188,6 +194,7 @@ class _Answer:
             tokens=generated.tokens if generated else 0,
             took_ms=milliseconds_since(self.started),
             freshness=freshness_of(report),
+            notes=self.notes,
             explain={"stages": self.stages} if self.params.explain else None,
         )
 

@@ -26,6 +26,8 @@ from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
+from gnod.services.endpoints import EndpointReport
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.storage import StorageMonitor
@@ -64,6 +66,8 @@ class DoctorServices(NamedTuple):
     factory: ModelFactory
     inference: Inference
     memory: MemoryService
+    endpoints: EndpointReport
+    egress: EgressPolicy
 
 
 def handlers(services: DoctorServices) -> Mapping[str, Handler]:
@@ -77,7 +81,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_folders(services.configuration),
             await _workers(services.pool),
             _sandbox(services.pool),
-            *await doctor_models.checks(services.models, services.factory),
+            *await doctor_models.checks(services.models, services.factory, services.endpoints, services.egress),
             _inference(services.inference),
             await _memories(services.memory),
             _vector_tables(services.database),

@@ -7,14 +7,17 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
+from gnod.egress import Egress
 from gnod.errors import GnoError, ModelCorrupt, ModelRejected
 from gnod.models import uris
 from gnod.models.embedder import Embedder
 from gnod.models.generator import Generator, Message
 from gnod.models.presets import Use
 from gnod.models.reranker import Reranker
-from gnod.models.uris import LocalFile
+from gnod.models.uris import LocalFile, endpoint_of
 from gnod.protocol.daemon import Check
+from gnod.services.egress import EgressPolicy
+from gnod.services.endpoints import EndpointReport, EndpointUse
 from gnod.services.models import ModelFactory, ModelService
 
 LIMIT_S = 60
@@ -30,16 +33,50 @@ _WITHOUT = {
     "answer": "`gnoctl ask` cannot answer",
 }
 
+_PLACES = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
+_LOCAL = Egress("local", "the check")
+
 T = TypeVar("T")
-Ask = Callable[[ModelFactory, str], Awaitable[str]]
+Ask = Callable[[ModelFactory, str, Egress], Awaitable[str]]
 
 
-async def checks(models: ModelService, factory: ModelFactory) -> list[Check]:
-    """Return a check for each model that the config asks for."""
+async def checks(
+    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, egress: EgressPolicy
+) -> list[Check]:
+    """Return a check for each model that the config asks for. A server gets nothing that no collection may send."""
     found: dict[str, list[Use]] = {}
     for use in models.uses():
         found.setdefault(use.uri, []).append(use)
-    return [await _check(models, factory, uri, uses) for uri, uses in found.items()]
+    servers = {each.uri: each for each in await endpoints.uses()}
+    return [
+        await _check_server(factory, servers[uri], uses, egress.widest())
+        if uri in servers
+        else await _check(models, factory, uri, uses)
+        for uri, uses in found.items()
+        if uri in servers or endpoint_of(uri) is None
+    ]
+
+
+async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use], egress: Egress) -> Check:
+    """Say where a server is, and who may use it; try it if anybody may."""
+    name = f"model {uris.short_name(uris.parse(server.uri))}"
+    where = _PLACES[server.scope] if server.scope else "unknown"
+    key = f"; its key is in the {server.key}" if server.key else ""
+    left_out = f"; nothing is sent of {', '.join(server.left_out)} (`egress`)" if server.left_out else ""
+    if server.problem:
+        return Check(name, "warning", server.problem, "correct the address in index.yml")
+    if not server.allowed:
+        message = f"{server.uri} is {where}, and no `egress` allows that{left_out}"
+        return Check(name, "warning", message, f"set `egress: {server.scope}`, or another model, in index.yml")
+    message = f"{server.uri}, {where}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}"
+    results = []
+    for ask in dict.fromkeys(_ASKS[use.role] for use in uses):
+        try:
+            results.append(await asyncio.wait_for(ask(factory, server.uri, egress), LIMIT_S))
+        except (GnoError, TimeoutError) as error:
+            problem = str(error) or f"no answer within {LIMIT_S} s"
+            return Check(name, "error", f"{problem} ({message})", "start or repair the server, or name another model")
+    return Check(name, "ok", "; ".join([message, *results]))
 
 
 async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Sequence[Use]) -> Check:
@@ -51,7 +88,7 @@ async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Se
     results = []
     for ask in asks:
         try:
-            results.append(await asyncio.wait_for(ask(factory, uri), LIMIT_S))
+            results.append(await asyncio.wait_for(ask(factory, uri, _LOCAL), LIMIT_S))
         except (GnoError, TimeoutError) as error:
             is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
             return Check(
@@ -76,20 +113,20 @@ def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
     return Check(name, "warning", message, remedy)
 
 
-async def _embeds(factory: ModelFactory, uri: str) -> str:
-    embedder = factory.make(Embedder, uri)
+async def _embeds(factory: ModelFactory, uri: str, egress: Egress) -> str:
+    embedder = factory.make(Embedder, uri, egress)
     vector, took = await _twice(lambda: embedder.query(_QUESTION))
     return f"embeds a query in {took} ({len(vector)} dimensions)"
 
 
-async def _reranks(factory: ModelFactory, uri: str) -> str:
-    reranker = factory.make(Reranker, uri)
+async def _reranks(factory: ModelFactory, uri: str, egress: Egress) -> str:
+    reranker = factory.make(Reranker, uri, egress)
     _, took = await _twice(lambda: reranker.score(_QUESTION, _TEXTS))
     return f"reranks {len(_TEXTS)} sentences in {took}"
 
 
-async def _writes(factory: ModelFactory, uri: str) -> str:
-    generator = factory.make(Generator, uri)
+async def _writes(factory: ModelFactory, uri: str, egress: Egress) -> str:
+    generator = factory.make(Generator, uri, egress)
     said = await generator.generate([Message("user", "Count to ten.")], max_tokens=_TOKENS)
     return f"writes {said.tokens / max(said.took_s, 1e-3):.0f} tokens a second"
 

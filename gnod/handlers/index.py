@@ -29,6 +29,7 @@ from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
+from gnod.services.endpoints import EndpointReport
 from gnod.services.storage import StorageMonitor
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
@@ -57,6 +58,7 @@ class IndexServices(NamedTuple):
     backlog: Backlog
     inference: Inference
     nearest: Nearest
+    endpoints: EndpointReport
 
 
 def handlers(services: IndexServices) -> Mapping[str, Handler]:
@@ -149,6 +151,7 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
     config = configuration.current
     walks = await asyncio.gather(*(asyncio.to_thread(_walk, scheduler, c) for c in config.collections))
 
+    endpoints = [copied(wire.EndpointStatus, each) for each in await services.endpoints.uses()]
     answering, wanted = services.embedding.served(), services.embedding.wanted()
 
     def work(connection: Connection) -> wire.IndexStatusResult:
@@ -175,6 +178,7 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
             syncing=scheduler.is_running,
             embedding=embedding_status(services.backlog),
             inference=inference_status(services.inference, services.nearest),
+            endpoints=endpoints,
             config_file=str(configuration.path),
             config_warnings=list(configuration.warnings),
             config_error=configuration.error.message if configuration.error else None,
@@ -244,6 +248,7 @@ def _collection_status(
         chunks=covered.chunks,
         embedded=covered.embedded,
         unembeddable=covered.failed,
+        egress=collection.egress,
         model=covered.model,
         next_model=wanted if wanted != covered.model else None,
     )

@@ -21,11 +21,15 @@ from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
 from gnod.models.sizing.asking import ask_sizes
 from gnod.models.sizing.messages import Size
+from gnod.models.uris import Endpoint
 from gnod.presets import MODEL_ROLES, PRESETS
 from gnod.protocol import models as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.services.memory import MemoryService
 from gnod.services.models import ModelService
 from gnod.services.readability import ReadabilityService
 from gnod.services.recommendation import Recommendation, RecommendationService
@@ -36,18 +40,21 @@ def handlers(
     models: ModelService,
     readability: ReadabilityService,
     recommendation: RecommendationService,
+    embedding: EmbeddingService,
+    backlog: Backlog,
+    memory: MemoryService,
 ) -> Mapping[str, Handler]:
     async def models_list(params: wire.ModelsListParams, call: Call) -> wire.ModelsListResult:
         _check_network(params.network)
         await configuration.reload()
         infos = await asyncio.to_thread(_infos, models, readability)
-        missing = [info.uri for info in infos if not info.installed]
+        missing = [info.uri for info in infos if not (info.installed or info.remote)]
 
         def report(done: int, total: int) -> None:
             call.progress(ProgressValue(stage="ask for sizes", done=done, total=total))
 
         sizes = await ask_sizes(missing, params.network, on_progress=report) if params.ask_sizes else {}
-        infos = [info if info.installed else _with_size(info, sizes.get(info.uri)) for info in infos]
+        infos = [info if info.installed or info.remote else _with_size(info, sizes.get(info.uri)) for info in infos]
         active = configuration.current.models.preset
         return wire.ModelsListResult(
             preset=active,
@@ -70,7 +77,7 @@ def handlers(
         previous = configuration.current.models.preset
         await configuration.edit(partial(edit.use_preset, preset=params.preset))
         uses = dict.fromkeys(use.uri for use in models.uses())
-        missing = await asyncio.to_thread(lambda: [uri for uri in uses if models.find(uri) is None])
+        missing = await asyncio.to_thread(lambda: [uri for uri in uses if not models.is_ready(uri)])
         return wire.ModelsUseResult(
             preset=configuration.current.models.preset,
             previous=previous,
@@ -93,6 +100,11 @@ def handlers(
         pulled = []
         for uri in dict.fromkeys(chosen):
             started = time.monotonic()
+            if endpoint := uris.endpoint_of(uri):
+                if params.force and uri in params.models:  # by its whole address: it costs all vectors
+                    await take_new_model(endpoint)
+                    pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
+                continue
             done = await models.pull(uri, partial(_report, call, uri), params.network, force=params.force)
             pulled.append(
                 copied(
@@ -105,13 +117,18 @@ def handlers(
             )
         return wire.ModelsPullResult(models=pulled)
 
+    async def take_new_model(endpoint: Endpoint) -> None:
+        await embedding.take_new_model(endpoint)
+        await memory.forget_vectors(str(endpoint))
+        backlog.config_changed()
+
     async def models_clear(params: wire.ModelsClearParams, _: Call) -> wire.ModelsClearResult:
         if params.everything:
             return wire.ModelsClearResult(models=[], freed_bytes=await models.clear_all())
         if not params.models:
             raise InvalidParams("name the models to remove, or everything", {"parameter": "models"})
         uris_ = dict.fromkeys(_chosen(models, params.models))
-        kept = [uri for uri in uris_ if uri.startswith("file:")]
+        kept = [uri for uri in uris_ if uri.startswith("file:") or uris.endpoint_of(uri)]
         cleared = [wire.ClearedModel(uri=uri, freed_bytes=await models.clear(uri)) for uri in uris_ if uri not in kept]
         return wire.ModelsClearResult(
             models=cleared, freed_bytes=sum(model.freed_bytes for model in cleared), kept=kept
@@ -121,6 +138,8 @@ def handlers(
         if params.model is None:
             return wire.ModelsPathResult(path=str(models.files.folder))
         uri = _chosen(models, [params.model])[0]
+        if uris.endpoint_of(uri):
+            raise ModelNotFound(f"{uri} is run by a server: this machine has no file of it", {"uri": uri})
         installed = await asyncio.to_thread(models.require, uri)
         return wire.ModelsPathResult(path=str(installed.path), uri=uri)
 
@@ -261,6 +280,7 @@ def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Instal
         bytes=installed.bytes if installed else 0,
         sha256=installed.sha256 or None if installed else None,
         fetched_at=iso(installed.fetched_at) if installed else None,
-        partial_bytes=0 if uri.startswith("file:") else models.files.partial_bytes(uri),
+        remote=uris.endpoint_of(uri) is not None,
+        partial_bytes=0 if uri.startswith("file:") or uris.endpoint_of(uri) else models.files.partial_bytes(uri),
         fetching=models.is_pulling(uri),
     )

@@ -148,7 +148,8 @@ def _search_vector(
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
     ]
     words = marked(connection, parse_text(params.query))
-    return _result(asked, connection, params, "vector", params.query, ranked, words, stages)
+    result = _result(asked, connection, params, "vector", params.query, ranked, words, stages)
+    return replace(result, notes=list(vectors.left_out))
 
 
 def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:
@@ -171,7 +172,8 @@ def _hybrid_result(
     words = marked(connection, query.terms)
     result = _result(asked, connection, params, "query", params.query, ranked, words, stages_of(found.stages))
     reason = _lexical_only_reason(asked.services.embedding, found)
-    return replace(result, total=found.total, lexical_only_reason=reason, by_words_only=reason)
+    notes = [note for note in found.left_out if note != reason]
+    return replace(result, total=found.total, lexical_only_reason=reason, by_words_only=reason, notes=notes)
 
 
 def _result(

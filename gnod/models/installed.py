@@ -1,19 +1,21 @@
-"""What embedders, rerankers and generators have in common: a file, and the worker that runs it."""
+"""What embedders, rerankers and generators have in common: an address, and what runs the model."""
 
 from __future__ import annotations
 
 from gnod.errors import ModelNotPulled
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.inference import Inference
 from gnod.models.messages import ModelSpec
+from gnod.models.runner import Runner
+from gnod.models.uris import endpoint_of
 
 
 class InstalledModel:
-    """`threads`: processor threads for one step. The file need not exist before `spec` is called."""
+    """`inference`: the worker of this machine, or the server that the address names. `threads`: processor threads for
+    one step. The file need not exist before `spec` is called."""
 
     pull_command = "gnoctl models pull"
 
-    def __init__(self, uri: str, *, files: ModelFiles, inference: Inference, gpu: bool, threads: int) -> None:
+    def __init__(self, uri: str, *, files: ModelFiles, inference: Runner, gpu: bool, threads: int) -> None:
         self.uri = uri
         self._files = files
         self._inference = inference
@@ -22,6 +24,8 @@ class InstalledModel:
 
     def spec(self) -> ModelSpec:
         """Return how to load the model. Raises ModelNotPulled."""
+        if endpoint_of(self.uri):
+            return ModelSpec(path=self.uri)
         installed = self._files.find(self.uri)
         if installed is None:
             raise ModelNotPulled(

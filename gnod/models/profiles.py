@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gnod.models import uris
-from gnod.models.uris import HubFile, HubQuant, HubRepository, LocalFile, WheelFile
+from gnod.models.uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, WheelFile
 
 
 class EmbeddingText(NamedTuple):
@@ -123,6 +123,8 @@ def _names(uri: str) -> list[str]:
             paths = [repository]
         case WheelFile(package, _, path):
             paths = [package, path]
+        case Endpoint(_, model):
+            paths = [model]
     return [path.rpartition("/")[2] for path in paths]
 
 

@@ -5,21 +5,29 @@ from __future__ import annotations
 import hashlib
 import re
 
-from gnod.config.model_uris import HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile, parse
+from gnod.config.model_uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile, parse
 
 __all__ = [
+    "Endpoint",
     "HubFile",
     "HubQuant",
     "HubRepository",
     "LocalFile",
     "ModelUri",
     "WheelFile",
+    "endpoint_of",
     "folder_name",
     "parse",
     "short_name",
 ]
 
 _LONGEST = 60
+
+
+def endpoint_of(uri: str) -> Endpoint | None:
+    """Return the endpoint that an address names; None: it names a file. Raises InvalidModelUri."""
+    parsed = parse(uri)
+    return parsed if isinstance(parsed, Endpoint) else None
 
 
 def folder_name(uri: ModelUri) -> str:
@@ -47,3 +55,5 @@ def short_name(uri: ModelUri) -> str:
             return f"{uri.repository.partition('/')[2]} {uri.quant}"
         case WheelFile():
             return f"{uri.package} {uri.version}"
+        case Endpoint():
+            return f"{uri.model} at {uri.host or uri.socket}"

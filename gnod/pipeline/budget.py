@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 from typing import NamedTuple, TypeVar
 
-from gnod.errors import GnoError, RequestCancelled, ShuttingDown
+from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError, RequestCancelled, ShuttingDown
 
 T = TypeVar("T")
 
@@ -43,11 +43,12 @@ class Skipped(Exception):
 
 
 class Budget:
-    """`stages`: in the order in which they ended."""
+    """`stages`: in the order in which they ended. `left_out`: why model servers were not asked, or failed."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self.stages: list[Stage] = []
+        self.left_out: list[str] = []
         self._deadline = time.monotonic() + limit_s
 
     def left_s(self) -> float:
@@ -69,6 +70,8 @@ class Budget:
         except (ShuttingDown, RequestCancelled):
             raise
         except GnoError as error:
+            if isinstance(error, EgressForbidden | EndpointFailed | EndpointChanged):
+                self.left_out.append(error.message)
             raise Skipped(error.message) from None
 
 

@@ -84,12 +84,14 @@ class SearchOptions(NamedTuple):
 
 
 class HybridResult(NamedTuple):
-    """`total`: documents that were compared. `vectors`: of the query; None: there was no vector search."""
+    """`total`: documents that were compared. `vectors`: of the query; None: there was no vector search. `left_out`:
+    what model servers were not asked for, or failed to do, and why."""
 
     ranked: list[RankedDocument]
     total: int
     stages: list[Stage]
     vectors: QueryVectors | None
+    left_out: Sequence[str] = ()
 
 
 async def search(
@@ -136,13 +138,10 @@ class _Search:
         lines = self._query.lines
         embedding = asyncio.create_task(self._vectors(lines, "embed"))
         language = asyncio.create_task(asyncio.to_thread(_language_of, self._query.text))
-        alone = isinstance(self._dependencies.embed, Unavailable) or all(line.is_lexical for line in lines)
         try:
-            words = await self._survey_words(lines, "bm25", alone=alone)
+            words = await self._survey_words(lines, "bm25")
             variants = await self._variants(words)
             vectors = await embedding
-            if vectors is None and not alone:
-                words = await self._survey_words(lines, "bm25 alone", alone=True)
             self._language = await language
         finally:
             embedding.cancel()
@@ -154,14 +153,13 @@ class _Search:
         fused = await self._fuse(found)
         ranked = await self._rerank(found, fused)
         kept = [each for each in ranked[: self._options.limit] if each.score >= self._options.min_score]
-        return HybridResult(kept, len(ranked), self._budget.stages, vectors)
+        left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
+        return HybridResult(kept, len(ranked), self._budget.stages, vectors, left_out)
 
-    async def _survey_words(
-        self, lines: Sequence[QueryLine], stage: str, *, alone: bool = False
-    ) -> list[tuple[QueryLine, LexicalSurvey]]:
+    async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
         started = time.monotonic()
         surveys = await self._dependencies.read(
-            lambda connection: retrieval.survey_words(connection, lines, self._filters, alone=alone)
+            lambda connection: retrieval.survey_words(connection, lines, self._filters)
         )
         if surveys:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
@@ -183,7 +181,8 @@ class _Search:
         except Skipped as skipped:
             self._budget.note(stage, started, {}, why=str(skipped), ran=False)
             return None
-        self._budget.note(stage, started, {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)})
+        details: dict[str, object] = {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)}
+        self._budget.note(stage, started, details, why="; ".join(vectors.left_out) or None)
         return vectors
 
     async def _readable(self, vectors: QueryVectors, text: str) -> QueryVectors:

@@ -78,11 +78,9 @@ def search(
     return LexicalResult([r for r in ranked if r.score >= min_score], total, wanted, analyzers)
 
 
-def survey(
-    connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int, alone: bool = False
-) -> LexicalSurvey:
+def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
     """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
-    nothing to that. `alone`: there is no other ranking; the scores are those of `search`. Raises QuerySyntaxError."""
+    nothing to that. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers_of_index(connection))
     terms = fulltext.weigh(connection, wanted.terms())
     found = fulltext.survey(
@@ -90,7 +88,6 @@ def survey(
         terms,
         filters,
         depth,
-        alone=alone,
         required=wanted.required_phrases(),
         excluded=wanted.excluded_phrases(),
     )
@@ -100,9 +97,6 @@ def survey(
     scores = dict(sorted(raised, key=lambda pair: -pair[1]))  # stable: ties stay in docid order
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     prominence = _prominence(found, max(scores.values(), default=0.0))
-    if alone and (near := _best_windows(connection, list(scores)[:_WINDOWED], terms)):
-        blended = windows.blended(scores, near)
-        scores = {id_: blended[id_] for id_ in sorted(scores, key=lambda id_: -blended[id_])}
     return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted)
 
 

@@ -55,17 +55,15 @@ _NOTHING_KNOWN = Knowledge()
 
 
 def survey_words(
-    connection: Connection, lines: Sequence[QueryLine], filters: Filters, *, alone: bool = False
+    connection: Connection, lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
-    """Return the keyword scores of each `lex` line; `alone`: as keyword search has them. Raises QuerySyntaxError for an
-    original line with nothing to search for; such a variant is left out."""
+    """Return the keyword scores of each `lex` line. Raises QuerySyntaxError for an original line with nothing to search
+    for; such a variant is left out."""
     found = []
     for line in lines:
         if line.is_lexical:
             try:
-                found.append(
-                    (line, lexical.survey(connection, line.clauses, filters, depth=LEXICAL_DEPTH, alone=alone))
-                )
+                found.append((line, lexical.survey(connection, line.clauses, filters, depth=LEXICAL_DEPTH)))
             except QuerySyntaxError:
                 if line.is_original:
                     raise

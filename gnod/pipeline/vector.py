@@ -25,10 +25,12 @@ Rows = NDArray[np.float32]
 
 class QueryVectors(NamedTuple):
     """`rows` of each model, by its URI: one vector of length 1 for each text, in their order. `served`: which model
-    answers for which collection. Collections without a serving model are not searched."""
+    answers for which collection. Collections without a serving model are not searched. `left_out`: why models have no
+    rows."""
 
     rows: Mapping[str, Rows]
     served: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
 
     def row(self, number: int) -> dict[str, Rows]:
         return {uri: rows[number] for uri, rows in self.rows.items()}
@@ -40,6 +42,7 @@ class QueryVectors(NamedTuple):
         return QueryVectors(
             {uri: rows for uri, rows in self.rows.items() if uri not in uris},
             {name: uri for name, uri in self.served.items() if uri not in uris},
+            self.left_out,
         )
 
     def joined(self, more: QueryVectors | None) -> QueryVectors:

@@ -111,7 +111,8 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     last complete comparison with the disk since the daemon started.
 
     `embedded` of the `chunks` (equal texts count once) have a vector of `model`, which serves vector search now;
-    `unembeddable` chunks failed. `next_model` takes over when all its vectors exist."""
+    `unembeddable` chunks failed. `next_model` takes over when all its vectors exist. `egress`: how far its texts may
+    travel to model servers."""
 
     name: str
     path: str
@@ -134,6 +135,22 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     unembeddable: int = 0
     model: str | None = None
     next_model: str | None = None
+    egress: str = "local"
+
+
+class EndpointStatus(Result, frozen=True, kw_only=True):
+    """A model server that the config names. `scope`: where it is (local, lan, any); null: unknown. `addresses`: of its
+    name. `allowed` and `left_out`: the collections, and `memories`, that name it, by whether their texts may reach it.
+    `key`: environment, keyring or null. `problem`: why nobody can use it."""
+
+    uri: str
+    roles: list[str]
+    scope: str | None = None
+    addresses: list[str] = []
+    allowed: list[str]
+    left_out: list[str]
+    key: str | None = None
+    problem: str | None = None
 
 
 class IndexStatusResult(Result, frozen=True, kw_only=True):
@@ -151,6 +168,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     syncing: bool
     embedding: EmbeddingStatus
     inference: InferenceStatus
+    endpoints: list[EndpointStatus] = []
     config_file: str
     config_warnings: list[str] = []
     config_error: str | None = None

@@ -42,7 +42,8 @@ class ModelsRecommendParams(Params, frozen=True, kw_only=True):
 
 class ModelsPullParams(Params, frozen=True, kw_only=True):
     """`models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); if empty, all that the config
-    names. `force`: download installed models again. `network`: variables of the client's environment for the download
+    names. `force`: download installed models again; of a model that a server runs, named by its address, take the
+    present one and embed everything again. `network`: variables of the client's environment for the download
     (proxies, mirrors, tokens), from a fixed list of names."""
 
     models: Annotated[list[ModelName], Meta(max_length=100)] = []
@@ -91,14 +92,16 @@ class ModelReading(Result, frozen=True, kw_only=True):
 
 class ModelInfo(Result, frozen=True, kw_only=True):
     """A model that the config names, or an unused one on the disk. `name` is short, for people. `partial_bytes`: size
-    of an incomplete download. `fetching`: a download is running. `reads`: of an embedding model that was measured;
-    `measuring`: that is under way. `download_bytes`: of a model that is not installed, as the hub or the index says, or
-    as gnod knows it (`size_is_known`: the former); `size_problem`: why it could not be asked."""
+    of an incomplete download. `remote`: a server runs it, so it is never installed. `fetching`: a download is running.
+    `reads`: of an embedding model that was measured; `measuring`: that is under way. `download_bytes`: of a model that
+    is not installed, as the hub or the index says, or as gnod knows it (`size_is_known`: the former); `size_problem`:
+    why it could not be asked."""
 
     uri: str
     name: str
     uses: list[ModelUse]
     installed: bool
+    remote: bool = False
     path: str | None = None
     bytes: int = 0
     sha256: str | None = None
@@ -203,7 +206,8 @@ class ClearedModel(Result, frozen=True, kw_only=True):
 
 
 class ModelsClearResult(Result, frozen=True, kw_only=True):
-    """`models` is empty if everything was removed. `kept`: files of `file:` addresses; gnod never removes those."""
+    """`models` is empty if everything was removed. `kept`: files of `file:` addresses, which gnod never removes, and
+    models that servers run."""
 
     models: list[ClearedModel]
     freed_bytes: int

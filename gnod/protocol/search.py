@@ -128,7 +128,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     """`mode`: lexical, vector, query or similar. `query`: for similar, the document's address. `total`: the matching
     documents before `limit` and `min_score`; for vector and similar the number of hits, for query the number of
     documents compared. `lexical_only_reason`: why `search.query` used keyword search alone, if it did;
-    `by_words_only` is its former name."""
+    `by_words_only` is its former name. `notes`: what model servers were not asked for, or failed to do, and why."""
 
     query: str
     mode: str
@@ -138,6 +138,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     freshness: Freshness
     lexical_only_reason: str | None = None
     by_words_only: str | None = None
+    notes: list[str] = []
     explain: dict[str, object] | None = None
 
 
@@ -145,7 +146,8 @@ class AskResult(Result, frozen=True, kw_only=True):
     """`answer` contains citations such as `[1]` or `[1][3]`; each is checked against its source. `answered` is false if
     no citation holds: then the answer is "not enough information in your documents", and `reason` is no_sources (no
     result is about the question; the model was not asked), model_declined or no_citation. `citations`: the numbers of
-    the cited sources. `finish`: stop, length (`max_tokens`) or time; null if the model was not asked."""
+    the cited sources. `finish`: stop, length (`max_tokens`) or time; null if the model was not asked. `notes`: as in
+    SearchResult."""
 
     question: str
     answer: str
@@ -159,4 +161,5 @@ class AskResult(Result, frozen=True, kw_only=True):
     tokens: int = 0
     took_ms: float
     freshness: Freshness
+    notes: list[str] = []
     explain: dict[str, object] | None = None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from gnod.errors import GnoError, ModelCorrupt, ModelNotPulled, ModelRejected
+from gnod.errors import EndpointChanged, EndpointFailed, GnoError, ModelCorrupt, ModelNotPulled, ModelRejected
 from gnod.ingest.embedding import EmbeddingRun, Step
 from gnod.models.inference import Inference
 from gnod.services import throttling
@@ -206,8 +206,9 @@ class Backlog:
             self._retry_timer = asyncio.get_running_loop().call_later(self._held.retry_s, self.request)
 
     async def _embed_all(self) -> None:
-        runs, missing = await self._runs()
-        self._is_missing_a_model = missing is not None
+        runs, missing, left_out = await self._runs()
+        self._is_missing_a_model = missing is not None or left_out is not None
+        failed: GnoError | None = None
         self._done = 0
         await self._count(runs)
         self._pace.clear()
@@ -218,40 +219,56 @@ class Backlog:
                     held.enter_context(self._inference.lease())
                     self._is_at_work = True
                 for number, run in enumerate(runs):
-                    await self._embed(run, runs[number:])
+                    try:
+                        await self._embed(run, runs[number:])
+                    except (EndpointFailed, EndpointChanged) as error:
+                        failed = error  # a server that is down keeps no other model from its work
         finally:
             self._is_at_work = False
             if self._done:
                 fields = {"chunks": self._done, "left": self._pending, "took_s": round(time.monotonic() - started, 3)}
                 _log.info("embedding.done", extra={"fields": fields})
+        if failed:
+            raise failed
+        if left_out:
+            raise _Held("waiting", left_out)
         if missing:
             raise _Held("waiting", f"the model {missing} is not on this machine: run `gnoctl models pull embed`")
 
-    async def _runs(self) -> tuple[list[EmbeddingRun], str | None]:
-        """Return the runs, for serving models before wanted models, and a model that is missing."""
+    async def _runs(self) -> tuple[list[EmbeddingRun], str | None, str | None]:
+        """Return the runs, for serving models before wanted models; a model that is missing; and why a collection is
+        left out, whose texts may not reach the server of its model."""
         installed = self._embedding.is_installed
         served = self._embedding.served()
         missing: str | None = None
+        left_out: str | None = None
         now: dict[str, list[str]] = {}
         later: dict[str, list[str]] = {}
         for name, uri in self._embedding.wanted().items():
             if uri is None:
                 continue
             answering = served.get(name)
-            if not installed(uri):
+            if answering and not (installed(answering) and await self._embedding.left_out(answering, name) is None):
+                answering = None
+            if reason := await self._embedding.left_out(uri, name):
+                left_out = reason
+            elif not installed(uri):
                 missing = uri
-            elif answering is None or not installed(answering):
+            elif answering is None:
                 # There is no usable serving model: an incomplete index is better than none.
-                if answering != uri:
+                if served.get(name) != uri:
                     await self._embedding.serve([name], uri)
                 answering = uri
-            if answering is not None and installed(answering):
-                now.setdefault(answering, []).append(name)
-            if uri != answering and installed(uri):
+            elif uri != answering:
                 later.setdefault(uri, []).append(name)
-        runs = [*now.items(), *later.items()]
-        embedder = self._embedding.embedder
-        return [EmbeddingRun(self._database, embedder(uri), names) for uri, names in runs], missing
+            if answering is not None:
+                now.setdefault(answering, []).append(name)
+        runs = [
+            EmbeddingRun(self._database, self._embedding.embedder(uri, same), same)
+            for uri, names in [*now.items(), *later.items()]
+            for same in self._embedding.by_scope(uri, names)
+        ]
+        return runs, missing, left_out
 
     async def _count(self, runs: Sequence[EmbeddingRun]) -> None:
         self._is_recount_due = False

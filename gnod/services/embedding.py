@@ -8,25 +8,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from gnod.errors import ModelNotPulled, NotEmbedded
+from gnod.errors import (
+    EgressForbidden,
+    EndpointChanged,
+    EndpointFailed,
+    GnoError,
+    ModelNotPulled,
+    NotEmbedded,
+)
 from gnod.models.embedder import Embedder
+from gnod.models.uris import Endpoint, endpoint_of
 from gnod.pipeline.vector import QueryVectors
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store.database import Connection, Database
-from gnod.store.vectors import vectors
+from gnod.store.vectors import fingerprints, vectors
 
 
 class EmbeddingService:
     """Call `load` first."""
 
     def __init__(
-        self, configuration: Configuration, database: Database, models: ModelService, factory: ModelFactory
+        self,
+        configuration: Configuration,
+        database: Database,
+        models: ModelService,
+        factory: ModelFactory,
+        egress: EgressPolicy,
     ) -> None:
         self._configuration = configuration
         self._database = database
         self._models = models
         self._factory = factory
+        self._egress = egress
         self._served: dict[str, str] = {}
 
     async def load(self) -> None:
@@ -44,10 +59,37 @@ class EmbeddingService:
         return {name: uri for name, uri in self._served.items() if name in wanted}
 
     def is_installed(self, uri: str) -> bool:
-        return self._models.find(uri) is not None
+        return self._models.is_ready(uri)
 
-    def embedder(self, uri: str) -> Embedder:
-        return self._factory.make(Embedder, uri)
+    async def left_out(self, uri: str, collection: str) -> str | None:
+        """Return why texts of the collection may not reach the model; None: they may, or that is not known now."""
+        try:
+            await self._factory.check(uri, self._egress.of_collections([collection]))
+        except EgressForbidden as error:
+            return error.message
+        except EndpointFailed:
+            return None
+        return None
+
+    def by_scope(self, uri: str, collections: Sequence[str]) -> list[list[str]]:
+        """Return collections in groups that one embedder may have: those of a server's model by their scope."""
+        if endpoint_of(uri) is None:
+            return [list(collections)]
+        groups: dict[str, list[str]] = {}
+        for name in collections:
+            groups.setdefault(self._egress.of_collections([name]).scope, []).append(name)
+        return list(groups.values())
+
+    def embedder(self, uri: str, collections: Sequence[str]) -> Embedder:
+        """Return the model for texts of these collections (all when empty), or queries over them."""
+        return self._factory.make(Embedder, uri, self._egress.of_collections(collections))
+
+    async def take_new_model(self, endpoint: Endpoint) -> None:
+        """Accept the model that a server has now: forget the vectors and the fingerprint of the one before."""
+        uri = str(endpoint)
+        await self._database.write(partial(_forget, uri))
+        self._factory.forget(endpoint)
+        self._served = await self._database.read(vectors.serving)
 
     async def serve(self, collections: Sequence[str], uri: str) -> None:
         """Make this the serving model of the collections, and delete unused models."""
@@ -57,20 +99,40 @@ class EmbeddingService:
 
     async def texts(self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]) -> QueryVectors:
         """Embed queries, and below them passages that could answer, with the models that serve these collections (all
-        when empty).
+        when empty). Of several models, one whose server fails, or is beyond the scope of a collection, is left out.
 
-        Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected or
-        InferenceFailed when a model cannot be used.
+        Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
+        InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged when no model can be used.
         """
         served = {name: uri for name, uri in self.served().items() if not collections or name in collections}
         if not served:
-            self._explain_nothing_served(collections)
-        uris = dict.fromkeys(served.values())
-        return QueryVectors({uri: await self.embedder(uri).texts(queries, passages) for uri in uris}, served)
+            await self._explain_nothing_served(collections)
+        rows, failed = {}, list[GnoError]()
+        for uri in dict.fromkeys(served.values()):
+            try:
+                rows[uri] = await self.embedder(uri, collections).texts(queries, passages)
+            except (EgressForbidden, EndpointFailed, EndpointChanged) as error:
+                failed.append(error)
+        if not rows:
+            raise failed[0]
+        answering = {name: uri for name, uri in served.items() if uri in rows}
+        reasons = [error.message for error in failed] + await self._unserved(collections)
+        return QueryVectors(rows, answering, tuple(dict.fromkeys(reasons)))
 
-    def _explain_nothing_served(self, collections: Sequence[str]) -> None:
+    async def _unserved(self, collections: Sequence[str]) -> list[str]:
+        """Return why collections have no vectors, if that is because their texts may not reach a server."""
+        reasons = [
+            await self.left_out(uri, name)
+            for name, uri in self.wanted().items()
+            if uri and name not in self._served and (not collections or name in collections) and endpoint_of(uri)
+        ]
+        return [reason for reason in reasons if reason]
+
+    async def _explain_nothing_served(self, collections: Sequence[str]) -> None:
         wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
-        for uri in wanted.values():
+        for name, uri in wanted.items():
+            if uri:
+                await self._factory.check(uri, self._egress.of_collections([name]))
             if uri and not self.is_installed(uri):
                 raise ModelNotPulled(
                     f"there are no vectors yet, because the model {uri} is not on this machine:"
@@ -80,6 +142,11 @@ class EmbeddingService:
         if not wanted:
             raise NotEmbedded("there are no folders yet: run `gnoctl init FOLDER`")
         raise NotEmbedded("there are no vectors yet: `gnoctl embed` shows the progress")
+
+
+def _forget(uri: str, connection: Connection) -> None:
+    vectors.drop(connection, uri)
+    fingerprints.forget(connection, uri)
 
 
 def _serve(collections: Sequence[str], uri: str, wanted: Sequence[str], connection: Connection) -> None:

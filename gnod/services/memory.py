@@ -22,6 +22,7 @@ from gnod.memory.recall import Recalled
 from gnod.memory.records import Vector
 from gnod.memory.vault import Vault
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
 from gnod.services.memory_models import MemoryModels
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store import memories as table
@@ -46,9 +47,16 @@ class MemoryState(NamedTuple):
 class MemoryService:
     """`path`: of the database, which need not exist."""
 
-    def __init__(self, path: Path, configuration: Configuration, models: ModelService, factory: ModelFactory) -> None:
+    def __init__(
+        self,
+        path: Path,
+        configuration: Configuration,
+        models: ModelService,
+        factory: ModelFactory,
+        egress: EgressPolicy,
+    ) -> None:
         self._path = path
-        self._models = MemoryModels(models, factory)
+        self._models = MemoryModels(models, factory, egress)
         self._database: MemoryDatabase | None = None
         self._vault: Vault | None = None
         self._memories: Memories | None = None
@@ -127,6 +135,17 @@ class MemoryService:
             self.models_changed()  # a model may have failed when they were stored
             found.notes.append(f"{left:,} of {len(memories.resident):,} not embedded yet: found by topic only")
         return found
+
+    async def forget_vectors(self, uri: str) -> None:
+        """Delete all vectors of a model, and embed again. Needs no key."""
+        async with self._opening:
+            if self._vault is None and not await asyncio.to_thread(self._path.exists):
+                return
+            await self._open_vault()
+            await self._opened_database.write(partial(table.forget_vectors, uri=uri))
+        if self._memories is not None:
+            await self._memories.load_vectors(self._models.embedding_model())
+        self.models_changed()
 
     def models_changed(self) -> None:
         """Embed what has no vectors of the model that is configured now, if it is installed. Returns at once."""

@@ -11,6 +11,7 @@ from gnod.memory.transactions import Embedded
 from gnod.models.embedder import Embedder
 from gnod.models.reranker import Reranker
 from gnod.pipeline.budget import ThroughputEstimate
+from gnod.services.egress import EgressPolicy
 from gnod.services.models import ModelFactory, ModelService
 from gnod.types import Unavailable
 
@@ -18,7 +19,8 @@ _log = logging.getLogger(__name__)
 
 
 class MemoryModels:
-    def __init__(self, models: ModelService, factory: ModelFactory) -> None:
+    def __init__(self, models: ModelService, factory: ModelFactory, egress: EgressPolicy) -> None:
+        self._egress = egress
         self._models = models
         self._factory = factory
         self._throughput: dict[str, ThroughputEstimate] = {}
@@ -30,9 +32,9 @@ class MemoryModels:
     async def embed_texts(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Embedded | None:
         """Return the vectors of texts; None: the model is missing or fails. `waits`: whether a request waits for it."""
         try:
-            if self._models.find(uri) is None:
+            if not self._models.is_ready(uri):
                 return None
-            return Embedded(uri, await self._factory.make(Embedder, uri).passages(texts, waits=waits))
+            return Embedded(uri, await self._embedder(uri).passages(texts, waits=waits))
         except GnoError as error:
             _log.warning("memory.not_embedded", extra={"fields": {"kind": error.kind}})
             return None
@@ -42,18 +44,23 @@ class MemoryModels:
         if uri is None:
             return Unavailable("no embedding model is configured: set `models.embed` in index.yml")
         try:
-            self._models.require(uri)
-            return await self._factory.make(Embedder, uri).query(query)
+            self._models.require_ready(uri)
+            return await self._embedder(uri).query(query)
         except GnoError as error:
             return Unavailable(error.message)
 
     def reranker(self) -> Reranker | Unavailable:
         """Return the reranker, or why there is none."""
         uri = self._models.usable("rerank")
-        return uri if isinstance(uri, Unavailable) else self._factory.make(Reranker, uri)
+        if isinstance(uri, Unavailable):
+            return uri
+        return self._factory.make(Reranker, uri, self._egress.of_memories())
 
     def throughput(self, reranker: Reranker | Unavailable) -> ThroughputEstimate:
         """Return the estimate for a reranker, which `learn` improves."""
         return self._throughput.setdefault(
             "" if isinstance(reranker, Unavailable) else reranker.uri, ThroughputEstimate()
         )
+
+    def _embedder(self, uri: str) -> Embedder:
+        return self._factory.make(Embedder, uri, self._egress.of_memories())

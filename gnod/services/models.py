@@ -14,11 +14,14 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
-from gnod.errors import Conflict, GnoError, ModelNotPulled, ShuttingDown
+from gnod.egress import Egress
+from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotPulled, ShuttingDown
 from gnod.models import presets, uris
 from gnod.models.fetching import FetchProgress, OnProgress, fetch
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.inference import Inference
+from gnod.models.remote.models import RemoteModels
+from gnod.models.runner import Runner
 from gnod.services.configuration import Configuration
 from gnod.signals import Signal
 from gnod.types import Unavailable
@@ -70,6 +73,10 @@ class ModelService:
         """Return the model if it is installed; reads a little from the disk. Raises InvalidModelUri."""
         return self.files.find(uri)
 
+    def is_ready(self, uri: str) -> bool:
+        """Tell whether the model is installed, or a server runs it. Raises InvalidModelUri."""
+        return uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
+
     def require(self, uri: str) -> Installed:
         """Return the model. Raises ModelNotPulled, which names the command to run, and InvalidModelUri."""
         if installed := self.files.find(uri):
@@ -80,13 +87,18 @@ class ModelService:
             f"the model {uri} is not on this machine yet: run `{command}`", {"uri": uri, "command": command}
         )
 
+    def require_ready(self, uri: str) -> None:
+        """Raise what `require` raises, unless a server runs the model."""
+        if uris.endpoint_of(uri) is None:
+            self.require(uri)
+
     def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
-        """Return the address of the installed model for `role`, or why there is none."""
+        """Return the address of the model for `role`, installed or run by a server, or why there is none."""
         uri = self.uri_for(role, collection)
         if uri is None:
             return Unavailable(f"no model is configured: set `models.{role}` in index.yml, or choose another preset")
         try:
-            self.require(uri)
+            self.require_ready(uri)
         except GnoError as error:
             return Unavailable(error.message)
         return uri
@@ -103,6 +115,8 @@ class ModelService:
         and ShuttingDown.
         """
         name = str(uris.parse(uri))
+        if uris.endpoint_of(name):
+            raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
         if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, uri)):
             if not installed.sha256:  # a file of the user's: check that it is complete
                 installed = await fetch(name, self.files, on_progress, network)
@@ -184,18 +198,33 @@ M = TypeVar("M")
 
 
 class ModelFactory:
-    def __init__(self, configuration: Configuration, files: ModelFiles, inference: Inference) -> None:
+    def __init__(
+        self, configuration: Configuration, files: ModelFiles, inference: Inference, remote: RemoteModels
+    ) -> None:
         self._configuration = configuration
         self._files = files
         self._inference = inference
+        self._remote = remote
 
-    def make(self, kind: Callable[..., M], uri: str) -> M:
-        """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel."""
+    def forget(self, endpoint: uris.Endpoint) -> None:
+        """Read the fingerprint of an endpoint again."""
+        self._remote.forget(endpoint)
+
+    async def check(self, uri: str, egress: Egress) -> None:
+        """Raise EgressForbidden when the model is run by a server beyond the scope."""
+        if endpoint := uris.endpoint_of(uri):
+            await self._remote.check(endpoint, egress)
+
+    def make(self, kind: Callable[..., M], uri: str, egress: Egress) -> M:
+        """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel.
+        `egress`: of the texts that it will get."""
         settings = self._configuration.current.models
+        endpoint = uris.endpoint_of(uri)
+        runner: Runner = self._remote.runner(endpoint, egress) if endpoint else self._inference
         return kind(
             uri,
             files=self._files,
-            inference=self._inference,
+            inference=runner,
             gpu=settings.gpu == "auto",
             threads=settings.threads or physical_cores(),
         )

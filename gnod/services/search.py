@@ -19,6 +19,7 @@ from gnod.pipeline.expansion.expander import Expander, Writing
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery
+from gnod.services.egress import EgressPolicy
 from gnod.services.embedding import EmbeddingService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
@@ -38,7 +39,9 @@ class HybridSearch:
         embedding: EmbeddingService,
         nearest: Nearest,
         readability: ReadabilityService,
+        egress: EgressPolicy,
     ) -> None:
+        self._egress = egress
         self._database = database
         self._models = models
         self._factory = factory
@@ -82,8 +85,9 @@ class HybridSearch:
         )
         return await hybrid.search(dependencies, query, filters, options, on_stage)
 
-    def generator(self, collections: Sequence[str]) -> Generator:
-        """Return the model that answers questions. Raises ModelNotConfigured, ModelNotPulled."""
+    async def generator(self, collections: Sequence[str]) -> Generator:
+        """Return the model that answers questions. Raises ModelNotConfigured, ModelNotPulled, EgressForbidden,
+        EndpointFailed."""
         uri = self._models.uri_for("answer", _only(collections))
         if uri is None:
             raise ModelNotConfigured(
@@ -91,12 +95,17 @@ class HybridSearch:
                 " or choose a preset with `gnoctl models use`",
                 {"role": "answer"},
             )
-        self._models.require(uri)  # before any search, so that nobody waits to learn that it is missing
-        return self._factory.make(Generator, uri)
+        # Before any search, so that nobody waits to learn that it is missing, or may not have these texts.
+        self._models.require_ready(uri)
+        egress = self._egress.of_collections(collections)
+        await self._factory.check(uri, egress)
+        return self._factory.make(Generator, uri, egress)
 
     def _model(self, role: str, kind: Callable[..., T], collections: Sequence[str]) -> T | Unavailable:
         uri = self._models.usable(role, _only(collections))
-        return uri if isinstance(uri, Unavailable) else self._factory.make(kind, uri)
+        if isinstance(uri, Unavailable):
+            return uri
+        return self._factory.make(kind, uri, self._egress.of_collections(collections))
 
 
 def _only(collections: Sequence[str]) -> str | None:

@@ -11,6 +11,7 @@ from functools import partial
 
 from gnod.errors import GnoError, NotEmbedded
 from gnod.ingest.pool import WorkerPool
+from gnod.models.uris import endpoint_of
 from gnod.services import throttling
 from gnod.services.backlog import Backlog, BacklogState
 from gnod.services.embedding import EmbeddingService
@@ -58,7 +59,7 @@ class TuningService:
             raise NotEmbedded(f"{collection} has no vectors yet: `gnoctl embed` shows the progress")
         async with self._one_at_a_time:
             await asyncio.shield(self._cleared)
-            embedder = self._embedding.embedder(uri)
+            embedder = self._embedding.embedder(uri, [collection])
             prior = await learn(self._database, collection, embedder, self._pool.run, on_progress)
             await self._database.write(lambda connection: priors.put(connection, prior))
         _log.info("collection.tuned", extra={"fields": prior._asdict()})
@@ -102,8 +103,8 @@ class TuningService:
             for collection, uri in self._embedding.served().items():
                 count, prior = counts.get(collection, 0), known.get(collection)
                 is_known = prior is not None and prior.model == uri and count < _GROWN * prior.documents
-                if count < MIN_DOCUMENTS or is_known:
-                    continue
+                if count < MIN_DOCUMENTS or is_known or endpoint_of(uri):
+                    continue  # hundreds of requests to a server are made by hand only
                 if throttling.low_battery(may_use_battery=self._embed_on_battery()):
                     return
                 await self.tune(collection)

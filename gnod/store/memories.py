@@ -173,6 +173,13 @@ def vectors(connection: Connection, uri: str) -> Iterator[SealedVector]:
         yield SealedVector(*row)
 
 
+def forget_vectors(connection: Connection, uri: str) -> None:
+    """Delete all vectors of a model."""
+    connection.execute(
+        "DELETE FROM memory_vectors WHERE model_id = (SELECT id FROM memory_models WHERE uri = ?)", (uri,)
+    )
+
+
 def _put_topics(connection: Connection, id_: int, lookups: Sequence[bytes]) -> None:
     connection.executemany(
         "INSERT INTO memory_topics VALUES (?, ?) ON CONFLICT DO NOTHING", [(lookup, id_) for lookup in lookups]

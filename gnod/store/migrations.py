@@ -386,6 +386,12 @@ def m009_headings(connection: apsw.Connection) -> None:
     """)
 
 
+def m010_endpoints(connection: apsw.Connection) -> None:
+    # The vector of a fixed text, from the first answer of each model that a server runs: float32, little-endian. An
+    # answer with another one is of another model.
+    connection.execute("CREATE TABLE endpoints (uri TEXT PRIMARY KEY, fingerprint BLOB NOT NULL) STRICT, WITHOUT ROWID")
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -396,6 +402,7 @@ MIGRATIONS: list[schema.Migration] = [
     m007_failed,
     m008_places_and_priors,
     m009_headings,
+    m010_endpoints,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -10,6 +10,7 @@ from gnod.config import edit
 from gnod.config.load import load, parse_text
 from gnod.config.model import Config
 from gnod.errors import ConfigInvalid
+from gnod.models import presets
 
 PATH = Path("index.yml")
 
@@ -84,7 +85,20 @@ def test_a_bad_address_is_a_fault_with_its_line(uri: str, says: str) -> None:
 def test_a_server_that_gno_would_ask_is_a_warning() -> None:
     _, loaded = parse_text('collections: [{name: a, path: /a, models: {embed: "http://localhost:8080/v1"}}]', PATH)
     assert loaded.config.collections[0].models == {}
-    assert "gnod runs models itself" in loaded.warnings[0]
+    assert "names no model of the server, so the preset's is used" in loaded.warnings[0]
+
+
+def test_a_server_of_ours_is_an_address() -> None:
+    text = (
+        'models: {embed: "http://localhost:8080/v1/embeddings#minilm"}\nmemory: {egress: lan}\n'
+        "collections: [{name: a, path: /a}, {name: b, path: /b, egress: any}]"
+    )
+    _, loaded = parse_text(text, PATH)
+    assert loaded.config.models.embed == "http://localhost:8080/v1/embeddings#minilm"
+    assert presets.uri_for(loaded.config, "embed") == "http://localhost:8080/v1#minilm"
+    assert [each.egress for each in loaded.config.collections] == ["local", "any"]
+    assert loaded.config.memory.egress == "lan"
+    assert not loaded.warnings
 
 
 def test_models_instead_of_the_presets() -> None:
@@ -99,6 +113,9 @@ def test_models_instead_of_the_presets() -> None:
     ("text", "says"),
     [
         ("models: {embed: no}", "models.embed: 'no' is not a model's address"),
+        ("models: {embed: 'https://me:secret@host/v1#m'}", "a key or password does not belong into the config"),
+        ("memory: {egress: none}", "memory.egress: expected local, lan or any"),
+        ("collections: [{name: a, path: /a, egress: world}]", "egress: expected local, lan or any"),
         ("models: {expand: false}", "models.expand: expected a string, got false; put it in quotes"),
         ("models: {rerank: ''}", "models.rerank: must not be empty"),
         ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' names no file: a language model needs one"),

@@ -31,7 +31,7 @@ INJECTED = (
 QUESTION = "What is the kitten called?"
 FIELDS = {
     *("question", "answer", "answered", "reason", "sources", "citations", "model", "finish", "prompt_tokens"),
-    *("tokens", "took_ms", "freshness", "explain"),
+    *("tokens", "took_ms", "freshness", "notes", "explain"),
 }
 
 

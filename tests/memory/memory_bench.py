@@ -18,7 +18,9 @@ from gnod.memory.records import Vector
 from gnod.memory.sealing import Sealer
 from gnod.memory.transactions import Embedded
 from gnod.models.inference import Inference
+from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store import memories as table
@@ -108,8 +110,8 @@ async def serving(folder: Path, *, embed: Path | None = None, rerank: Path | Non
     configuration = Configuration(config, database)
     inference = Inference(idle_unload_s=60)
     models = ModelService(configuration, folder / "models")
-    factory = ModelFactory(configuration, models.files, inference)
-    service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
+    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory()))
+    service = MemoryService(folder / "memory.sqlite", configuration, models, factory, EgressPolicy(configuration))
     try:
         yield Served(service, models, configuration, inference)
     finally:

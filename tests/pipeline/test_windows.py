@@ -85,29 +85,6 @@ def test_a_long_document_with_the_words_together_is_better(small_index: SmallInd
     assert small_index.search("crane", limit=1)  # one word has no neighbours
 
 
-def test_a_survey_without_vectors_ranks_as_keyword_search_does(small_index: SmallIndex) -> None:
-    words = ["crane", "harbour", "licence", "renewal"]
-    small_index.add(
-        {
-            "apart.md": long_text(words, together=False),
-            "together.md": long_text(words, together=True),
-            "title.md": "# Harbour crane\n\nA licence is needed.",
-            "path/harbour.md": "A crane. Renewal of a licence is not said here.",
-        }
-    )
-    clauses = parse_clauses(" ".join(words))
-
-    def work(connection: Connection) -> tuple[list[int], list[int], list[int]]:
-        found = lexical.search(connection, clauses, Filters(), limit=10)
-        alone = lexical.survey(connection, clauses, Filters(), depth=10, alone=True)
-        fused = lexical.survey(connection, clauses, Filters(), depth=10)
-        return [each.id for each in found.ranked], list(alone.scores), list(fused.scores)
-
-    searched, alone, fused = small_index.database.submit_read(work).result()
-    assert alone == searched
-    assert sorted(fused) == sorted(searched)
-
-
 def test_short_documents_keep_their_scores(small_index: SmallIndex) -> None:
     small_index.add({f"{i}.md": f"red {'word ' * i} green" for i in range(20)})
     found = small_index.database.submit_read(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gnod.models.inference import Inference
+from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.services.configuration import Configuration
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
@@ -29,7 +30,7 @@ async def test_a_failed_measurement_waits_before_the_next_one(tmp_path: Path, ca
     database, inference = Database(tmp_path / "index.sqlite"), Inference(idle_unload_s=300)
     configuration = Configuration(tmp_path / "index.yml", database)
     models = ModelService(configuration, tmp_path / "models")
-    factory = ModelFactory(configuration, models.files, inference)
+    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory()))
     try:
         patient = ReadabilityService(models, factory)
         with caplog.at_level(logging.WARNING):

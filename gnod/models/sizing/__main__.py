@@ -15,7 +15,7 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError
 from gnod.models import uris
 from gnod.models.sizing.messages import AllAsked, Size, SizesRequest
-from gnod.models.uris import LocalFile, WheelFile
+from gnod.models.uris import Endpoint, LocalFile, WheelFile
 
 _AT_ONCE = 8
 
@@ -44,7 +44,7 @@ def main() -> None:
 def _ask(uri: str) -> Size:
     try:
         parsed = uris.parse(uri)
-        if isinstance(parsed, LocalFile):
+        if isinstance(parsed, LocalFile | Endpoint):
             return Size(uri=uri)
         if isinstance(parsed, WheelFile):
             from gnod.models.sizing import index

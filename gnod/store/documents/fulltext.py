@@ -141,14 +141,12 @@ def survey(
     filters: Filters,
     depth: int,
     *,
-    alone: bool = False,
     required: str | None = None,
     excluded: str | None = None,
 ) -> Survey:
-    """As `search`, for fusion: fewer common words are ignored, titles weigh less, and the distribution of the scores is
-    returned. `alone`: there is nothing to fuse with, so the scores are those of `search`."""
+    """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
     documents = _documents(connection)
-    scored = _factors(terms, documents, thorough=not alone)
+    scored = _factors(terms, documents, thorough=True)
     if not scored:
         return Survey([], documents, 0.0, 0.0, 0.0)
     where, bound = _conditions(filters, required, excluded)
@@ -156,7 +154,7 @@ def survey(
     if filters.are_empty and not required and not excluded:
         best, bound = "SELECT id, score FROM hits", []  # every row of the full-text table is an active document
     rows = connection.execute(
-        f"{_hits(_SCORE if alone else _FUSED_SCORE, len(scored))}"
+        f"{_hits(_FUSED_SCORE, len(scored))}"
         " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL"
         f" SELECT * FROM ({best} ORDER BY hits.score DESC, hits.id LIMIT ?)",
         (*_bound(scored), *bound, depth),

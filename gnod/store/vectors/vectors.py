@@ -209,6 +209,13 @@ def drop_unserved(connection: Connection, wanted: Collection[str]) -> int:
     return len(unused)
 
 
+def drop(connection: Connection, uri: str) -> None:
+    """Delete a model with its vectors: all chunks are pending again."""
+    if known := model(connection, uri):
+        knn.drop_model(connection, known.id, known.uri)
+        connection.execute("DELETE FROM embedding_models WHERE id = ?", (known.id,))
+
+
 def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vectors | None:
     """Return the normalised mean of the vectors of a document; None without vectors."""
     rows = connection.execute(

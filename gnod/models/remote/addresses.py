@@ -1,0 +1,54 @@
+"""From the host of an endpoint to the addresses that may be connected to."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from gnod.config.model_uris import Endpoint
+from gnod.egress import SCOPES, Scope, scope_of
+
+_RESOLVE_S = 5.0
+
+# From a name and a port to its IP addresses. Raises OSError.
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+
+class Place(NamedTuple):
+    """Where an endpoint is. `addresses` by preference, each with its scope; a Unix socket has none. `scope`: the
+    narrowest in which it can be reached."""
+
+    addresses: list[tuple[str, Scope]]
+    scope: Scope
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """Ask the system. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Addresses:
+    """`resolve` and `scope_of` are arguments for tests, which play other machines on loopback."""
+
+    def __init__(self, resolve: Resolve = resolve, scope_of: Callable[[str], Scope] = scope_of) -> None:
+        self._resolve = resolve
+        self._scope_of = scope_of
+
+    async def find(self, endpoint: Endpoint) -> Place:
+        """Raises OSError when the name has no address, and TimeoutError."""
+        if endpoint.socket:
+            return Place([], "local")
+        try:
+            ipaddress.ip_address(endpoint.host.partition("%")[0])
+            found = [endpoint.host]
+        except ValueError:
+            async with asyncio.timeout(_RESOLVE_S):
+                found = await self._resolve(endpoint.host, endpoint.port)
+        if not found:
+            raise OSError("the name has no address")
+        addresses = [(address, self._scope_of(address)) for address in found]
+        return Place(addresses, min((scope for _, scope in addresses), key=SCOPES.index))

@@ -1,0 +1,380 @@
+"""HTTP to one endpoint within one scope: limits, retries with back-off, and errors in words.
+
+Each address is checked against the scope before it is connected to. No proxy of the environment is used and no
+redirect is followed: both would take the texts elsewhere. Only this module knows the exceptions of httpcore.
+
+    EndpointFailed      the server, the network or the key
+      Refused           the server refuses this request; others may succeed
+      NotThere          the server does not know the path, or the model
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import httpcore2 as httpcore
+import msgspec
+
+import gnod
+from gnod.config.model_uris import Endpoint
+from gnod.egress import Egress, Scope
+from gnod.errors import EgressForbidden, EndpointFailed, GnoError
+from gnod.models.remote import keys
+from gnod.models.remote.addresses import Addresses, Place
+from gnod.models.remote.keys import Key
+
+_ATTEMPTS = 3
+_LONGEST_WAIT_S = 5.0
+_TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_KEPT_S = 60.0
+# Requests that were given up, one after the other, until the next ones are refused for a while.
+_GIVEN_UP = 2
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
+_MAX_ERROR_BYTES = 64 * 1024
+_SHOWN = 200
+_PRIVATE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+
+
+class Limits(NamedTuple):
+    """Seconds: to connect, and for the whole answer when somebody waits for it, or does not. `silent_s`: between two
+    parts of a streamed answer. `wait_s`: before the second attempt. `patience_s`: what a
+    server may take before it counts as one that does not answer. `answer_bytes`: of one answer."""
+
+    connect_s: float = 5.0
+    interactive_s: float = 30.0
+    background_s: float = 180.0
+    silent_s: float = 120.0
+    wait_s: float = 0.25
+    patience_s: float = 1.0
+    answer_bytes: int = 64 * 1024 * 1024
+
+
+class Refused(EndpointFailed):
+    """The server refuses this request, or fails on it. `status` is HTTP's."""
+
+    status = 0
+
+
+class NotThere(EndpointFailed):
+    """The server does not know the path, or the model."""
+
+
+class _OutOfScope(Exception):
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
+
+
+class _Temporary(Exception):
+    """May succeed when it is tried again, after `wait_s` if the server says so."""
+
+    def __init__(self, error: EndpointFailed, wait_s: float | None = None) -> None:
+        super().__init__()
+        self.error = error
+        self.wait_s = wait_s
+
+
+class _Gate(httpcore.AsyncNetworkBackend):
+    """Connects to the addresses of one endpoint that are within the scope."""
+
+    def __init__(self, endpoint: Endpoint, scope: Scope, addresses: Addresses) -> None:
+        self._endpoint = endpoint
+        self._egress = Egress(scope, "")
+        self._addresses = addresses
+        self._backend = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  (httpcore's interface)
+        local_address: str | None = None,  # noqa: ARG002
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        if self._endpoint.socket:
+            return await self._backend.connect_unix_socket(self._endpoint.socket, timeout)
+        assert (host, port) == (self._endpoint.host, self._endpoint.port)
+        try:
+            place = await self._addresses.find(self._endpoint)
+        except TimeoutError:
+            raise httpcore.ConnectError("the name was not resolved in time") from None
+        except OSError as error:
+            raise httpcore.ConnectError(error.strerror or str(error)) from error
+        within = [
+            address
+            for address, scope in place.addresses
+            if self._egress.allows(scope) and (scope != "any" or self._endpoint.is_encrypted)
+        ]
+        if not within:
+            raise _OutOfScope(place)
+        for number, address in enumerate(within, 1):
+            try:
+                # By its address: the name could have another one by now.
+                return await self._backend.connect_tcp(address, port, timeout, None, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if number == len(within):
+                    raise
+        raise AssertionError
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        raise NotImplementedError
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Connection:
+    """Connections to one endpoint within one scope, which are kept for a minute."""
+
+    def __init__(self, endpoint: Endpoint, scope: Scope, addresses: Addresses, limits: Limits) -> None:
+        self.endpoint = endpoint
+        self.limits = limits
+        self.key: Key | None = keys.from_environment(endpoint)
+        self._given_up = 0
+        self._paused_until = 0.0
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=ssl.create_default_context() if endpoint.is_encrypted else None,
+            keepalive_expiry=_KEPT_S,
+            network_backend=_Gate(endpoint, scope, addresses),
+        )
+
+    async def post(self, path: str, body: object, egress: Egress, *, interactive: bool) -> bytes:
+        """Return the answer, as long as its status is 200. `path`: from the root of the server. `interactive`: somebody
+        waits for it. Raises EgressForbidden and EndpointFailed."""
+        left_s = self._paused_until - time.monotonic()
+        if interactive and left_s > 0:
+            raise self._failed(f"did not answer a moment ago: it is asked again in {left_s:.0f} s")
+        started = time.monotonic()
+        try:
+            answer = await self._post(path, body, egress, interactive=interactive)
+        except asyncio.CancelledError:
+            # A search while somebody types is cancelled early, and says nothing of the server.
+            if interactive and time.monotonic() - started >= self.limits.patience_s:
+                self._give_up()
+            raise
+        self._given_up = 0
+        return answer
+
+    def _give_up(self) -> None:
+        """Note that somebody waited in vain. A server that hangs must not cost each query its whole time."""
+        self._given_up += 1
+        if self._given_up >= _GIVEN_UP:
+            pause_s = min(_FIRST_PAUSE_S * 2 ** (self._given_up - _GIVEN_UP), _LONGEST_PAUSE_S)
+            self._paused_until = time.monotonic() + pause_s
+
+    async def _post(self, path: str, body: object, egress: Egress, *, interactive: bool) -> bytes:
+        limit_s = self.limits.interactive_s if interactive else self.limits.background_s
+        deadline = time.monotonic() + limit_s
+        content = msgspec.json.encode(body)
+        wait_s = self.limits.wait_s
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                async with (
+                    asyncio.timeout(max(deadline - time.monotonic(), 0)),
+                    self._open(path, content, egress, limit_s) as response,
+                ):
+                    return await self._read(response)
+            except TimeoutError:
+                raise self._failed(f"did not answer within {limit_s:.0f} s: is it overloaded, or stuck?") from None
+            except _Temporary as temporary:
+                pause_s = min(temporary.wait_s or wait_s * random.uniform(1, 1.5), _LONGEST_WAIT_S)
+                if attempt == _ATTEMPTS or time.monotonic() + pause_s >= deadline:
+                    raise temporary.error from None
+            await asyncio.sleep(pause_s)
+            wait_s *= 4
+        raise AssertionError
+
+    async def lines(self, path: str, body: object, egress: Egress) -> AsyncIterator[bytes]:
+        """Yield the lines of a streamed answer. Raises as `post` does; is not tried again."""
+        size, kept = 0, b""
+        try:
+            async with self._open(path, msgspec.json.encode(body), egress, self.limits.silent_s) as response:
+                async for part in self._parts(response):
+                    size += len(part)
+                    if size > self.limits.answer_bytes:
+                        raise self._too_long()
+                    *whole, kept = (kept + part).split(b"\n")
+                    for line in whole:
+                        yield line.strip()
+        except _Temporary as temporary:
+            raise temporary.error from None
+        if kept.strip():
+            yield kept.strip()
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+    @asynccontextmanager
+    async def _open(
+        self, path: str, content: bytes, egress: Egress, limit_s: float
+    ) -> AsyncIterator[httpcore.Response]:
+        """Send the request; the response has the status 200. A server that wants a key gets that of the keyring, if
+        there is one: so the keyring is never asked for servers that want none."""
+        async with self._send(path, content, limit_s, egress) as response:
+            if response.status not in (401, 403) or self.key is not None:
+                await self._check(response)
+                yield response
+                return
+        self.key = await keys.from_keyring(self.endpoint)
+        if self.key is None:
+            raise self._failed(f"wants a key ({response.status}): {keys.remedy(self.endpoint)}")
+        async with self._send(path, content, limit_s, egress) as response:
+            await self._check(response)
+            yield response
+
+    @asynccontextmanager
+    async def _send(
+        self, path: str, content: bytes, limit_s: float, egress: Egress
+    ) -> AsyncIterator[httpcore.Response]:
+        origin = "http://localhost" if self.endpoint.socket else self.endpoint.origin
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            "User-Agent": f"gnod/{gnod.__version__}",
+        }
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key.value}"
+        limits = {"connect": self.limits.connect_s, "read": limit_s, "write": limit_s, "pool": limit_s}
+        try:
+            async with self._pool.stream(
+                "POST",
+                origin + path,
+                headers=list(headers.items()),
+                content=content,
+                extensions={"timeout": limits},
+            ) as response:
+                yield response
+        except _OutOfScope as out:
+            raise forbidden(self.endpoint, out.place, egress) from None
+        except httpcore.ConnectTimeout:
+            raise _Temporary(self._failed("cannot be reached (no answer): is the server running?")) from None
+        except httpcore.ConnectError as error:
+            raise _Temporary(
+                self._failed(f"cannot be reached ({_plain(str(error))}): is the server running?")
+            ) from None
+        except httpcore.TimeoutException:
+            raise self._failed(f"did not answer within {limit_s:.0f} s: is it overloaded, or stuck?") from None
+        except (httpcore.NetworkError, httpcore.RemoteProtocolError):
+            text = "closed the connection half way: its log may say why; gnod tries again"
+            raise _Temporary(self._failed(text)) from None
+
+    async def _check(self, response: httpcore.Response) -> None:
+        """Raise what a status other than 200 means."""
+        status = response.status
+        if status == 200:
+            return
+        if 300 <= status < 400:
+            raise self._failed("redirects to another address, which gnod does not follow: name that one in index.yml")
+        said = await self._said(response)
+        if status in (401, 403):
+            if self.key and self.key.source == "keyring":
+                self.key = None  # it may be replaced there
+            raise self._failed(f"refused the key ({status}{said}): {keys.remedy(self.endpoint)}")
+        if status in (404, 405):
+            text = (
+                f"has no such path or model ({status}{said}): check both in index.yml, as in https://host:port/v1#model"
+            )
+            raise NotThere(self._sentence(text), self._details())
+        error = Refused(
+            self._sentence(f"refused the request ({status}{said}): see the log of the server"), self._details()
+        )
+        error.status = status
+        if status in _TEMPORARY:
+            raise _Temporary(error, _seconds(_header(response, b"retry-after")))
+        raise error
+
+    async def _read(self, response: httpcore.Response) -> bytes:
+        content = bytearray()
+        async for part in self._parts(response):
+            content += part
+            if len(content) > self.limits.answer_bytes:
+                raise self._too_long()
+        return bytes(content)
+
+    async def _parts(self, response: httpcore.Response) -> AsyncIterator[bytes]:
+        if int(_seconds(_header(response, b"content-length")) or 0) > self.limits.answer_bytes:
+            raise self._too_long()
+        async for part in response.aiter_stream():
+            yield part
+
+    async def _said(self, response: httpcore.Response) -> str:
+        """Return the beginning of the server's own message, for ours."""
+        content = bytearray()
+        async for part in response.aiter_stream():
+            content += part
+            if len(content) > _MAX_ERROR_BYTES:
+                break
+        if content.lstrip().startswith(b"<"):
+            return ", with a web page"
+        try:
+            decoded = msgspec.json.decode(bytes(content))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            decoded = bytes(content).decode("utf-8", "replace")
+        while isinstance(decoded, dict):
+            decoded = next((decoded[name] for name in ("error", "message", "detail") if decoded.get(name)), "")
+        said = str(decoded)
+        if self.key:
+            said = said.replace(self.key.value, "…")  # some servers repeat it
+        return f": {_plain(said)}" if said else ""
+
+    def unreadable(self, content: bytes, reason: str) -> EndpointFailed:
+        """Return the error for an answer that is not what was asked for."""
+        if content.lstrip().startswith(b"<"):
+            return self._failed("sent a web page: does the address lead to the server itself, and end in /v1?")
+        return self._failed(f"{reason}: does the address lead to a server for this task, with this model?")
+
+    def _too_long(self) -> EndpointFailed:
+        limit = f"{self.limits.answer_bytes / 1024 / 1024:.0f} MB"
+        return self._failed(f"sent more than {limit} in one answer, which is no sensible result: check the address")
+
+    def _failed(self, text: str) -> EndpointFailed:
+        return EndpointFailed(self._sentence(text), self._details())
+
+    def _sentence(self, text: str) -> str:
+        return f"the model server {self.endpoint.base} {text}"
+
+    def _details(self) -> dict[str, object]:
+        return {"uri": str(self.endpoint)}
+
+
+def forbidden(endpoint: Endpoint, place: Place, egress: Egress) -> GnoError:
+    """Return the error for an endpoint that is not within the scope, or not encrypted where it must be."""
+    details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
+    if egress.allows(place.scope):
+        return EgressForbidden(
+            f"the model server {endpoint.base} is outside of the local network, and http: is not encrypted, so nothing"
+            " was sent: use https: in index.yml",
+            details,
+        )
+    where = {"lan": "in the local network", "any": "outside of the local network"}[place.scope]
+    return EgressForbidden(
+        f"`egress: {egress.scope}` of {egress.owner} keeps texts from {endpoint.base}, which is {where}: nothing was"
+        f" sent; allow it with `egress: {place.scope}` in index.yml, or choose another model",
+        details,
+    )
+
+
+def _plain(text: str) -> str:
+    text = _PRIVATE.sub(" ", text).strip()
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _header(response: httpcore.Response, name: bytes) -> bytes:
+    return next((value for key, value in response.headers if key.lower() == name), b"")
+
+
+def _seconds(value: bytes) -> float | None:
+    return float(value) if re.fullmatch(rb"[0-9]{1,15}", value) else None

@@ -1,0 +1,64 @@
+"""The key of a model server: from the environment, or from the system's keyring. Never logged, never in a message."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Literal, NamedTuple
+
+from gnod.config.model_uris import Endpoint
+
+# `keyring set gnod-endpoint https://host:port` stores one.
+SERVICE = "gnod-endpoint"
+# The keyring may ask its owner, who may be away.
+_KEYRING_S = 30.0
+
+
+class Key(NamedTuple):
+    value: str
+    source: Literal["environment", "keyring"]
+
+
+def variable(endpoint: Endpoint) -> str:
+    """Return the environment variable for the key of a server. It names the host, so that no other server gets the key.
+
+    >>> variable(Endpoint("https://api.example.com:8443/v1", "m"))
+    'GNO_KEY_API_EXAMPLE_COM_8443'
+    """
+    return "GNO_KEY_" + re.sub(r"[^A-Z0-9]+", "_", endpoint.origin.partition("://")[2].upper()).strip("_")
+
+
+def from_environment(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> Key | None:
+    value = environment.get(variable(endpoint), "").strip()
+    return Key(value, "environment") if value else None
+
+
+async def from_keyring(endpoint: Endpoint) -> Key | None:
+    """Return the key; None when the keyring has none, fails, or does not answer in time."""
+    result: Future[str | None] = Future()
+
+    def read() -> None:
+        try:
+            import keyring
+
+            result.set_result(keyring.get_password(SERVICE, endpoint.origin))
+        except BaseException as error:  # backends raise what the systems behind them raise
+            result.set_exception(error)
+
+    # A thread that does not keep the daemon from ending.
+    threading.Thread(target=read, name="gnod-keyring", daemon=True).start()
+    try:
+        async with asyncio.timeout(_KEYRING_S):
+            value = await asyncio.wrap_future(result)
+    except Exception:
+        return None
+    return Key(value.strip(), "keyring") if value and value.strip() else None
+
+
+def remedy(endpoint: Endpoint) -> str:
+    """Return how to store the key."""
+    return f"store its key with `keyring set {SERVICE} {endpoint.origin}`, or in {variable(endpoint)} of the daemon"

@@ -1,0 +1,297 @@
+"""Does with a server what the inference worker does with a file: embedding, reranking, chat. Holds no state."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.egress import Egress
+from gnod.errors import EndpointFailed
+from gnod.models.inference import Embeddings, RequestFailed
+from gnod.models.messages import (
+    Done,
+    Embed,
+    Embedded,
+    Generate,
+    Generated,
+    Measure,
+    Measured,
+    ModelSpec,
+    Rank,
+    ResultChunk,
+    Scored,
+    Work,
+)
+from gnod.models.remote import wire
+from gnod.models.remote.connection import NotThere, Refused
+from gnod.models.remote.server import FIXED_TEXT, Server
+
+# What the servers accept at once by default is a few thousand tokens.
+_BATCH_CHARACTERS = 24_000
+# Documents of one reranking request: those of the last one are lost when the time is up.
+_RANK_TEXTS = 8
+# Tokens of query and document together: the batch size of llama-server, which refuses more.
+_ROOM = 512
+_SHORTEST_CUT = 500
+# A query, a passage that answers it, and others that do not: what a reranker is measured with.
+_PROBE = "when do the herons come back to the harbour"
+_PASSAGES = (
+    f"{FIXED_TEXT} They come back in March, when the ice has gone, and stay until the first storms of October.",
+    "Compound interest is computed on the initial principal and on the interest of all periods before it.",
+    "Knead flour, water and yeast for ten minutes, let the dough rest for an hour, and bake it in a hot oven.",
+    "The parser reads one token at a time and reports the line and the column of the first one it cannot use.",
+)
+# Constrains the output of servers that know it; others refuse it, and are asked again without it.
+_OPTIONAL = ("grammar", "stream_options", "seed")
+
+OnChunk = Callable[[ResultChunk], None]
+
+
+class RemoteRunner:
+    """Runs the model of a server within a scope. All methods raise EgressForbidden and EndpointFailed."""
+
+    def __init__(self, server: Server, egress: Egress) -> None:
+        self._server = server
+        self._egress = egress
+        self._connection = server.connection(egress)
+        self._path = server.endpoint.base.removeprefix(server.endpoint.origin)
+
+    async def embed(
+        self,
+        model: ModelSpec,  # noqa: ARG002  (the server has loaded it)
+        texts: Sequence[str],
+        *,
+        interactive: bool,
+        count_unknown: bool = False,  # noqa: ARG002  (no server tells)
+    ) -> Embeddings:
+        """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
+        refuses."""
+        tasks = [
+            asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts, self._server.batch_texts)
+        ]
+        try:
+            done = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if not done:
+            return Embeddings(np.zeros((0, 0), np.float32), 0)
+        return Embeddings(np.concatenate([each.vectors for each in done]), sum(each.tokens for each in done))
+
+    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> Embedded | Done:
+        match work:
+            case Embed():
+                found = await self.embed(work.model, work.texts, interactive=work.interactive)
+                rows = found.vectors
+                return Embedded(id=work.id, dimensions=rows.shape[1], vectors=rows.tobytes(), tokens=found.tokens)
+            case Rank():
+                await self._rank(work, on_chunk)
+            case Measure():
+                await self._measure(work, on_chunk)
+            case Generate():
+                await self._generate(work, on_chunk)
+        return Done(id=work.id)
+
+    async def _embed(self, texts: Sequence[str], interactive: bool) -> Embeddings:
+        """Embed one batch; one that is refused in halves, and a text that is too long as far as the server reads it."""
+        try:
+            async with self._server.turn(interactive=interactive):
+                return await self._vectors(texts, interactive)
+        except Refused as refused:
+            await self._still_embeds(refused, interactive)
+            if len(texts) == 1 and len(texts[0]) < 2 * _SHORTEST_CUT:
+                raise RequestFailed(refused.message, refused.details) from refused
+        middle = len(texts) // 2
+        if not middle:
+            return await self._embed([texts[0][: len(texts[0]) // 2]], interactive)
+        halves = [await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])]
+        return Embeddings(np.concatenate([half.vectors for half in halves]), sum(half.tokens for half in halves))
+
+    async def _still_embeds(self, refused: Refused, interactive: bool) -> None:
+        """Find out whether the server refuses these texts, or all. Raises EndpointFailed."""
+        try:
+            await self._vectors([], interactive)
+        except Refused:
+            raise EndpointFailed(refused.message, refused.details) from refused
+
+    async def _vectors(self, texts: Sequence[str], interactive: bool) -> Embeddings:
+        """Send one request, with the fixed text first."""
+        body = {"model": self._server.endpoint.model, "input": [FIXED_TEXT, *texts]}
+        content = await self._connection.post(f"{self._path}/embeddings", body, self._egress, interactive=interactive)
+        rows, tokens = self._rows(content, len(texts) + 1)
+        await self._server.verify(rows[0])
+        return Embeddings(rows[1:], tokens)
+
+    def _rows(self, content: bytes, count: int) -> tuple[NDArray[np.float32], int]:
+        """Return the vectors in an answer, each of length 1, and its tokens. Raises EndpointFailed."""
+        try:
+            answer = wire.embeddings.decode(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            what = "sent vectors that are not numbers" if b"NaN" in content or b"null" in content else "sent no vectors"
+            raise self._connection.unreadable(content, what) from None
+        data = answer.data
+        if len(data) != count:
+            raise self._connection.unreadable(b"", f"sent {len(data)} vectors for {count} texts")
+        if all(each.index is not None for each in data):
+            data = sorted(data, key=lambda each: each.index or 0)
+        if len({len(each.embedding) for each in data}) != 1 or not data[0].embedding:
+            raise self._connection.unreadable(b"", "sent vectors of different lengths")
+        rows = np.array([each.embedding for each in data], np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all() or not lengths.all():
+            raise self._connection.unreadable(b"", "sent vectors that are not finite, or zero")
+        return rows / lengths, answer.usage.total_tokens if answer.usage else 0
+
+    async def _rank(self, work: Rank, on_chunk: OnChunk) -> None:
+        started, tokens = time.monotonic(), 0
+        for first in range(0, len(work.documents), _RANK_TEXTS):
+            scores, read = await self._scores(work.query, work.documents[first : first + _RANK_TEXTS])
+            tokens += read
+            for score in scores:
+                on_chunk(Scored(id=work.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
+
+    async def _measure(self, work: Measure, on_chunk: OnChunk) -> None:
+        """Find out how fast the server reads, and whether its scores are probabilities or logits. The first request
+        may load the model."""
+        await self._scores(_PROBE, _PASSAGES)
+        started = time.monotonic()
+        await self._scores(_PROBE, _PASSAGES)
+        took_s = time.monotonic() - started
+        characters = sum(len(_PROBE) + len(passage) for passage in _PASSAGES)
+        on_chunk(Measured(id=work.id, room=_ROOM, characters_per_s=characters / max(took_s, 1e-3)))
+
+    async def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int]:
+        """Return the scores in [0, 1], and the tokens. Raises EndpointFailed."""
+        content = await self._ask_for_scores(query, documents)
+        try:
+            answer = wire.scores.decode(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise self._connection.unreadable(content, "sent no scores") from None
+        found, usage = (answer, None) if isinstance(answer, list) else (answer.results, answer.usage)
+        values = {each.index: each.value for each in found}
+        if values.keys() != set(range(len(documents))) or not all(map(math.isfinite, values.values())):
+            raise self._connection.unreadable(b"", f"sent no score for each of {len(documents)} documents")
+        if any(not 0 <= value <= 1 for value in values.values()):
+            self._server.has_logits = True
+        scores = [values[number] for number in range(len(documents))]
+        return [_sigmoid(score) if self._server.has_logits else score for score in scores], (
+            usage.total_tokens if usage else 0
+        )
+
+    async def _ask_for_scores(self, query: str, documents: Sequence[str]) -> bytes:
+        """Ask as llama-server, vLLM and Infinity are asked, then as TEI is: at the root of the server, with other
+        names. What the server knows is remembered."""
+        server = self._server
+        try:
+            return await self._rerank_request(query, documents)
+        except NotThere:
+            if server.asks_root or not self._path:
+                raise
+            server.asks_root = True
+            return await self._ask_for_scores(query, documents)
+        except Refused as refused:
+            if server.sends_texts or refused.status not in (400, 422):
+                raise
+            server.sends_texts = True
+            try:
+                return await self._rerank_request(query, documents)
+            except EndpointFailed:
+                server.sends_texts = False
+                raise refused from None
+
+    async def _rerank_request(self, query: str, documents: Sequence[str]) -> bytes:
+        path = "/rerank" if self._server.asks_root else f"{self._path}/rerank"
+        if self._server.sends_texts:
+            body: dict[str, object] = {"query": query, "texts": documents, "truncate": True}
+        else:
+            body = {"model": self._server.endpoint.model, "query": query, "documents": documents}
+        return await self._connection.post(path, body, self._egress, interactive=True)
+
+    async def _generate(self, work: Generate, on_chunk: OnChunk) -> None:
+        body = {
+            "model": self._server.endpoint.model,
+            "messages": [{"role": role, "content": content} for role, content in work.messages],
+            "max_tokens": work.max_tokens,
+            "temperature": work.temperature,
+            "seed": work.seed,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **({"grammar": work.grammar} if work.grammar else {}),
+        }
+        body = {name: value for name, value in body.items() if name not in self._server.unknown_fields}
+        try:
+            await self._stream(work, body, on_chunk)
+        except Refused as refused:
+            if refused.status not in (400, 422) or self._server.unknown_fields:
+                raise
+            self._server.unknown_fields.update(_OPTIONAL)
+            await self._stream(work, {k: v for k, v in body.items() if k not in _OPTIONAL}, on_chunk)
+
+    async def _stream(self, work: Generate, body: dict[str, object], on_chunk: OnChunk) -> None:
+        started, tokens, prompt_tokens = time.monotonic(), 0, 0
+        finish: Literal["stop", "length"] | None = None
+
+        def report(text: str, ended: Literal["stop", "length"] | None = None) -> None:
+            took_s = time.monotonic() - started
+            on_chunk(
+                Generated(
+                    id=work.id, text=text, finish=ended, prompt_tokens=prompt_tokens, tokens=tokens, took_s=took_s
+                )
+            )
+
+        async for line in self._connection.lines(f"{self._path}/chat/completions", body, self._egress):
+            if not line.startswith(b"data:"):
+                if line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
+                    raise self._connection.unreadable(line, "did not stream an answer")
+                continue
+            data = line[5:].strip()
+            if data == b"[DONE]":
+                finish = finish or "stop"
+                break
+            try:
+                chunk = wire.chat_chunk.decode(data)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                raise self._connection.unreadable(data, "did not stream an answer") from None
+            if bytes(chunk.error) not in (b"", b"null"):
+                raise self._connection.unreadable(b"", "stopped with an error, which its log describes")
+            for choice in chunk.choices:
+                finish = _finish(choice.finish_reason) or finish
+                tokens += bool(choice.delta.content)
+                report(choice.delta.content or "")
+            if chunk.usage:
+                prompt_tokens = chunk.usage.prompt_tokens
+                tokens = chunk.usage.completion_tokens or tokens
+        if finish is None:
+            raise self._connection.unreadable(b"", "closed the connection in the middle of its answer")
+        report("", finish)
+
+
+def _finish(reason: str | None) -> Literal["stop", "length"] | None:
+    if reason is None:
+        return None
+    return "length" if reason == "length" else "stop"
+
+
+def _sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-max(min(logit, 60.0), -60.0)))
+
+
+def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) == most or size + len(text) > _BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch

@@ -1,0 +1,133 @@
+"""What is known of one endpoint, shared by all that use it: its connections, and the fingerprint of its model.
+
+The fingerprint is the vector of a fixed text. Every request for vectors contains that text, so every answer shows
+whether it is of the same model as the vectors before, whichever machine behind the endpoint it comes from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.config.model_uris import Endpoint
+from gnod.egress import Egress, Scope
+from gnod.errors import EndpointChanged
+from gnod.models.remote.addresses import Addresses
+from gnod.models.remote.connection import Connection, Limits
+
+FIXED_TEXT = "The harbour master counts seven grey herons before the evening tide."
+# Other threads, cards and quantisations of the same model differ by less.
+SAME = 0.98
+# Requests for documents at the same time: one is computed while the other travels.
+_AT_A_TIME = 2
+# Texts of one request: with the fixed one, at most 32, which TEI accepts by default. A query may have to wait for one
+# request, so a slow server gets fewer; with still fewer, the fixed text would cost more than a twentieth.
+_FEWEST, _MOST = 16, 31
+_QUICK_S, _SLOW_S = 0.3, 1.0
+
+Vector = NDArray[np.float32]
+
+
+class Fingerprints(Protocol):
+    """Keeps the fingerprints of endpoints, by address."""
+
+    async def get(self, uri: str) -> Vector | None: ...
+
+    async def put(self, uri: str, fingerprint: Vector) -> None: ...
+
+
+class Server:
+    """`batch_texts`: how many texts a request should have. `asks_root`, `sends_texts`, `has_logits`, `unknown_fields`:
+    what was learned of its interface for reranking and chat."""
+
+    def __init__(self, endpoint: Endpoint, fingerprints: Fingerprints, addresses: Addresses, limits: Limits) -> None:
+        self.endpoint = endpoint
+        self.batch_texts = _FEWEST
+        self._at_a_time = asyncio.Semaphore(_AT_A_TIME)
+        self._waited_for = 0
+        self._nobody_waits = asyncio.Event()
+        self._nobody_waits.set()
+        self.asks_root = False
+        self.sends_texts = False
+        self.has_logits = False
+        self.unknown_fields: set[str] = set()
+        self._fingerprints = fingerprints
+        self._fingerprint: Vector | None = None
+        self._learning = asyncio.Lock()
+        self._addresses = addresses
+        self._limits = limits
+        self._connections: dict[Scope, Connection] = {}
+
+    def connection(self, egress: Egress) -> Connection:
+        if egress.scope not in self._connections:
+            self._connections[egress.scope] = Connection(self.endpoint, egress.scope, self._addresses, self._limits)
+        return self._connections[egress.scope]
+
+    @property
+    def key_source(self) -> str | None:
+        """Return where the key comes from; None: no key is used, as far as is known."""
+        return next((each.key.source for each in self._connections.values() if each.key), None)
+
+    @asynccontextmanager
+    async def turn(self, *, interactive: bool) -> AsyncIterator[None]:
+        """Wait until a request may be sent. A server has no priorities: while somebody waits for an answer, no request
+        for documents is begun."""
+        if not interactive:
+            async with self._at_a_time:
+                await self._nobody_waits.wait()
+                started = time.monotonic()
+                yield
+                self._learn(time.monotonic() - started)
+            return
+        self._waited_for += 1
+        self._nobody_waits.clear()
+        try:
+            yield
+        finally:
+            self._waited_for -= 1
+            if not self._waited_for:
+                self._nobody_waits.set()
+
+    def _learn(self, took_s: float) -> None:
+        if took_s < _QUICK_S:
+            self.batch_texts = min(2 * self.batch_texts, _MOST)
+        elif took_s > _SLOW_S:
+            self.batch_texts = max(self.batch_texts // 2, _FEWEST)
+
+    async def verify(self, fingerprint: Vector) -> None:
+        """Compare a fingerprint, of length 1, with that of the first answer; keep it if it is the first. Raises
+        EndpointChanged."""
+        uri = str(self.endpoint)
+        async with self._learning:
+            if self._fingerprint is None:
+                self._fingerprint = await self._fingerprints.get(uri)
+            if self._fingerprint is None:
+                await self._fingerprints.put(uri, fingerprint)
+                self._fingerprint = fingerprint
+        known = self._fingerprint
+        remedy = (
+            "the vectors of before are kept, and nothing is mixed with them: let the server run the model of before, or"
+            f" take the new one with `gnoctl models pull --force {uri}`, which embeds everything again"
+        )
+        if len(known) != len(fingerprint):
+            dimensions = f"{len(fingerprint)} dimensions, and sent {len(known)} before"
+            raise EndpointChanged(
+                f"the model server {self.endpoint.base} sends vectors of {dimensions}; {remedy}", {"uri": uri}
+            )
+        if (cosine := float(known @ fingerprint)) < SAME:
+            changed = f"has another model than before (cosine {cosine:.2f} for the same text)"
+            raise EndpointChanged(f"the model server {self.endpoint.base} {changed}; {remedy}", {"uri": uri})
+
+    def forget(self) -> None:
+        """Ask `Fingerprints` again."""
+        self._fingerprint = None
+
+    async def close(self) -> None:
+        for connection in self._connections.values():
+            await connection.close()

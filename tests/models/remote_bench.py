@@ -1,0 +1,58 @@
+"""Remote models for tests. Other machines are played on loopback: `lan.test` is 127.0.0.2, `world.test` 127.0.0.3."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from gnod.egress import Egress, Scope
+from gnod.models.embedder import Embedder
+from gnod.models.files import ModelFiles
+from gnod.models.remote.addresses import Addresses
+from gnod.models.remote.connection import Limits
+from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
+from gnod.models.uris import endpoint_of
+
+LAN, WORLD = "127.0.0.2", "127.0.0.3"
+_SCOPES: dict[str, Scope] = {LAN: "lan", WORLD: "any"}
+_NAMES = {"lan.test": [LAN], "world.test": [WORLD], "both.test": [WORLD, LAN]}
+# A busy machine takes its time; what hangs is to be given up soon.
+CALM = Limits(interactive_s=20, background_s=20, silent_s=20, wait_s=0.02, answer_bytes=2**20)
+SOON = CALM._replace(interactive_s=1.0, background_s=1.0, silent_s=1.0)
+
+M = TypeVar("M")
+
+
+async def _resolve(name: str, port: int) -> list[str]:
+    if name not in _NAMES:
+        raise OSError("unknown name")
+    return _NAMES[name]
+
+
+ADDRESSES = Addresses(_resolve, lambda address: _SCOPES.get(address, "local"))
+
+
+class Remote:
+    def __init__(self, limits: Limits, fingerprints: FingerprintsInMemory | None = None) -> None:
+        self.fingerprints = fingerprints or FingerprintsInMemory()
+        self.models = RemoteModels(self.fingerprints, ADDRESSES, limits)
+
+    def embedder(self, uri: str, scope: Scope = "local") -> Embedder:
+        return self.make(Embedder, uri, scope)
+
+    def make(self, kind: Callable[..., M], uri: str, scope: Scope = "local") -> M:
+        endpoint = endpoint_of(uri)
+        assert endpoint
+        runner = self.models.runner(endpoint, Egress(scope, "the collection notes"))
+        return kind(uri, files=ModelFiles(Path("/nowhere")), inference=runner, gpu=False, threads=1)
+
+
+@asynccontextmanager
+async def remote(limits: Limits = CALM, fingerprints: FingerprintsInMemory | None = None) -> AsyncIterator[Remote]:
+    made = Remote(limits, fingerprints)
+    try:
+        yield made
+    finally:
+        await made.models.close()

@@ -1,0 +1,287 @@
+"""Egress with a whole daemon in this process: what reaches a model server, and what does not.
+
+The server plays one of the local network on loopback. A trap on every socket of this process notes each connection and
+each datagram, wherever it comes from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import keyring
+import pytest
+from keyrings.alt.file import PlaintextKeyring
+
+from gnod.daemon import composition
+from gnod.daemon.composition import Services
+from gnod.daemon.lifecycle import Control
+from gnod.errors import EgressForbidden, EndpointChanged, GnoError
+from gnod.protocol import index as index_wire
+from gnod.protocol import memory as memory_wire
+from gnod.protocol import models as models_wire
+from gnod.protocol import search as search_wire
+from gnod.protocol.base import NoParams
+from gnod.rpc.call import Call
+from gnod.rpc.stats import Stats
+from tests.models.endpoint_imitation import EndpointImitation
+from tests.models.remote_bench import ADDRESSES, LAN
+from tests.rpc.harness import places_in
+
+pytestmark = pytest.mark.slow
+
+SECRET = "The heron nests behind the boathouse, and nobody else knows."
+OPEN = "Herons come back to the harbour in March and stay until October."
+
+_trapped: list[tuple[str, Any]] | None = None
+
+
+def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    if _trapped is not None and event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        _trapped.append((event, arguments[1]))
+
+
+sys.addaudithook(_note)  # cannot be removed; it notes only between `trap` and its end
+
+
+@contextlib.contextmanager
+def trap() -> Iterator[list[tuple[str, Any]]]:
+    """Note where this process connects to."""
+    global _trapped
+    found: list[tuple[str, Any]] = []
+    _trapped = found
+    try:
+        yield found
+    finally:
+        _trapped = None
+
+
+def beyond(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return what did not go to a Unix socket."""
+    return [each for each in found if isinstance(each[1], tuple)]
+
+
+@pytest.fixture(autouse=True)
+def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.alt.file.PlaintextKeyring")
+    backend = PlaintextKeyring()
+    backend.file_path = str(tmp_path / "keys.cfg")
+    before = keyring.get_keyring()
+    keyring.set_keyring(backend)
+    yield
+    keyring.set_keyring(before)
+
+
+class Daemon:
+    """A daemon whose models are all on one server."""
+
+    def __init__(self, folder: Path, services: Services) -> None:
+        self.folder = folder
+        self.services = services
+
+    async def call(self, method: str, params: Any) -> Any:
+        return await self.services.handlers[method](params, Call(lambda _: True))
+
+    async def sync(self) -> str | None:
+        """Index and embed. Returns why the embedding waits, if it does."""
+        await self.services.freshness.refresh([], embedded=False)
+        return (await self.services.backlog.follow()).reason
+
+    async def query(self, *collections: str, text: str = "when do herons come back") -> Any:
+        params = search_wire.SearchQueryParams(query=text, collections=list(collections), explain=True, budget_s=20)
+        return await self.call("search.query", params)
+
+
+def configure(folder: Path, roles: dict[str, str], memory: str = "local", **egress: str) -> Path:
+    """Write the config; each collection has one document."""
+    lines = ["collections:"]
+    for name, scope in egress.items():
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "heron.md").write_text(f"# {name}\n\n{SECRET if name == 'private' else OPEN}\n")
+        lines.append(f"  - {{name: {name}, path: {folder / name}, egress: {scope}}}")
+    listed = ", ".join(f'{role}: "{uri}"' for role, uri in roles.items())
+    lines += [f"models: {{preset: mini, {listed}}}", f"memory: {{egress: {memory}}}"]
+    path = places_in(folder).config_file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@contextlib.asynccontextmanager
+async def daemon(folder: Path) -> AsyncIterator[Daemon]:
+    services = await composition.start(places_in(folder), Stats(), Control(), addresses=ADDRESSES)
+    try:
+        yield Daemon(folder, services)
+    finally:
+        await services.close()
+
+
+@pytest.fixture
+def lan() -> Iterator[EndpointImitation]:
+    with EndpointImitation(LAN, "lan.test") as server:
+        yield server
+
+
+def all_roles(server: EndpointImitation) -> dict[str, str]:
+    return dict.fromkeys(("embed", "rerank", "expand", "answer"), server.uri)
+
+
+async def test_a_local_collection_and_the_memories_send_no_byte(short_tmp: Path, lan: EndpointImitation) -> None:
+    configure(short_tmp, all_roles(lan), private="local")
+    with trap() as trapped:
+        async with daemon(short_tmp) as it:
+            reason = await it.sync()
+            found = await it.query()
+            with pytest.raises(EgressForbidden, match="the collection private"):
+                await it.call("ask.answer", search_wire.AskParams(question="where does the heron nest"))
+            with pytest.raises(GnoError):
+                await it.call("search.vector", search_wire.SearchVectorParams(query="heron"))
+            with pytest.raises(GnoError):
+                await it.call("index.tune", index_wire.IndexTuneParams(collections=["private"]))
+            stored = await it.call("memory.store", memory_wire.MemoryStoreParams(text=SECRET, topics=["heron"]))
+            recalled = await it.call("memory.search", memory_wire.MemorySearchParams(query="heron"))
+            doctor = await it.call("doctor.run", NoParams())
+            status = await it.call("index.status", index_wire.IndexStatusParams())
+            await it.call("models.list", models_wire.ModelsListParams(ask_sizes=True))
+    assert beyond(trapped) == []
+    assert (lan.connections, lan.asked) == (0, [])
+
+    forbidden = f"`egress: local` of the collection private keeps texts from {lan.base}, which is in the local network"
+    assert reason
+    assert reason.startswith(forbidden)
+    assert [hit.path for hit in found.hits] == ["heron.md"], "keywords answer"
+    assert found.lexical_only_reason.startswith(forbidden)
+    expand = next(stage for stage in found.explain["stages"] if stage["stage"] == "expand")
+    assert not expand["ran"]
+    assert expand["why"].startswith(forbidden)
+    assert found.notes == [], "the same reason is said once"
+    assert [each.id for each in recalled.results] == [stored.id]
+    assert any("`egress: local` of the memories" in note for note in recalled.notes)
+    check = next(each for each in doctor.checks if each.name == "model imitation at lan.test")
+    assert check.status == "warning"
+    assert "nothing is sent of private, memories" in check.message
+    (endpoint,) = status.endpoints
+    assert (endpoint.scope, endpoint.allowed, endpoint.left_out) == ("lan", [], ["private", "memories"])
+    assert endpoint.roles == ["embed", "rerank", "expand", "answer"]
+
+
+async def test_a_search_over_several_collections_asks_only_if_all_allow_it(
+    short_tmp: Path, lan: EndpointImitation
+) -> None:
+    lan.says = "Herons come back in March [1]."
+    configure(short_tmp, all_roles(lan), private="local", public="lan", other="lan")
+    async with daemon(short_tmp) as it:
+        assert await it.sync()
+        assert SECRET not in "".join(lan.texts)
+        assert OPEN in "".join(lan.texts)
+
+        before = len(lan.asked)
+        found = await it.query()
+        await it.query("private", "public")
+        await it.query("private")
+        assert len(lan.asked) == before, "a query over all is one over the private collection too"
+        assert {hit.collection for hit in found.hits} == {"private", "public", "other"}
+        assert "keeps texts from" in found.lexical_only_reason
+        stages = {stage["stage"]: stage for stage in found.explain["stages"]}
+        assert "keeps texts from" in stages["rerank"]["why"]
+
+        found = await it.query("public", "other")
+        assert {each.path for each in lan.asked[before:]} == {"/v1/embeddings", "/v1/rerank", "/v1/chat/completions"}
+        assert (found.lexical_only_reason, found.notes) == (None, [])
+        assert all("rerank" in hit.explain for hit in found.hits)
+        answer = await it.call(
+            "ask.answer", search_wire.AskParams(question="when do herons come", collections=["public"])
+        )
+        assert answer.answered
+        assert answer.answer == lan.says
+        await it.call("memory.store", memory_wire.MemoryStoreParams(text=SECRET))
+        assert SECRET not in "".join(lan.texts)
+        doctor = await it.call("doctor.run", NoParams())
+    check = next(each for each in doctor.checks if each.name == "model imitation at lan.test")
+    assert check.status == "ok", check.message
+    assert "gets texts and queries of public, other; nothing is sent of private, memories" in check.message
+
+
+async def test_a_collection_whose_model_is_too_far_away_is_named_in_the_answer(
+    short_tmp: Path, lan: EndpointImitation
+) -> None:
+    with EndpointImitation() as near:
+        path = configure(short_tmp, {"embed": near.uri, "rerank": "none"}, public="local", other="local")
+        own = f"/other, egress: local, models: {{embed: '{lan.uri}'}}"
+        path.write_text(path.read_text().replace("/other, egress: local", own))
+        async with daemon(short_tmp) as it:
+            await it.sync()
+            found = await it.query()
+        assert found.lexical_only_reason is None, "the near server answers for its collection"
+        (note,) = found.notes
+        assert note.startswith(f"`egress: local` of the collection other keeps texts from {lan.base}")
+        stage = next(stage for stage in found.explain["stages"] if stage["stage"] == "embed")
+        assert (stage["ran"], stage["why"]) == (True, note)
+    assert lan.connections == 0
+
+
+async def test_memories_have_a_setting_of_their_own(short_tmp: Path, lan: EndpointImitation) -> None:
+    configure(short_tmp, all_roles(lan), memory="lan", private="local")
+    async with daemon(short_tmp) as it:
+        await it.call("memory.store", memory_wire.MemoryStoreParams(text=OPEN))
+        recalled = await it.call("memory.search", memory_wire.MemorySearchParams(query="when do herons return"))
+        assert recalled.results[0].vector is not None
+    assert OPEN in "".join(lan.texts)
+
+
+async def test_an_egress_that_is_narrowed_keeps_the_vectors_and_sends_nothing(
+    short_tmp: Path, lan: EndpointImitation
+) -> None:
+    configure(short_tmp, {"embed": lan.uri}, public="lan", other="lan")
+    async with daemon(short_tmp) as it:
+        assert await it.sync() is None
+        configure(short_tmp, {"embed": lan.uri}, public="local", other="local")
+        await it.services.reload()
+        await it.sync()
+        asked = len(lan.asked)
+        assert "keeps texts from" in (await it.query("public")).lexical_only_reason
+        similar = await it.call("search.similar", search_wire.SearchSimilarParams(ref="public/heron.md"))
+        assert [hit.collection for hit in similar.hits] == ["other"], "that needs no model"
+        status = await it.call("index.status", index_wire.IndexStatusParams())
+        assert [each.embedded for each in status.collections] == [1, 1]
+    assert len(lan.asked) == asked
+
+
+async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_gguf: Path) -> None:
+    """The vectors of before answer until those of the server are complete, and while its model is another one."""
+    with EndpointImitation() as server:
+        configure(short_tmp, {"embed": f"file:{minilm_gguf}"}, public="local")
+        async with daemon(short_tmp) as it:
+            assert await it.sync() is None
+            server.fault = "html"
+            configure(short_tmp, {"embed": server.uri}, public="local")
+            await it.services.reload()
+            reason = await it.sync()
+            assert reason
+            assert "sent a web page" in reason
+            vector = search_wire.SearchVectorParams(query="migrating birds")
+            assert (await it.call("search.vector", vector)).hits, "the old vectors answer"
+
+            server.fault = None
+            assert await it.sync() is None
+            assert it.services.backlog.state().model == server.uri
+            assert (await it.call("search.vector", vector)).hits
+
+            server.model = 2
+            (short_tmp / "public" / "new.md").write_text("# New\n\nOtters live in the harbour.\n")
+            reason = await it.sync()
+            assert reason
+            assert "has another model than before" in reason
+            with pytest.raises(EndpointChanged):
+                await it.call("search.vector", vector)
+            status = await it.call("index.status", index_wire.IndexStatusParams())
+            assert [(each.embedded, each.chunks) for each in status.collections] == [(1, 2)], "nothing is mixed"
+            found = await it.query()
+            assert "has another model than before" in found.lexical_only_reason
+
+            await it.call("models.pull", models_wire.ModelsPullParams(models=[server.uri], force=True))
+            assert await it.sync() is None
+            assert len((await it.call("search.vector", vector)).hits) == 2
