@@ -108,7 +108,7 @@ COMMANDS: list[list[str]] = [
     ["collection", "add", f"/nowhere/{EVIL_NAME}"],
     ["collection", "remove", f"{ESC}[31m\x9b"],
     ["collection", "rename", "notes", f"{ESC}[31m\x9b"],
-    ["models", "list"],
+    ["models", "list", "--quiet"],  # progress is drawn with sequences of our own
     ["models", "path", f"hf:{ESC}[31m\x9b"],
     ["models", "use", f"{ESC}[31m\x9b"],
     ["index"],
