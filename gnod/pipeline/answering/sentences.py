@@ -1,0 +1,253 @@
+"""Cut a text into what can be quoted: sentences, table rows, list items, lines of code. Pure.
+
+Each is a range of the text: nothing is changed. Markup around it (a bullet, the bars of a table) is left out where it
+stands at an end. Headings, and the header of a table, are no units: they say what the units below are about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from gnod.models.pieces import cut
+
+Kind = Literal["sentence", "row", "item", "line"]
+
+# A longer sentence is mostly not one: a list without full stops, the remains of a table. It is cut.
+MAX_CHARACTERS = 500
+# A longer list item is cut into its sentences.
+_WHOLE_ITEM = 300
+# "see no. 5", "z. B. im", "Dr. No". Each stands before a further word of its sentence.
+_ABBREVIATIONS = frozenset(
+    """adm al approx art aug bd bspw bzgl bzw ca capt cf ch chap co col corp dec dept dr ed eds eg etc evtl feb fig figs
+    fr frl ft gal geb gen ggf gov hon hr hrsg inc inkl jan jr lt ltd max med min mio mr mrd mrs ms mt nov nr okt oct op
+    pp prof rep resp rev sen sep sept sog sr st str tab tel u.a u.s usw vgl vol vs z.b zb zzgl""".split()
+)
+# These languages write ordinal numbers with a full stop: "am 3. November".
+_ORDINAL_DOTS = frozenset("bs cs da de et eu fi fo hr hu is lb lv nb nn no pl sk sl sr tr".split())
+
+_FRONTMATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\d{1,3}[.)]|[a-z]\))[ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
+_QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_DELIMITER = re.compile(r"[\s|:+=-]*-[\s|:+=-]*\Z")
+_COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
+
+_END = re.compile(
+    r"(?P<spaced>[.!?…؟۔։።]+[\"'”’»)\]*_]*)(?=\s)"
+    r"|(?P<unspaced>[。！？｡]+[」』）”’\"]*)"
+    r"|(?P<danda>[।॥။។]+[\"'”’)]*)"
+)
+_LAST_WORD = re.compile(r"[^\s(\[\"'“„«*_]*\Z")
+_NEXT = re.compile(r"[\s\"'“„«‘(\[*_]*(\S?)")
+_BRACKETS = ("「」", "『』", "（）", "()")
+_CLOSING = frozenset('」』）”’"')
+_EDGE = " \t\n\r\u3000"
+
+
+class Unit(NamedTuple):
+    """`text[start:end]`, without white space at its ends. `heading`: the path of headings above, joined by ` > `.
+    `lead`: the range of the table's header, or of the line that introduces the list; empty without one. `block`:
+    number of the paragraph, list or table: units of one block stand together."""
+
+    start: int
+    end: int
+    kind: Kind
+    heading: str
+    lead: tuple[int, int]
+    block: int
+
+
+def units(text: str, language: str | None = None, *, is_code: bool = False) -> list[Unit]:
+    """Return the units in order; they do not overlap. `is_code`: every line stands for itself. `language` decides
+    whether a full stop follows an ordinal number."""
+    return list(_Cutter(text, language).cut(is_code=is_code))
+
+
+class _Line(NamedTuple):
+    """`text[start:end]`, without the line end."""
+
+    start: int
+    end: int
+    text: str
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.text.strip()
+
+
+class _Cutter:
+    """Goes through the lines of one text."""
+
+    def __init__(self, text: str, language: str | None) -> None:
+        self._text = text
+        self._has_ordinals = language in _ORDINAL_DOTS
+        self._headings: list[tuple[int, str]] = []
+        self._block = 0
+        self._lead = (0, 0)
+        # The paragraph or item that is being read.
+        self._open: tuple[int, Kind] | None = None
+        self._end = 0
+        # The last paragraph, which may introduce a list.
+        self._introduction = (0, 0)
+
+    def cut(self, *, is_code: bool) -> Iterator[Unit]:
+        lines = _lines(self._text)
+        at = 0
+        if is_code:
+            yield from (unit for line in lines for unit in self._line(line))
+            return
+        if head := _FRONTMATTER.match(self._text):
+            while at < len(lines) and lines[at].start < head.end():
+                yield from self._line(lines[at])
+                at += 1
+        fence = ""
+        while at < len(lines):
+            line = lines[at]
+            following = lines[at + 1].text if at + 1 < len(lines) else ""
+            at += 1
+            if fence:
+                closes = line.text.strip().startswith(fence) and not line.text.strip(" \t`~")
+                fence = "" if closes else fence
+                yield from () if closes else self._line(line)
+            elif match := _FENCE.match(line.text):
+                yield from self._flush()
+                self._next_block()
+                fence = match[1]
+            elif line.is_blank or _COMMENT.match(line.text):
+                yield from self._flush()
+                self._next_block()
+            elif match := _HEADING.match(line.text):
+                yield from self._flush()
+                self._set_heading(len(match[1]), match[2] or "")
+            elif self._open is None and _is_underlined(line.text, following):
+                self._set_heading(1 if following.strip()[0] == "=" else 2, line.text)
+                at += 1
+            elif _is_row(line.text):
+                yield from self._flush()
+                yield from self._row(line, following)
+            elif match := _ITEM.match(line.text):
+                yield from self._flush()
+                self._begin(line.start + match.end(), "item")
+                self._end = line.end
+            else:
+                quoted = _QUOTE_MARK.match(line.text)
+                if self._open is None:
+                    self._begin(line.start + (quoted.end() if quoted else 0), "sentence")
+                self._end = line.end
+        yield from self._flush()
+
+    def _begin(self, start: int, kind: Kind) -> None:
+        if kind == "item":
+            self._lead = self._introduction
+        self._open = (start, kind)
+
+    def _next_block(self) -> None:
+        self._block += 1
+        self._lead = (0, 0)
+
+    def _set_heading(self, level: int, title: str) -> None:
+        self._headings = [each for each in self._headings if each[0] < level]
+        if title.strip():
+            self._headings.append((level, title.strip()))
+        self._introduction = (0, 0)
+        self._next_block()
+
+    def _unit(self, start: int, end: int, kind: Kind) -> Iterator[Unit]:
+        """Yield the range without white space at its ends, if it has a letter or a digit."""
+        part = self._text[start:end]
+        start += len(part) - len(part.lstrip(_EDGE))
+        end -= len(part) - len(part.rstrip(_EDGE))
+        if any(map(str.isalnum, part)):
+            heading = " > ".join(title for _, title in self._headings)
+            yield Unit(start, end, kind, heading, self._lead, self._block)
+
+    def _line(self, line: _Line) -> Iterator[Unit]:
+        if line.is_blank:
+            self._next_block()
+            return
+        for span in cut(line.text, MAX_CHARACTERS):
+            yield from self._unit(line.start + span.start, line.start + span.end, "line")
+
+    def _row(self, line: _Line, following: str) -> Iterator[Unit]:
+        inner = line.text.strip().strip("|")
+        start = line.start + line.text.index(inner) if inner else line.start
+        if _is_row(following) and _DELIMITER.match(following):
+            self._next_block()
+            self._lead = (start, start + len(inner))
+        elif not _DELIMITER.match(line.text):
+            for span in cut(inner, MAX_CHARACTERS):
+                yield from self._unit(start + span.start, start + span.end, "row")
+
+    def _flush(self) -> Iterator[Unit]:
+        """Yield the units of the open paragraph or item."""
+        if self._open is None:
+            return
+        (start, kind), self._open = self._open, None
+        whole = self._text[start : self._end]
+        if kind == "sentence":
+            self._introduction = (start, self._end) if whole.rstrip().endswith((":", "：")) else (0, 0)
+        if kind == "item" and len(whole) <= _WHOLE_ITEM:
+            yield from self._unit(start, self._end, "item")
+            return
+        for first, last in self._sentences(whole):
+            for span in cut(whole[first:last], MAX_CHARACTERS):
+                yield from self._unit(start + first + span.start, start + first + span.end, kind)
+
+    def _sentences(self, paragraph: str) -> Iterator[tuple[int, int]]:
+        start = 0
+        for match in _END.finditer(paragraph):
+            is_end = True
+            if match["spaced"]:
+                is_end = self._ends(paragraph, start, match)
+            elif match["unspaced"]:
+                is_end = _is_closed(paragraph[start : match.end()]) and not _goes_on(paragraph, match)
+            if is_end:
+                yield start, match.end()
+                start = match.end()
+        if paragraph[start:].strip():
+            yield start, len(paragraph)
+
+    def _ends(self, paragraph: str, start: int, match: re.Match[str]) -> bool:
+        """Tell whether a sentence ends at a mark that other uses have, too."""
+        follows = _NEXT.match(paragraph, match.end())
+        if follows and follows[1].islower():
+            return False
+        if match["spaced"][0] != ".":
+            return True
+        before = _LAST_WORD.search(paragraph, max(start, match.start() - 24), match.start())
+        word = before[0] if before else ""
+        if word.isdigit() and len(word) <= 2:
+            return not self._has_ordinals and match.start() - len(word) > start
+        is_initial = len(word) == 1 and word.isalpha() and word.isupper()
+        return not (is_initial or word.lower() in _ABBREVIATIONS)
+
+
+def _lines(text: str) -> list[_Line]:
+    found, start = [], 0
+    for part in text.split("\n"):
+        found.append(_Line(start, start + len(part), part))
+        start += len(part) + 1
+    return found
+
+
+def _is_underlined(line: str, following: str) -> bool:
+    return bool(_UNDERLINE.match(following)) and len(following.strip()) > 1 and not _is_row(line)
+
+
+def _is_row(line: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) > 2 and stripped[0] == "|" and stripped.find("|", 1) > 0
+
+
+def _is_closed(sentence: str) -> bool:
+    return all(sentence.count(opening) <= sentence.count(closing) for opening, closing in _BRACKETS)
+
+
+def _goes_on(paragraph: str, match: re.Match[str]) -> bool:
+    """Tell whether a sentence goes on after a quotation with a full stop of its own."""
+    after = paragraph[match.end() : match.end() + 1]
+    return match[0][-1] in _CLOSING and after.isalnum()
