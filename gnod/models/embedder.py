@@ -61,6 +61,12 @@ class Embedder(InstalledModel):
         prompts += [_passage(profile, text) for text in passages]
         return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
 
+    async def sentences(self, sentences: Sequence[EmbeddingText]) -> NDArray[np.float32]:
+        """Return a vector of each short text, with its title and headings; a request waits for them. Raises what
+        `texts` raises."""
+        prompts = [apply_document_template(self.profile, each) for each in sentences]
+        return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
+
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
         """Return the vectors of the pieces of each text, which has no title. `waits`: whether a request waits for them.
         Raises what `texts` raises."""

@@ -18,14 +18,15 @@ Kind = Literal["sentence", "row", "item", "line"]
 MAX_CHARACTERS = 500
 # A longer list item is cut into its sentences.
 _WHOLE_ITEM = 300
-# "see no. 5", "z. B. im", "Dr. No". Each stands before a further word of its sentence.
-_ABBREVIATIONS = frozenset(
-    """adm al approx art aug bd bspw bzgl bzw ca capt cf ch chap co col corp dec dept dr ed eds eg etc evtl feb fig figs
-    fr frl ft gal geb gen ggf gov hon hr hrsg inc inkl jan jr lt ltd max med min mio mr mrd mrs ms mt nov nr okt oct op
-    pp prof rep resp rev sen sep sept sog sr st str tab tel u.a u.s usw vgl vol vs z.b zb zzgl""".split()
-)
+# "cf. page 5", "z. B. im", "Dr. No": each stands before a further word of its sentence.
+_ABBREVIATIONS = """
+    adm approx aug bd bspw bzgl bzw ca capt cf ch chap co col corp dec dept dr ed eds eg etc evtl feb fig figs fr frl ft
+    geb gen ggf gov hon hr hrsg inc inkl jan jr lt ltd mio mr mrd mrs ms mt nov nr okt oct op pp prof rep resp rev sen
+    sep sept sog sr st str tab tel u.a u.s usw vgl vol vs z.b zb zzgl"""
+_KNOWN_ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 # These languages write ordinal numbers with a full stop: "am 3. November".
-_ORDINAL_DOTS = frozenset("bs cs da de et eu fi fo hr hu is lb lv nb nn no pl sk sl sr tr".split())
+_WITH_ORDINAL_DOTS = "bs cs da de et eu fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
+_ORDINAL_DOTS = frozenset(_WITH_ORDINAL_DOTS.split())
 
 _FRONTMATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -43,7 +44,7 @@ _END = re.compile(
 )
 _LAST_WORD = re.compile(r"[^\s(\[\"'“„«*_]*\Z")
 _NEXT = re.compile(r"[\s\"'“„«‘(\[*_]*(\S?)")
-_BRACKETS = ("「」", "『』", "（）", "()")
+_BRACKETS = (("「", "」"), ("『", "』"), ("（", "）"), ("(", ")"))
 _CLOSING = frozenset('」』）”’"')
 _EDGE = " \t\n\r\u3000"
 
@@ -223,7 +224,7 @@ class _Cutter:
         if word.isdigit() and len(word) <= 2:
             return not self._has_ordinals and match.start() - len(word) > start
         is_initial = len(word) == 1 and word.isalpha() and word.isupper()
-        return not (is_initial or word.lower() in _ABBREVIATIONS)
+        return not (is_initial or word.lower() in _KNOWN_ABBREVIATIONS)
 
 
 def _lines(text: str) -> list[_Line]:

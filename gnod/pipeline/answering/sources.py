@@ -100,6 +100,11 @@ class _Block(NamedTuple):
         return bool(self.words or self.above) or (self.nearness is not None and self.nearness >= 0)
 
 
+def nearness_limit(nonsense: Floats) -> float:
+    """Return the cosine from which a question is near a text. `nonsense`: the best cosine of each of NONSENSE."""
+    return float(nonsense.mean() + _DEVIATIONS * nonsense.std())
+
+
 def estimated_tokens(text: str) -> int:
     """Return an upper estimate of the tokens of `text`."""
     plain = len(text.encode("ascii", "ignore"))
@@ -157,7 +162,7 @@ class _Reader:
 
     def blocks(self) -> list[_Block]:
         """Return all blocks, with their nearness."""
-        limits = {uri: float(cosines.mean() + _DEVIATIONS * cosines.std()) for uri, cosines in self._nonsense.items()}
+        limits = {uri: nearness_limit(cosines) for uri, cosines in self._nonsense.items()}
         return [
             block if block.nearness is None else block._replace(nearness=block.nearness - limits.get(block.uri, 1.0))
             for block in self._blocks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
 from gnod.analysis.terms import Analyzer, compounds, visible
@@ -14,24 +15,36 @@ _PREPOSITIONS = frozenset({"about", "as", "at", "by", "for", "from", "in", "into
 Word = tuple[tuple[str, ...], ...]
 
 
+class QuestionWord(NamedTuple):
+    """`surface`: the word as it is written; empty for a pair of characters of a script without spaces."""
+
+    surface: str
+    variants: Word
+
+
 def content_words(question: str, analyzers: Sequence[Analyzer]) -> list[Word]:
     """Return the question's words without function words, each once. If it has function words only, return these.
 
     >>> content_words("How old is the cat?", [Analyzer("en")])
     [(('old',),), (('cat',),)]
     """
+    return [word.variants for word in question_words(question, analyzers)]
+
+
+def question_words(question: str, analyzers: Sequence[Analyzer]) -> list[QuestionWord]:
+    """Return the words of `content_words` with their surfaces."""
     by_language = list(zip(*(analyzer.units(question) for analyzer in analyzers), strict=True))
     languages = [analyzer.language for analyzer in analyzers]
     dropped = function_words((variants[0].surface for variants in by_language), languages)
     dropped |= ENGLISH_FUNCTION_WORDS | _PREPOSITIONS
     kept = [variants for variants in by_language if variants[0].surface.lower() not in dropped] or by_language
-    words: dict[Word, None] = {}
+    words: dict[Word, str] = {}
     for variants in kept:
         if variants[0].unspaced:
-            words |= {((pair,),): None for pair in variants[0].parts}
+            words |= {((pair,),): "" for pair in variants[0].parts}
         else:
-            words[tuple(dict.fromkeys(unit.parts for unit in variants))] = None
-    return list(words)
+            words.setdefault(tuple(dict.fromkeys(unit.parts for unit in variants)), variants[0].surface)
+    return [QuestionWord(surface, word) for word, surface in words.items()]
 
 
 class WordFinder:

@@ -1,0 +1,414 @@
+"""Score the sentences of the documents that the search found, and choose those that answer the question.
+
+Models run between the steps: `collect` preselects by everything that is known without one, `rank` adds the vectors of
+these few sentences, `reranked` the judgement of a cross-encoder. A score is a weighted mean of:
+
+    the document's score in the search · the cosine of the stored piece around the sentence · the cosine of the sentence
+    itself · the share of the question's words in it · whether it has the expected kind of answer
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from gnod.analysis.stemming import stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.models.profiles import EmbeddingText
+from gnod.pipeline import lexical, reranking
+from gnod.pipeline.answering import question_type, sentences
+from gnod.pipeline.answering.question_type import Expected
+from gnod.pipeline.answering.sentences import Kind, Unit
+from gnod.pipeline.answering.sources import Floats, Question, nearness_limit
+from gnod.pipeline.answering.words import QuestionWord, WordFinder, question_words
+from gnod.pipeline.passages import best_span
+from gnod.store.database import Connection
+from gnod.store.documents import documents, fulltext
+from gnod.store.documents.documents import Document
+from gnod.store.documents.fulltext import Term
+from gnod.store.vectors import embedded_pieces
+from gnod.store.vectors.embedded_pieces import EmbeddedPiece
+from gnod.types import format_uri, source_line
+
+MAX_QUOTES = 3
+# The answer is nearly always in one of the first documents; a further one costs time.
+DOCUMENTS = 10
+# How many sentences are embedded, or read by a cross-encoder; on squad-en, 6 give the same quotes as all. Some of them
+# are of another document than the first.
+PRESELECTED = 8
+_OF_ONE_DOCUMENT = 4
+# Weights of the parts of a score, chosen on one half of squad-en. Near these values, all do about equally well
+# (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark promises an answer and is none.
+WEIGHTS = {"document": 1.0, "piece": 1.0, "sentence": 1.0, "words": 1.5, "type": 0.25, "promise": -0.25}
+# A word of the question counts less outside of the sentence: in the sentence before ("It opened in 1901."), in title,
+# headings and the header of a table, and in earlier sentences of the paragraph.
+_BEFORE = 0.5
+_ABOVE = 0.5
+_EARLIER = 0.3
+# A further quote with less than this share of the best score is left out.
+_WORTHWHILE = 0.5
+# Of a longer text, only the surroundings of its best places are read.
+_LONG = 24_000
+_REACH = 1_500
+_PLACES = 4
+# Forms of a word that a stemmer does not unite share most sequences of so many letters: "deploy", "deployment".
+_LETTERS = 4
+
+_WORD = re.compile(r"\w+")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_CODE = frozenset(
+    {"application/json", "application/yaml", "application/toml", "text/vcard", "text/calendar", "text/x-diff"}
+)
+
+
+class Quote(NamedTuple):
+    """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `heading`:
+    the headings above it, joined by ` > `. `score`: in [0, 1]. `components`: the parts of the score."""
+
+    rank: int
+    uri: str
+    docid: str
+    collection: str
+    path: str
+    title: str
+    language: str | None
+    heading: str
+    kind: Kind
+    line: int
+    end_line: int
+    text: str
+    score: float
+    components: Mapping[str, float]
+
+
+class Candidate(NamedTuple):
+    """A unit with what is known of it without running a model. `uri`: of the model that embeds its collection; empty
+    without one. `has_word`: a word of the question is in it or above it. `piece`: cosine of the stored piece around it;
+    None without a vector."""
+
+    document: Document
+    unit: Unit
+    text: str
+    lines: tuple[int, int]
+    uri: str
+    rank: float
+    has_word: bool
+    words: float
+    has_type: bool
+    promises: bool
+    piece: float | None
+
+    @property
+    def context(self) -> str:
+        """Return title and headings."""
+        return " > ".join(dict.fromkeys(filter(None, (self.document.title, *self.unit.heading.split(" > ")))))
+
+    @property
+    def embedding_text(self) -> EmbeddingText:
+        return EmbeddingText(self.document.title, self.unit.heading, self.text)
+
+
+class Scored(NamedTuple):
+    """`score`: in [0, 1]. `components`: its parts, before their weights."""
+
+    candidate: Candidate
+    score: float
+    components: Mapping[str, float]
+
+
+class Collected(NamedTuple):
+    """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all."""
+
+    candidates: list[Candidate]
+    base: Mapping[str, float]
+    units: int
+
+
+def collect(connection: Connection, question: Question, scores: Mapping[int, float]) -> Collected:
+    """Return the units that are most probably an answer; none without a word of the question, unless it is nearer to it
+    than nonsense is. `scores`: of the documents in the search, by document id, best first."""
+    analyzers = lexical.analyzers_of_index(connection)
+    reader = _Reader(connection, question, analyzers)
+    by_id = documents.by_ids(connection, list(scores))
+    for document_id, score in list(scores.items())[:DOCUMENTS]:
+        document = by_id.get(document_id)
+        if document is not None and document.active:  # it may have been removed since the search
+            reader.read(document, score)
+    base, limits = reader.base(), reader.limits()
+    relevant = [
+        each
+        for each in reader.candidates
+        if each.has_word or (each.piece is not None and each.piece >= limits.get(each.uri, 1.0))
+    ]
+    order = _best_first([_scored(each, base, None)[0] for each in relevant])
+    return Collected(_mixed([relevant[n] for n in order]), base, len(reader.candidates))
+
+
+def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
+    """Return the candidates with their scores, best first. `cosines` of the candidates with the question; None: not
+    known."""
+    scored = [
+        Scored(each, *_scored(each, collected.base, cosine))
+        for each, cosine in zip(collected.candidates, cosines, strict=True)
+    ]
+    return sorted(scored, key=lambda each: -each.score)
+
+
+def reranked(scored: Sequence[Scored], scores: Sequence[float]) -> list[Scored]:
+    """Blend in what a cross-encoder says of the first candidates, in [0, 1], as for documents."""
+    blended = reranking.blend([each.score for each in scored], scores)
+    with_scores = [
+        each._replace(score=score, components={**each.components, **({"rerank": scores[n]} if n < len(scores) else {})})
+        for n, (each, score) in enumerate(zip(scored, blended, strict=True))
+    ]
+    return sorted(with_scores, key=lambda each: -each.score)
+
+
+def choose(scored: Sequence[Scored], limit: int = MAX_QUOTES) -> list[Quote]:
+    """Return the quotes. A text that occurs twice is quoted once."""
+    found: dict[str, Scored] = {}
+    for each in scored:
+        if each.score >= _WORTHWHILE * scored[0].score:
+            found.setdefault(" ".join(each.candidate.text.split()), each)
+    return [_quote(each, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
+
+
+class _Reader:
+    """Reads documents, and scores their units. Copies of a document are read once."""
+
+    def __init__(self, connection: Connection, question: Question, analyzers: Sequence[Analyzer]) -> None:
+        self.candidates: list[Candidate] = []
+        self._connection = connection
+        self._question = question
+        self._expected: Expected = question_type.expected(question.text)
+        self._words = _Words(connection, question_words(question.text, analyzers), analyzers)
+        self._analyzers = analyzers
+        self._seen: set[str] = set()
+        # By model: the cosines of nonsense with all pieces, one row each.
+        self._nonsense: dict[str, list[Floats]] = {}
+
+    def read(self, document: Document, score: float) -> None:
+        if document.mirror_hash in self._seen:
+            return
+        self._seen.add(document.mirror_hash)
+        text = documents.markdown(self._connection, document.mirror_hash)
+        uri = self._question.served.get(document.collection, "")
+        uri = uri if uri in self._question.vectors else ""
+        pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
+        cosines = self._cosines(uri, pieces)
+        line, counted = 1, 0
+        block = -1
+        for unit in self._units(document, text, pieces, cosines):
+            shown = text[unit.start : unit.end]
+            match = self._words.match(shown, document)
+            above = self._words.match(f"{document.title}\n{unit.heading}\n{text[slice(*unit.lead)]}", document)
+            if unit.block != block:
+                block, context = unit.block, _Context()
+            line += text.count("\n", counted, unit.start)
+            counted = unit.start
+            lines = (line, line + shown.count("\n"))
+            self.candidates.append(
+                Candidate(
+                    document=document,
+                    unit=unit,
+                    text=shown,
+                    lines=(source_line(document.line_map, lines[0]), source_line(document.line_map, lines[1])),
+                    uri=uri,
+                    rank=score,
+                    has_word=1.0 in match.shares or 1.0 in above.shares,
+                    words=self._words.share(match, above, context),
+                    has_type=question_type.contains(shown, self._expected),
+                    promises=shown.endswith((":", "：", "?", "？", "؟")),
+                    piece=_around(unit, pieces, cosines),
+                )
+            )
+            context = context.followed_by(match)
+
+    def base(self) -> dict[str, float]:
+        """Return the cosine of texts that have nothing to do with each other, by model."""
+        return {uri: float(np.concatenate(rows).mean()) for uri, rows in self._nonsense.items()}
+
+    def limits(self) -> dict[str, float]:
+        """Return the cosine above which a question is near a text, by model."""
+        return {uri: nearness_limit(np.concatenate(rows).max(axis=0)) for uri, rows in self._nonsense.items()}
+
+    def _cosines(self, uri: str, pieces: Sequence[EmbeddedPiece]) -> list[float | None]:
+        query = self._question.vectors.get(uri)
+        found: list[float | None] = [None] * len(pieces)
+        rows = [n for n, each in enumerate(pieces) if each.vector is not None and query is not None]
+        if query is None or not rows:
+            return found
+        matrix = np.stack([vector for n in rows if (vector := pieces[n].vector) is not None])
+        for n, cosine in zip(rows, (matrix @ query).tolist(), strict=True):
+            found[n] = cosine
+        if (nonsense := self._question.nonsense.get(uri)) is not None:
+            self._nonsense.setdefault(uri, []).append(matrix @ nonsense.T)
+        return found
+
+    def _units(
+        self, document: Document, text: str, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]
+    ) -> list[Unit]:
+        """Return the units of a text; of a long one, those around its best places."""
+        is_code = document.converter.startswith("code/") or document.mime in _CODE
+        if len(text) <= _LONG:
+            return sentences.units(text, document.language, is_code=is_code)
+        places = [(pieces[n].start, pieces[n].end) for n in _best_first([c or 0.0 for c in cosines]) if cosines[n]]
+        places = places[:_PLACES]
+        terms = [list(each.variants) for each in self._words.words]
+        if span := best_span(text, terms, self._analyzers):
+            places.append(span)
+        found: list[Unit] = []
+        for number, (start, end) in enumerate(_widened(text, places or [(0, _REACH)])):
+            heading = next((piece.heading for piece in pieces if piece.start <= start < piece.end), "")
+            for unit in sentences.units(text[start:end], document.language, is_code=is_code):
+                low, high = unit.lead
+                found.append(
+                    unit._replace(
+                        start=start + unit.start,
+                        end=start + unit.end,
+                        lead=(start + low, start + high) if high else (0, 0),
+                        heading=" > ".join(filter(None, (heading, unit.heading))),
+                        block=unit.block + number * len(text),
+                    )
+                )
+        return found
+
+
+class _Match(NamedTuple):
+    """How much of each word of the question a text has, in [0, 1]."""
+
+    shares: tuple[float, ...]
+
+
+class _Context(NamedTuple):
+    """What a paragraph, list or table has before a unit: the last unit, and the best of all."""
+
+    before: _Match = _Match(())
+    earlier: _Match = _Match(())
+
+    def followed_by(self, match: _Match) -> _Context:
+        best = map(max, self.earlier.shares, match.shares) if self.earlier.shares else match.shares
+        return _Context(match, _Match(tuple(best)))
+
+
+class _Words:
+    """The words of the question, with their weights in the index."""
+
+    def __init__(self, connection: Connection, words: Sequence[QuestionWord], analyzers: Sequence[Analyzer]) -> None:
+        self.words = words
+        variants = [word.variants for word in words]
+        self._finders = {each.language: WordFinder(variants, each) for each in analyzers}
+        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
+        weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
+        self._weights = weights / (weights.sum() or 1.0)
+        self._letters = [_sequences(word.surface) for word in words]
+
+    def match(self, text: str, document: Document) -> _Match:
+        present = self._finders[stemming_language(document.language)].find(text)
+        padded = f" {' '.join(_WORD.findall(text.casefold()))} "
+        return _Match(
+            tuple(
+                1.0 if n in present else sum(each in padded for each in letters) / len(letters) if letters else 0.0
+                for n, letters in enumerate(self._letters)
+            )
+        )
+
+    def share(self, here: _Match, above: _Match, context: _Context) -> float:
+        """Return the share of the question's words, weighted by their rarity."""
+        found = np.array(here.shares)
+        for weight, match in ((_ABOVE, above), (_BEFORE, context.before), (_EARLIER, context.earlier)):
+            if match.shares:
+                found = np.maximum(found, weight * np.array(match.shares))
+        return float(found @ self._weights) if len(self._weights) else 0.0
+
+
+def _sequences(word: str) -> frozenset[str]:
+    """Return the sequences of letters of a word and its ends; none of a short one."""
+    if len(word) < _LETTERS or not word.isalpha():
+        return frozenset()
+    padded = f" {word.casefold()} "
+    return frozenset(padded[n : n + _LETTERS] for n in range(len(padded) - _LETTERS + 1))
+
+
+def _scored(candidate: Candidate, base: Mapping[str, float], cosine: float | None) -> tuple[float, dict[str, float]]:
+    """Return the score of a candidate and its parts. A model's cosines are scaled: 0 for texts that have nothing to do
+    with each other, 1 for equal texts. Without a vector of the sentence, that of its piece counts for both; without
+    any, the words count for them."""
+    low = min(base.get(candidate.uri, 0.0), 0.99)
+    piece = candidate.words if candidate.piece is None else (candidate.piece - low) / (1 - low)
+    sentence = piece if cosine is None else (cosine - low) / (1 - low)
+    parts = {
+        "document": candidate.rank,
+        "piece": piece,
+        "sentence": sentence,
+        "words": candidate.words,
+        "type": float(candidate.has_type),
+        "promise": float(candidate.promises),
+    }
+    value = sum(WEIGHTS[name] * part for name, part in parts.items()) / sum(WEIGHTS.values())
+    return min(max(value, 0.0), 1.0), {name: round(part, 6) for name, part in parts.items()}
+
+
+def _mixed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first candidates, but not too many of one document while there are others."""
+    counts: Counter[int] = Counter()
+    first: list[Candidate] = []
+    others: list[Candidate] = []
+    for each in candidates:
+        counts[each.document.id] += 1
+        (first if counts[each.document.id] <= _OF_ONE_DOCUMENT else others).append(each)
+    return (first + others)[:PRESELECTED]
+
+
+def _best_first(values: Sequence[float]) -> list[int]:
+    """Return the numbers of the values, largest first; of equals, the first."""
+    return sorted(range(len(values)), key=lambda n: -values[n])
+
+
+def _around(unit: Unit, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]) -> float | None:
+    """Return the cosine of the piece that has most of a unit."""
+    shared = [min(unit.end, piece.end) - max(unit.start, piece.start) for piece in pieces]
+    known = [n for n in range(len(pieces)) if shared[n] > 0 and cosines[n] is not None]
+    return cosines[max(known, key=lambda n: shared[n])] if known else None
+
+
+def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges around places, from and to a blank line if one is near, in order and without overlap."""
+    ranges: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        low, high = max(start - _REACH, 0), min(end + _REACH, len(text))
+        first = _BLANK_LINE.search(text, low, start) if low else None
+        last = [*_BLANK_LINE.finditer(text, end, high)][-1:] if high < len(text) else []
+        low = first.end() if first else low if low == 0 else start
+        high = last[0].start() if last else high if high == len(text) else end
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], high))
+        else:
+            ranges.append((low, high))
+    return ranges
+
+
+def _quote(scored: Scored, number: int) -> Quote:
+    document, unit = scored.candidate.document, scored.candidate.unit
+    line, end_line = scored.candidate.lines
+    return Quote(
+        rank=number,
+        uri=format_uri(document.collection, document.path),
+        docid=document.docid,
+        collection=document.collection,
+        path=document.path,
+        title=document.title,
+        language=document.language,
+        heading=unit.heading,
+        kind=unit.kind,
+        line=line,
+        end_line=end_line,
+        text=scored.candidate.text,
+        score=round(scored.score, 6),
+        components=scored.components,
+    )
