@@ -1,7 +1,8 @@
-"""`ask.answer`: search, choose sources, generate an answer, check its citations.
+"""`ask.answer`: search, quote; choose sources, generate an answer, check its citations.
 
-Progress notifications carry the sources before the answer begins, and then the text as the model writes it, unchecked.
-The result is checked. The model stops when the client cancels or disconnects.
+Progress notifications carry the quotes as soon as they are found, the sources before the answer begins, and then the
+text as the model writes it, unchecked. The result is checked. The model stops when the client cancels or disconnects.
+Without a model for answers, the quotes are all.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gnod.models.embedder import Embedder
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt
 from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText
+from gnod.pipeline.answering.quotes import DOCUMENTS, Quote
 from gnod.pipeline.answering.sources import (
     NONSENSE,
     Floats,
@@ -29,17 +31,19 @@ from gnod.pipeline.answering.sources import (
     estimated_tokens,
     select,
 )
-from gnod.pipeline.hybrid import SearchOptions
+from gnod.pipeline.hybrid import HybridResult, SearchOptions
 from gnod.pipeline.query import parse_query
+from gnod.protocol import base as wire
 from gnod.protocol.base import AnswerSource, ProgressValue
 from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
-from gnod.store.database import Database
+from gnod.store.database import Database, Read
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessService
+from gnod.types import Unavailable
 
 # Without a GPU, a model writes a few words per second. At the limit, the text so far is the answer.
 LIMIT_S = 120.0
@@ -78,6 +82,14 @@ class _Services(NamedTuple):
     embedding: EmbeddingService
 
 
+class _Written(NamedTuple):
+    """What the model made of the sources; None where it was not asked."""
+
+    sources: Sequence[SourcePassage]
+    generated: Generated | None
+    checked: CheckedAnswer | None
+
+
 @dataclass(frozen=True)
 class _Answer:
     """The answer to one question."""
@@ -85,7 +97,7 @@ class _Answer:
     services: _Services
     params: AskParams
     filters: Filters
-    generator: Generator
+    generator: Generator | Unavailable
     nonsense: dict[str, Floats]
     call: Call
     started: float = field(default_factory=time.perf_counter)
@@ -95,16 +107,53 @@ class _Answer:
     async def run(self) -> AskResult:
         self.call.progress(ProgressValue(stage="searching", done=0))
         language = await asyncio.to_thread(detect_query, self.params.question)
-        sources = await self._sources()
+        found = await self._quotes()
+        shown = [_quote_to_wire(quote, explain=self.params.explain) for quote in found]
+        self.call.say(ProgressValue(stage="quotes", done=len(shown), total=len(shown), quotes=shown))
+        if isinstance(self.generator, Unavailable):
+            return await self._result(shown, _Written([], None, None))
+        return await self._result(shown, await self._write(self.generator, language))
+
+    async def _write(self, generator: Generator, language: str | None) -> _Written:
+        sources = await self._sources(generator)
         if not sources:
-            return await self._result(sources, None, None)
+            return _Written(sources, None, None)
         shown = [_to_wire(source) for source in sources]
         self.call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
         self.call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
-        generated = await self._generate(sources, language)
-        return await self._result(sources, generated, self._check(sources, generated.text, language))
+        generated = await self._generate(generator, sources, language)
+        return _Written(sources, generated, self._check(sources, generated.text, language))
 
-    async def _sources(self) -> list[SourcePassage]:
+    async def _quotes(self) -> list[Quote]:
+        """Return quotes from the documents that keyword and vector search find. The other stages of a search may take
+        seconds."""
+        options = SearchOptions(limit=DOCUMENTS, min_score=self.params.min_score, expand=False, rerank=False)
+        async with self.services.database.snapshot() as read:
+            result = await self._search(read, options)
+            quoted = await self.services.hybrid.quote(
+                read, self.params.question, result, self.params.collections, self.nonsense
+            )
+        self.stages.extend(stages_of(quoted.stages))
+        self.stages.append(
+            {"stage": "quotes", "ran": True, "ms": milliseconds_since(self.started), "quotes": len(quoted.quotes)}
+        )
+        return quoted.quotes
+
+    async def _search(self, read: Read, options: SearchOptions) -> HybridResult:
+        """Search for the question. Afterwards, the vectors of nonsense by the same models are known."""
+        question = self.params.question
+        # Phrases are required, as in every query. An unmatched quotation mark is text.
+        query = parse_query(question.replace('"', " ") if question.count('"') % 2 else question)
+        result = await self.services.hybrid.search(read, query, self.filters, options)
+        self.stages.extend(stages_of(result.stages))
+        self.notes.extend(note for note in result.left_out if note not in self.notes)
+        vectors = result.vectors.row(0) if result.vectors else {}
+        for uri in vectors.keys() - self.nonsense.keys():
+            embedder = self.services.embedding.embedder(uri, self.params.collections)
+            self.nonsense[uri] = await embedder.texts(NONSENSE)
+        return result
+
+    async def _sources(self, generator: Generator) -> list[SourcePassage]:
         options = SearchOptions(
             limit=self.params.limit,
             min_score=self.params.min_score,
@@ -112,18 +161,12 @@ class _Answer:
             rerank=self.params.rerank,
         )
         question = self.params.question
-        # Phrases are required, as in every query. An unmatched quotation mark is text.
-        query = parse_query(question.replace('"', " ") if question.count('"') % 2 else question)
         async with self.services.database.snapshot() as read:
-            result = await self.services.hybrid.search(read, query, self.filters, options)
-            self.stages.extend(stages_of(result.stages))
-            self.notes.extend(result.left_out)
+            result = await self._search(read, options)
             begun = time.perf_counter()
             vectors = result.vectors.row(0) if result.vectors else {}
-            for uri in vectors.keys() - self.nonsense.keys():
-                self.nonsense[uri] = await self._embedder(uri).texts(NONSENSE)
             served = result.vectors.served if result.vectors else {}
-            room = self.generator.context_tokens - self.params.max_tokens - prompt.TOKENS - estimated_tokens(question)
+            room = generator.context_tokens - self.params.max_tokens - prompt.TOKENS - estimated_tokens(question)
             work = partial(
                 select,
                 question=Question(question, vectors, served, self.nonsense),
@@ -134,10 +177,9 @@ class _Answer:
         self.stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun), "sources": len(sources)})
         return sources
 
-    def _embedder(self, uri: str) -> Embedder:
-        return self.services.embedding.embedder(uri, self.params.collections)
-
-    async def _generate(self, sources: Sequence[SourcePassage], language: str | None) -> Generated:
+    async def _generate(
+        self, generator: Generator, sources: Sequence[SourcePassage], language: str | None
+    ) -> Generated:
         begun = time.perf_counter()
         length = 0
 
@@ -146,14 +188,14 @@ class _Answer:
             length += len(text)
             self.call.say(ProgressValue(stage="answering", done=length, unit="characters", text=text))
 
-        generated = await self.generator.generate(
+        generated = await generator.generate(
             prompt.build(self.params.question, sources, language),
             max_tokens=self.params.max_tokens,
             limit_s=LIMIT_S,
             on_text=on_text,
         )
         stage: dict[str, object] = {"stage": "answer", "ran": True, "ms": milliseconds_since(begun)}
-        stage |= {"model": self.generator.uri, "prompt_tokens": generated.prompt_tokens, "tokens": generated.tokens}
+        stage |= {"model": generator.uri, "prompt_tokens": generated.prompt_tokens, "tokens": generated.tokens}
         self.stages.append(stage | {"finish": generated.finish, "language": language, "said": generated.text})
         return generated
 
@@ -173,22 +215,24 @@ class _Answer:
         )
         return checked
 
-    async def _result(
-        self, sources: Sequence[SourcePassage], generated: Generated | None, checked: CheckedAnswer | None
-    ) -> AskResult:
+    async def _result(self, quotes: Sequence[wire.Quote], written: _Written) -> AskResult:
+        sources, generated, checked = written
         cited = checked.citations if checked else []
         collections = self.params.collections
         report = await self.services.database.read(
             lambda c: self.services.freshness.report(c, collections, embedded=True)
         )
+        missing = self.generator.reason if isinstance(self.generator, Unavailable) else None
         return AskResult(
             question=self.params.question,
-            answer=checked.text if checked else NOT_ENOUGH,
+            quotes=list(quotes),
+            answer=checked.text if checked else "" if missing else NOT_ENOUGH,
             answered=bool(checked and checked.answered),
-            reason=checked.reason if checked else "no_sources",
+            reason=checked.reason if checked else "no_model" if missing else "no_sources",
             sources=[_to_wire(source, cited=source.number in cited) for source in sources],
             citations=cited,
-            model=self.generator.uri,
+            model=None if isinstance(self.generator, Unavailable) else self.generator.uri,
+            no_model_reason=missing,
             finish=generated.finish if generated else None,
             prompt_tokens=generated.prompt_tokens if generated else 0,
             tokens=generated.tokens if generated else 0,
@@ -201,3 +245,7 @@ class _Answer:
 
 def _to_wire(source: SourcePassage, *, cited: bool = False) -> AnswerSource:
     return AnswerSource(**source._asdict(), cited=cited)
+
+
+def _quote_to_wire(quote: Quote, *, explain: bool) -> wire.Quote:
+    return wire.copied(wire.Quote, quote, explain=dict(quote.components) if explain else None)

@@ -72,12 +72,36 @@ class AnswerSource(Result, frozen=True, kw_only=True):
     cited: bool = False
 
 
+class Quote(Result, frozen=True, kw_only=True):
+    """An exact part of a document that best answers a question: `kind` is sentence, row (of a table), item (of a list)
+    or line (of code or settings).
+
+    `rank` from 1. `heading`: the headings above it, joined by ` > `. `line` to `end_line` count lines of the file where
+    it is text, otherwise lines of its Markdown. `score` is in [0, 1].
+    """
+
+    rank: int
+    docid: str
+    uri: str
+    collection: str
+    path: str
+    title: str
+    heading: str
+    kind: str
+    line: int
+    end_line: int
+    text: str
+    score: float
+    language: str | None = None
+    explain: dict[str, float] | None = None
+
+
 class ProgressValue(Result, frozen=True, kw_only=True):
     """Progress of a request: `done` of `total` in `stage`; `total` is null while it is unknown.
 
     `label`: the item that is processed now. `unit`: "bytes", "characters", or null for a count of items.
-    `ask.answer` also sends `sources` (once, before the text) and `text` (the next part of what the model writes, not
-    checked yet).
+    `ask.answer` also sends `quotes` (once, as soon as they are found), `sources` (once, before the text) and `text`
+    (the next part of what the model writes, not checked yet).
     """
 
     stage: str
@@ -87,6 +111,7 @@ class ProgressValue(Result, frozen=True, kw_only=True):
     unit: str | None = None
     text: str | UnsetType = UNSET
     sources: list[AnswerSource] | UnsetType = UNSET
+    quotes: list[Quote] | UnsetType = UNSET
 
 
 class ProgressParams(Result, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ _ALL = [
     Method("search.vector", s.SearchVectorParams, s.SearchResult, "Search by meaning (vectors)."),
     Method("search.query", s.SearchQueryParams, s.SearchResult, "Combine keyword and vector search."),
     Method("search.similar", s.SearchSimilarParams, s.SearchResult, "Find documents similar to a document."),
-    Method("ask.answer", s.AskParams, s.AskResult, "Answer a question from documents, with citations."),
+    Method("ask.answer", s.AskParams, s.AskResult, "Quote what answers a question, and write an answer."),
     Method("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
     Method("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
     Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),

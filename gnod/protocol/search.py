@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gnod.protocol.base import AnswerSource, Freshness, Params, Result
+from gnod.protocol.base import AnswerSource, Freshness, Params, Quote, Result
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -143,19 +143,23 @@ class SearchResult(Result, frozen=True, kw_only=True):
 
 
 class AskResult(Result, frozen=True, kw_only=True):
-    """`answer` contains citations such as `[1]` or `[1][3]`; each is checked against its source. `answered` is false if
-    no citation holds: then the answer is "not enough information in your documents", and `reason` is no_sources (no
-    result is about the question; the model was not asked), model_declined or no_citation. `citations`: the numbers of
-    the cited sources. `finish`: stop, length (`max_tokens`) or time; null if the model was not asked. `notes`: as in
-    SearchResult."""
+    """`quotes`: at most three exact sentences, table rows, list items or lines that best answer the question, best
+    first; no model wrote them. `answer` contains citations such as `[1]` or `[1][3]`; each is checked against its
+    source. `answered` is false if no citation holds: then the answer is "not enough information in your documents", and
+    `reason` is no_sources (no result is about the question; the model was not asked), model_declined or no_citation.
+    Without a model for answers, `model` is null, `answer` is empty, `reason` is no_model, and `no_model_reason` says
+    why. `citations`: the numbers of the cited sources. `finish`: stop, length (`max_tokens`) or time; null if the model
+    was not asked. `notes`: as in SearchResult."""
 
     question: str
+    quotes: list[Quote] = []
     answer: str
     answered: bool
     reason: str | None = None
     sources: list[AnswerSource]
     citations: list[int]
-    model: str
+    model: str | None = None
+    no_model_reason: str | None = None
     finish: str | None = None
     prompt_tokens: int = 0
     tokens: int = 0

@@ -6,14 +6,17 @@ States why a stage has no model, and the command that helps; the pipeline passes
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from gnod.errors import ModelNotConfigured
 from gnod.models.generator import Generator
+from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
+from gnod.pipeline.answering import quoting
+from gnod.pipeline.answering.quoting import Quoted, QuoteDependencies
+from gnod.pipeline.answering.sources import Floats
 from gnod.pipeline.budget import Backoff, ThroughputEstimate
 from gnod.pipeline.expansion.expander import Expander, Writing
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
@@ -85,21 +88,32 @@ class HybridSearch:
         )
         return await hybrid.search(dependencies, query, filters, options, on_stage)
 
-    async def generator(self, collections: Sequence[str]) -> Generator:
-        """Return the model that answers questions. Raises ModelNotConfigured, ModelNotPulled, EgressForbidden,
-        EndpointFailed."""
-        uri = self._models.uri_for("answer", _only(collections))
-        if uri is None:
-            raise ModelNotConfigured(
-                "no model for answers is configured, because index.yml has `answer: none`: remove that line,"
-                " or choose a preset with `gnoctl models use`",
-                {"role": "answer"},
-            )
-        # Before any search, so that nobody waits to learn that it is missing, or may not have these texts.
-        self._models.require_ready(uri)
-        egress = self._egress.of_collections(collections)
-        await self._factory.check(uri, egress)
-        return self._factory.make(Generator, uri, egress)
+    async def quote(
+        self,
+        read: Read,
+        question: str,
+        found: HybridResult,
+        collections: Sequence[str],
+        nonsense: Mapping[str, Floats],
+    ) -> Quoted:
+        """Return the sentences that answer the question, from the documents found; `read` as in `search`."""
+
+        async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
+            return await self._embedding.embedder(uri, collections).sentences(sentences)
+
+        reranker = self._model("rerank", Reranker, collections)
+        throughput = self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri]
+        return await quoting.quote(QuoteDependencies(read, embed, nonsense, reranker, throughput), question, found)
+
+    async def generator(self, collections: Sequence[str]) -> Generator | Unavailable:
+        """Return the model that writes answers, or why there is none: it may also not be allowed to have these texts."""
+        found = self._model("answer", Generator, collections)
+        if isinstance(found, Generator):
+            try:
+                await self._factory.check(found.uri, self._egress.of_collections(collections))
+            except GnoError as error:
+                return Unavailable(error.message)
+        return found
 
     def _model(self, role: str, kind: Callable[..., T], collections: Sequence[str]) -> T | Unavailable:
         uri = self._models.usable(role, _only(collections))
