@@ -1,18 +1,19 @@
-"""Draw an answer with its sources, and the model's text while it is written.
+"""Draw quotes, an answer with its sources, and the model's text while it is written.
 
-Text that is not checked yet is dim and disappears when the checked answer arrives: its citations may not hold.
+Quotes stay. Text that is not checked yet is dim and disappears when the checked answer arrives: its citations may not
+hold.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import DIM, YELLOW, Terminal
 from gnoctl.wording import missed_by
-from gnod.protocol.base import AnswerSource, ProgressValue
+from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
 _UNANSWERED = {
@@ -20,21 +21,31 @@ _UNANSWERED = {
     "model_declined": "the model finds no answer in these sources",
     "no_citation": "the model's text has no valid citation",
 }
+_INDENT = "  "
 _CUT = {
     "length": "cut off: use --max-tokens for a longer answer",
     "time": "cut off: the model took too long",
 }
 
 
-def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of the whole answer. Every character of a document or a model in them is checked."""
+def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Iterator[str]:
+    """Yield the lines of the whole answer. Every character of a document or a model in them is checked. `quotes`: with
+    the quotes, unless they are drawn already."""
+    if quotes:
+        yield from render_quotes(result.quotes, terminal)
     if result.answered:
         yield from _wrapped(result.answer, terminal)
         if cut := _CUT.get(result.finish or ""):
             yield terminal.paint(f"({cut})", YELLOW)
+    elif result.reason == "no_model":
+        if not result.quotes:
+            yield "Nothing was found in your documents."
+        why = text.line(result.no_model_reason or "there is no model for answers")
+        yield terminal.paint(f"(quotes only: {why})", DIM)
     else:
         why = _UNANSWERED.get(result.reason or "", text.line(result.reason or ""))
-        yield f"{text.line(result.answer[:1].upper() + result.answer[1:])}."
+        if not result.quotes:
+            yield f"{text.line(result.answer[:1].upper() + result.answer[1:])}."
         yield terminal.paint(f"({why})" if result.reason == "no_sources" else f"({why}; it read:)", YELLOW)
     if result.sources:
         yield ""
@@ -43,17 +54,33 @@ def render(result: AskResult, terminal: Terminal) -> Iterator[str]:
         yield line if source.cited else terminal.paint(line, DIM)
     for left_out in result.notes:
         yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
-    if missed := missed_by(result.freshness, nothing_found=not result.answered):
+    if missed := missed_by(result.freshness, nothing_found=not (result.answered or result.quotes)):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
+        yield from (terminal.paint(line, DIM) for line in _quote_explanation(result.quotes))
         yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))
 
 
+def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
+    """Yield the lines of the quotes: the place of each, then its text, and a blank line."""
+    for quote in quotes:
+        end = "" if quote.end_line == quote.line else f"-{quote.end_line}"
+        where = text.line(f"{quote.collection}/{quote.path}:{quote.line}{end}")
+        yield _beside(where, text.line(quote.heading or quote.title), terminal)
+        room = terminal.width - len(_INDENT) if terminal.width else None
+        # A paragraph that is broken into lines in the file is one sentence here.
+        shown = quote.text if quote.kind == "line" else " ".join(quote.text.split())
+        lines = _lines(text.block(shown), max(room, 1)) if room else text.block(quote.text).split("\n")
+        yield from (_INDENT + line for line in lines)
+        yield ""
+
+
 class Draft:
-    """The text so far, drawn in place on the terminal's last lines and erased at the end. A context manager, for
-    `Connection.call(on_progress=…)`."""
+    """Quotes, which stay, and below them the text so far, drawn in place on the terminal's last lines and erased at the
+    end. A context manager, for `Connection.call(on_progress=…)`."""
 
     def __init__(self, terminal: Terminal) -> None:
+        self.has_quotes = False
         self._terminal = terminal
         self._width = (terminal.width or 80) - 1
         self._stage = ""
@@ -68,7 +95,11 @@ class Draft:
             self._draw([])
 
     def __call__(self, value: ProgressValue) -> None:
-        if value.text:
+        if value.quotes:
+            self._draw([])
+            self.has_quotes = True
+            sys.stdout.write("".join(f"{line}\n" for line in render_quotes(value.quotes, self._terminal)))
+        elif value.text:
             self._text += value.text
         elif not value.sources:
             self._stage = _stage(value)
@@ -115,11 +146,21 @@ def _lines(shown: str, width: int) -> Iterator[str]:
 def _source(source: AnswerSource, terminal: Terminal) -> str:
     end = "" if source.end_line == source.line else f"-{source.end_line}"
     where = text.line(f"[{source.number}] {source.collection}/{source.path}:{source.line}{end}")
-    title = text.line(source.title)
+    return _beside(where, text.line(source.title), terminal)
+
+
+def _beside(where: str, title: str, terminal: Terminal) -> str:
+    """Return a place and a title in one line. A narrow terminal shows the end of the place."""
     if terminal.width is None:
-        return f"{where}  {title}"
+        return f"{where}  {title}".rstrip()
     room = terminal.width - text.cells(where) - 2
     return f"{where}  {text.clip(title, room)}".rstrip() if room > 0 else text.clip_start(where, terminal.width)
+
+
+def _quote_explanation(quotes: Sequence[Quote]) -> Iterator[str]:
+    for quote in quotes:
+        parts = " · ".join(f"{text.line(name)} {value:.3f}" for name, value in (quote.explain or {}).items())
+        yield f"quote {quote.rank} · score {quote.score:.3f} · {parts}"
 
 
 def _explanation(explain: dict[str, object]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`gnoctl ask`: an answer from the documents, with citations."""
+"""`gnoctl ask`: quotes from the documents that answer a question, and an answer with citations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ class AskOptions(FilterOptions, frozen=True, kw_only=True):
 
 @command("ask", AskOptions)
 def ask(options: AskOptions) -> None:
-    """Answer a question from your documents, with citations.
+    r"""Quote the sentences that answer a question, and answer it with citations.
 
-    A language model on this machine reads the best passages and answers. Each citation, such as [1], is checked against
-    its source; an answer without a valid citation is not shown as an answer. While the model writes, its text is dim
-    because it is not checked yet. Ctrl-C stops it. Needs a model: `gnoctl models pull answer` downloads it.
+    First come up to three sentences, table rows, list items or lines of your documents that best answer the question,
+    word for word and with their place. They need no language model and take a fraction of a second.
+
+    Then a language model on this machine, if there is one, reads the best passages and answers. Each citation, such as
+    [1], is checked against its source; an answer without a valid citation is not shown as an answer. While the model
+    writes, its text is dim because it is not checked yet. Ctrl-C stops it. `gnoctl models pull answer` downloads it.
 
     The exit status is 0 even if your documents do not contain the answer. Scripts read `answered` with --json.
 
@@ -35,7 +38,7 @@ def ask(options: AskOptions) -> None:
       gnoctl ask how long do we keep backups
       gnoctl ask 'who replaced the valve of boiler 3?' -c house --since 2y
       gnoctl ask what did we decide about logging --tag adr -n 10 --explain
-      gnoctl ask when is the rent due --json | jq -r 'if .answered then .answer else empty end'
+      gnoctl ask when is the rent due --json | jq -r '.quotes[0] | "\(.path):\(.line) \(.text)"'
     """
     params = AskParams(
         question=" ".join(options.question),
@@ -47,6 +50,8 @@ def ask(options: AskOptions) -> None:
     )
     terminal = options.terminal
     draws = can_redraw(terminal) and not options.json and not options.quiet
-    with options.connect() as daemon, Draft(terminal) if draws else options.progress(quiet=options.json) as progress:
+    progress = Draft(terminal) if draws else options.progress(quiet=options.json)
+    with options.connect() as daemon, progress:
         result = daemon.call("ask.answer", params, AskResult, on_progress=progress)
-    options.show(result, render(result, terminal))
+    has_quotes = isinstance(progress, Draft) and progress.has_quotes
+    options.show(result, render(result, terminal, quotes=not has_quotes))

@@ -63,7 +63,12 @@ def _(output: o.AskOutput) -> str:
         f"[{each.number}] {text.line(each.title)} — {each.uri} lines {each.line}-{each.end_line}"
         for each in output.sources
     )
-    return _paragraphs(*filter(None, (text.block(output.answer), sources)), note=output.note)
+    quotes = [
+        f"{each.uri} lines {each.line}-{each.end_line}{f' ({text.line(each.heading)})' if each.heading else ''}\n"
+        + _quoted(each.text)
+        for each in output.quotes
+    ]
+    return _paragraphs(*quotes, *filter(None, (text.block(output.answer), sources)), note=output.note)
 
 
 @render.register

@@ -97,8 +97,19 @@ class Citation(Output, frozen=True, kw_only=True):
     end_line: int
 
 
+class QuoteOutput(Output, frozen=True, kw_only=True):
+    text: Annotated[str, Meta(description="Word for word as in the document.")]
+    uri: str
+    line: int
+    end_line: int
+    heading: Annotated[str, Meta(description="The headings above it.")]
+    kind: Annotated[str, Meta(description="sentence, row (of a table), item (of a list) or line (of code).")]
+    score: float
+
+
 class AskOutput(Output, frozen=True, kw_only=True):
-    answered: bool
+    quotes: Annotated[list[QuoteOutput], Meta(description="What best answers the question, best first.")]
+    answered: Annotated[bool, Meta(description="The model on this machine wrote an answer.")]
     answer: Annotated[str, Meta(description="With citations such as [1], each checked against its source.")]
     sources: Annotated[list[Citation], Meta(description="The cited sources; without an answer, all that were read.")]
     note: Note = None
@@ -223,14 +234,17 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 
 
 def ask_output(result: AskResult) -> AskOutput:
-    """Return the answer with the sources that it cites."""
-    notes = [missed_by(result.freshness, nothing_found=not result.sources), *result.notes]
-    if result.finish in ("length", "time"):
+    """Return the quotes, and the answer with the sources that it cites."""
+    notes = [missed_by(result.freshness, nothing_found=not (result.sources or result.quotes)), *result.notes]
+    if result.reason == "no_model":
+        notes.append("no model wrote an answer: read the quotes, or `search` and `get` for more")
+    elif result.finish in ("length", "time"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
     elif not result.answered:
         notes.append("`search` may still find documents to read")
     sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answered]
-    return AskOutput(answered=result.answered, answer=result.answer, sources=sources, note=_join(notes))
+    quotes = [copied(QuoteOutput, each, score=round(each.score, 3)) for each in result.quotes]
+    return AskOutput(quotes=quotes, answered=result.answered, answer=result.answer, sources=sources, note=_join(notes))
 
 
 def memory_search_output(result: MemorySearchResult) -> MemorySearchOutput:

@@ -116,8 +116,9 @@ _ALL = (
     Tool(
         "ask",
         "Ask the user's documents",
-        "Let the small language model on this machine answer a question from the documents, with citations. Takes "
-        "seconds; to find and read documents yourself, use `search` and `get`.",
+        "Quote the sentences of the documents that answer a question, word for word and with their lines. Then the "
+        "small language model on this machine, if there is one, writes an answer with citations, which takes seconds. "
+        "To find and read documents yourself, use `search` and `get`.",
         a.AskArguments,
         o.AskOutput,
         _calls("ask.answer", s.AskParams, s.AskResult, o.ask_output),
