@@ -76,6 +76,9 @@ def bench(options: BenchOptions) -> NoReturn:
     installed model (`gnoctl models pull embed`) and time to embed everything. The measures need optional packages:
     `pip install 'gnod[bench]'`.
 
+    If DIR also contains answers.tsv (query-id, corpus-id, answer), the mode hybrid quotes as `gnoctl ask` does: the
+    figures say in how many queries the first quote, or one of the first three, contains an answer.
+
     Hybrid queries run without a time limit, and query variants are generated beforehand, so the figures show what each
     stage contributes; with --budget a query runs as in the daemon. The other modes are compared with hybrid query by
     query; a * marks significant differences. Collections learn as `gnoctl tune` does it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import pty
 import subprocess
@@ -17,8 +16,7 @@ from hypothesis import strategies as st
 from gnoctl import text
 from gnoctl.answers import Draft, render
 from gnoctl.terminal import Terminal
-from gnod.errors import ModelNotConfigured
-from gnod.protocol.base import AnswerSource, ProgressValue
+from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskParams, AskResult
 from tests.client import samples
 from tests.client.conftest import Gnoctl
@@ -63,6 +61,37 @@ UNANSWERED = msgspec.structs.replace(
     reason="no_citation",
     sources=[source(1, "dogs.md")],
     citations=[],
+)
+
+
+QUOTES = [
+    Quote(
+        rank=number,
+        docid="#a1b2c3d4",
+        uri="gno://notes/cats.md",
+        collection="notes",
+        path="cats.md",
+        title="A title",
+        heading=heading,
+        kind=kind,
+        line=line,
+        end_line=line + text.count("\n"),
+        text=text,
+        score=0.5,
+        explain={"words": 1.0},
+    )
+    for number, (heading, kind, line, text) in enumerate(
+        [("Cats > Names", "sentence", 3, "The kitten\nis called Miso."), ("", "line", 9, "name: Miso")], start=1
+    )
+]
+QUOTES_ONLY = msgspec.structs.replace(
+    UNANSWERED,
+    quotes=QUOTES,
+    answer="",
+    reason="no_model",
+    sources=[],
+    model=None,
+    no_model_reason="no model: run `gnoctl models pull answer`",
 )
 
 
@@ -149,11 +178,29 @@ def test_an_answer_that_was_cut_off_says_so(daemon: FakeDaemon, gnoctl: Gnoctl) 
     assert "took too long" in gnoctl("ask", "what").out
 
 
-def test_without_a_model_the_reason_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = ModelNotConfigured("no model answers questions")
-    assert gnoctl("ask", "what") == (2, "", "gnoctl: no model answers questions\n")
-    error = json.loads(gnoctl("ask", "what", "--json").out)["error"]
-    assert error["details"]["kind"] == "model_not_configured"
+def test_quotes_stand_above_the_answer(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, quotes=QUOTES)
+    assert gnoctl("ask", "what").out.startswith(
+        "notes/cats.md:3-4  Cats > Names\n  The kitten\n  is called Miso.\n\n"
+        "notes/cats.md:9  A title\n  name: Miso\n\nThe kitten is called Miso [2].\n"
+    )
+
+
+def test_without_a_model_there_are_quotes_only(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = QUOTES_ONLY
+    outcome = gnoctl("ask", "what")
+    assert outcome.status == 0
+    assert outcome.out.endswith("  name: Miso\n\n(quotes only: no model: run `gnoctl models pull answer`)\n")
+    daemon.answers["ask.answer"] = msgspec.structs.replace(QUOTES_ONLY, quotes=[])
+    assert gnoctl("ask", "what").out.startswith("Nothing was found in your documents.\n(quotes only: no model")
+
+
+def test_a_text_that_no_source_supports_does_not_contradict_the_quotes(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(UNANSWERED, quotes=QUOTES)
+    shown = gnoctl("ask", "what").out
+    assert "is called Miso" in shown
+    assert "no valid citation" in shown
+    assert "Not enough information" not in shown
 
 
 @pytest.mark.parametrize("words", [("-n", "0"), ("-n", "51"), ("--max-tokens", "0"), ("--max-tokens", "x")])
@@ -176,6 +223,23 @@ def test_a_terminal_shows_what_is_said_and_then_what_holds(daemon: FakeDaemon) -
         "",
         "[2] notes/cats.md:3  A title",
         "[1] notes/dogs.md:12-20  A title",
+    ]
+
+
+def test_a_terminal_shows_quotes_at_once_and_keeps_them(daemon: FakeDaemon) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, quotes=QUOTES)
+    daemon.progress["ask.answer"].insert(1, ProgressValue(stage="quotes", done=2, total=2, quotes=QUOTES))
+    daemon.progress_pause_s = 0.02
+    shown = _on_a_terminal("ask", "what")
+    assert shown.index("is called Miso.") < shown.index("Miso, I guess")
+    assert _screen(shown)[:7] == [
+        "notes/cats.md:3-4  Cats > Names",
+        "  The kitten is called Miso.",
+        "",
+        "notes/cats.md:9  A title",
+        "  name: Miso",
+        "",
+        "The kitten is called Miso [2].",
     ]
 
 
@@ -204,6 +268,12 @@ def test_no_hostile_character_reaches_the_terminal(data: st.DataObject) -> None:
         answered=data.draw(st.booleans()),
         reason=data.draw(st.none() | hostile_text),
         sources=[source(1, hostile, title=hostile, cited=data.draw(st.booleans()), collection=hostile)],
+        quotes=[
+            msgspec.structs.replace(
+                QUOTES[0], path=hostile, heading=hostile, text=hostile, kind=kind, collection=hostile
+            )
+            for kind in ("sentence", "line")
+        ],
         explain={"stages": [{"stage": hostile, hostile: hostile}]},
     )
     for terminal in (Terminal(), Terminal(width=40)):

@@ -12,7 +12,7 @@ from gnoctl.mcp.daemon import describe, relayed
 from gnoctl.mcp.output_text import render
 from gnoctl.mcp.outputs import MAX_TEXT_CHARS, ask_output, document_output, search_output
 from gnod.errors import InvalidParams
-from gnod.protocol.base import AnswerSource, Freshness, ProgressValue
+from gnod.protocol.base import AnswerSource, Freshness, ProgressValue, Quote
 from gnod.protocol.documents import DocumentText
 from gnod.protocol.search import AskResult, Hit, SearchResult
 
@@ -147,8 +147,26 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
         finish="length",
         took_ms=1.0,
         freshness=CURRENT,
+        quotes=[
+            Quote(
+                rank=1,
+                docid="#1",
+                uri="gno://notes/2.md",
+                collection="notes",
+                path="2.md",
+                title="T2",
+                heading="T2 > Why",
+                kind="sentence",
+                line=3,
+                end_line=3,
+                text="So it is.",
+                score=0.81234,
+            )
+        ],
     )
     answer = ask_output(result)
+    assert [(each.text, each.line, each.score) for each in answer.quotes] == [("So it is.", 3, 0.812)]
+    assert render(answer).startswith("gno://notes/2.md lines 3-3 (T2 > Why)\n")
     assert [each.number for each in answer.sources] == [2]
     assert "[2] T2 — gno://notes/2.md lines 2-3" in render(answer)
     assert "cut off" in (answer.note or "")
