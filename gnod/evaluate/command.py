@@ -227,6 +227,7 @@ class _Bench:
     def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
         sections = [
             report.table(saved),
+            report.quotes(saved.runs),
             report.against_sides(losses(saved.runs)),
             report.ablation(contrasts(saved.runs)),
         ]

@@ -1,7 +1,8 @@
 """Read a test collection in BEIR layout (Thakur et al. 2021). Refuse one that would give wrong figures.
 
 A folder holds `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`, or
-`qrels/test.tsv` (query-id, corpus-id, score; usually under a header line).
+`qrels/test.tsv` (query-id, corpus-id, score; usually under a header line). It may hold `answers.tsv` (query-id,
+corpus-id and the text of an answer, as in the document; under a header line).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gnod.errors import FolderNotFound, InvalidDataset
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
+ANSWERS = "answers.tsv"
 LAYOUT = f"a collection in BEIR layout has {CORPUS}, {QUERIES} and {' or '.join(QRELS)}"
 
 Qrels = dict[str, dict[str, int]]
@@ -31,8 +33,8 @@ class CorpusDocument(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """`queries`: those with judgements, in the order of the file. `unjudged`: the number of the others. `sha256`: of
-    the three files together."""
+    """`queries`: those with judgements, in the order of the file. `answers`: of these, by query id; empty without a
+    file. `unjudged`: the number of the other queries. `sha256`: of corpus, queries and judgements together."""
 
     name: str
     path: Path
@@ -41,6 +43,7 @@ class Dataset(NamedTuple):
     qrels: Qrels
     unjudged: int
     sha256: str
+    answers: dict[str, list[str]]
 
 
 class _CorpusLine(msgspec.Struct):
@@ -92,6 +95,7 @@ def read(folder: Path) -> Dataset:
         qrels=qrels,
         unjudged=len(queries) - len(judged),
         sha256=_digest(files),
+        answers=_read_answers(folder / ANSWERS, judged.keys()) if (folder / ANSWERS).is_file() else {},
     )
 
 
@@ -130,6 +134,18 @@ def _read_qrels(path: Path, *, known_queries: Set[str], known_documents: Set[str
         if qrels.setdefault(query_id, {}).setdefault(document_id, int(grade)) != int(grade):
             raise _fault(path, number, f"query {query_id!r} and document {document_id!r} have two different scores")
     return qrels
+
+
+def _read_answers(path: Path, queries: Set[str]) -> dict[str, list[str]]:
+    """Return the answers of judged queries. Raises InvalidDataset."""
+    answers: dict[str, list[str]] = {}
+    for number, line in _lines(path):
+        fields = line.split("\t")
+        if len(fields) != 3 or not fields[2].strip():
+            raise _fault(path, number, f"expected query-id, corpus-id and an answer between tabs, not {line!r}")
+        if fields[0] in queries:  # not the header line
+            answers.setdefault(fields[0], []).append(fields[2])
+    return answers
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

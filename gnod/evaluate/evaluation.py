@@ -11,11 +11,13 @@ import msgspec
 import numpy
 
 from gnod.errors import QuerySyntaxError
+from gnod.evaluate import answers
+from gnod.evaluate.answers import QuoteFigures
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import DEPTH, in_order, measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
+from gnod.evaluate.modes import BASELINE, MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
 
 PERCENTILES = (50, 95, 99)
 
@@ -23,7 +25,8 @@ PERCENTILES = (50, 95, 99)
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `budget_s`: of each
     query; None: no limit. `latency_ms`: by percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id.
-    `cut`: stage → reason → number of queries in which the stage did not run completely.
+    `cut`: stage → reason → number of queries in which the stage did not run completely. `quotes`: with the mode hybrid,
+    of collections that have answers.
 
     `rewritten_queries` are valid only without their quotation marks; `refused_queries` are not valid at all and score
     0. `failed_documents`: id → reason.
@@ -46,6 +49,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     latency_ms: dict[str, float]
     failed_documents: dict[str, str] = {}
     cut: dict[str, dict[str, int]] = {}
+    quotes: QuoteFigures | None = None
     per_query: dict[str, float] = {}
 
 
@@ -111,7 +115,11 @@ def evaluate(
         for mode in modes:
             retriever = MODES[mode].retriever(index, budget_s)
             results = _run_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
-            yield Run(summary=_summary(dataset, mode, index, results, budget_s), rankings=results.rankings)
+            summary = _summary(dataset, mode, index, results, budget_s)
+            if mode == BASELINE and dataset.answers:
+                quotes = answers.measure(dataset, queries, index, progress)
+                summary = msgspec.structs.replace(summary, quotes=quotes)
+            yield Run(summary=summary, rankings=results.rankings)
 
 
 def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress: Progress) -> _QueryRuns:

@@ -108,7 +108,7 @@ def _vector(index: Index, _budget_s: float | None) -> Retriever:
 def _hybrid(variant: Variant, index: Index, budget_s: float | None) -> Retriever:
     models = _models(index)
     options = variant.options._replace(budget_s=budget_s or UNBOUNDED_S)
-    dependencies = _dependencies(index.database, models, variant.without)
+    dependencies = search_dependencies(index.database, models, variant.without)
     unused = {
         *({"expand"} if not (models.generator and options.expand) else ()),
         *({"rerank"} if not (models.reranker and options.rerank) else ()),
@@ -146,7 +146,11 @@ class FilteredExpander(Expander):
         return expansion._replace(variants=[each for each in expansion.variants if each.kind != self._dropped])
 
 
-def _dependencies(database: Database, models: EvaluationModels, without: Kind | None) -> SearchDependencies:
+def search_dependencies(
+    database: Database, models: EvaluationModels, without: Kind | None = None
+) -> SearchDependencies:
+    """Return what a hybrid query runs with. `without`: as in Variant."""
+
     async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         rows = await models.embedder.texts(queries, passages)
         return QueryVectors({models.uri: rows}, {COLLECTION: models.uri})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gnod.evaluate.answers import PERCENTILES as QUOTE_PERCENTILES
 from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Comparison, Contrast, Loss
 from gnod.evaluate.evaluation import PERCENTILES, Summary
 from gnod.evaluate.measures import MEASURES, PER_QUERY
@@ -64,6 +65,26 @@ def against_sides(losses: Sequence[Loss]) -> Iterator[str]:
     if len(losses) > 1:
         rows.append([MEAN, "", f"{sum(each.change for each in losses) / len(losses):+.4f}"])
     yield from _columns(["collection", "better", "change"], rows)
+
+
+def quotes(runs: Sequence[Summary]) -> Iterator[str]:
+    """Yield the share of questions whose answer is in the quotes, where a collection has answers."""
+    measured = [(run, run.quotes) for run in runs if run.quotes]
+    if not measured:
+        return
+    yield "quotes: share of questions whose answer is in the first one, in the first three; share at the exact line"
+    rows = [
+        [
+            _plain(run.collection),
+            run.mode,
+            *(f"{figure:.4f}" for figure in (figures.first, figures.three, figures.exact)),
+            f"{figures.questions:,}",
+            *(f"{ms:.1f}" for ms in figures.latency_ms.values()),
+        ]
+        for run, figures in measured
+    ]
+    headers = ["collection", "mode", "first", "three", "exact", "questions", *(f"p{at} ms" for at in QUOTE_PERCENTILES)]
+    yield from _columns(headers, rows)
 
 
 def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:

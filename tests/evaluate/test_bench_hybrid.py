@@ -67,6 +67,25 @@ def test_fusion_methods_are_compared(measured: Callable[..., tuple[int, str, str
     assert changes[0].keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
 
 
+def test_quotes_are_measured_where_a_collection_has_answers(
+    measured: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    folder = tiny.write(tmp_path / "tiny")
+    rows = "graded\triver\totter\nhalf\tdesk\tmahogany\nrewritten\tdesk\tA wooden  desk\nunjudged\tlamp\tlamp\n"
+    (folder / "answers.tsv").write_text("query-id\tcorpus-id\tanswer\n" + rows)
+    status, out, _ = measured("--mode=lexical", "--mode=hybrid", "--json")
+    runs = _by_mode(out)
+    assert status == 0
+    assert "quotes" not in runs["lexical"]
+    quotes = runs["hybrid"]["quotes"]
+    latency = quotes.pop("latency_ms")
+    assert quotes == {"questions": 3, "first": 2 / 3, "three": 2 / 3, "exact": 1.0}
+    assert latency["p50"] <= latency["p95"]
+    assert "share of questions whose answer is in the first one" in measured("--mode=hybrid")[1]
+    (folder / "answers.tsv").write_text("graded\triver\n")
+    assert "answers.tsv, line 1: expected query-id, corpus-id and an answer" in measured("--mode=hybrid")[2]
+
+
 def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, models: Path) -> None:
     model = tiny_embedder.write(tmp_path / "tiny.gguf")
     folder = tiny.write(tmp_path / "tiny")

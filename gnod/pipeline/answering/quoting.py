@@ -45,9 +45,11 @@ class Quoted(NamedTuple):
     stages: list[Stage]
 
 
-async def quote(dependencies: QuoteDependencies, question: str, found: HybridResult) -> Quoted:
-    """Return the sentences of the documents found that answer the question."""
-    budget = Budget(LIMIT_S)
+async def quote(
+    dependencies: QuoteDependencies, question: str, found: HybridResult, *, limit_s: float = LIMIT_S
+) -> Quoted:
+    """Return the sentences of the documents found that answer the question. `limit_s`: for the models."""
+    budget = Budget(limit_s)
     started = time.monotonic()
     vectors = found.vectors.row(0) if found.vectors else {}
     served = found.vectors.served if found.vectors else {}
