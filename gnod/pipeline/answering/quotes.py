@@ -200,13 +200,17 @@ class _Reader:
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""
         pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
-        cosines = self._cosines(uri, pieces)
+        embedded = _Pieces(pieces, self._cosines(uri, pieces))
         line, counted = 1, 0
+        above: dict[tuple[str, int], _Match] = {}
         block = -1
-        for unit in self._units(document, text, pieces, cosines):
+        for unit in self._units(document, text, pieces, embedded):
             shown = text[unit.start : unit.end]
             match = self._words.match(shown, document)
-            above = self._words.match(f"{document.title}\n{unit.heading}\n{text[slice(*unit.lead)]}", document)
+            over = (unit.heading, unit.lead[0])
+            if over not in above:
+                lead = text[slice(*unit.lead)][: sentences.MAX_CHARACTERS]
+                above[over] = self._words.match(f"{document.title}\n{unit.heading}\n{lead}", document)
             if unit.block != block:
                 block, context = unit.block, _Context()
             line += text.count("\n", counted, unit.start)
@@ -220,11 +224,11 @@ class _Reader:
                     lines=(source_line(document.line_map, lines[0]), source_line(document.line_map, lines[1])),
                     uri=uri,
                     rank=score,
-                    has_word=1.0 in match.shares or 1.0 in above.shares,
-                    words=self._words.share(match, above, context),
+                    has_word=1.0 in match.shares or 1.0 in above[over].shares,
+                    words=self._words.share(match, above[over], context),
                     has_type=question_type.contains(shown, self._expected),
                     promises=shown.endswith((":", "：", "?", "？", "؟")),
-                    piece=_around(unit, pieces, cosines),
+                    piece=embedded.around(unit),
                 )
             )
             context = context.followed_by(match)
@@ -250,15 +254,12 @@ class _Reader:
             self._nonsense.setdefault(uri, []).append(matrix @ nonsense.T)
         return found
 
-    def _units(
-        self, document: Document, text: str, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]
-    ) -> list[Unit]:
+    def _units(self, document: Document, text: str, pieces: Sequence[EmbeddedPiece], embedded: _Pieces) -> list[Unit]:
         """Return the units of a text; of a long one, those around its best places."""
         is_code = document.converter.startswith("code/") or document.mime in _CODE
         if len(text) <= _LONG:
             return sentences.units(text, document.language, is_code=is_code)
-        places = [(pieces[n].start, pieces[n].end) for n in _best_first([c or 0.0 for c in cosines]) if cosines[n]]
-        places = places[:_PLACES]
+        places = embedded.best(_PLACES)
         terms = [list(each.variants) for each in self._words.words]
         if span := best_span(text, terms, self._analyzers):
             places.append(span)
@@ -370,11 +371,30 @@ def _best_first(values: Sequence[float]) -> list[int]:
     return sorted(range(len(values)), key=lambda n: -values[n])
 
 
-def _around(unit: Unit, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]) -> float | None:
-    """Return the cosine of the piece that has most of a unit."""
-    shared = [min(unit.end, piece.end) - max(unit.start, piece.start) for piece in pieces]
-    known = [n for n in range(len(pieces)) if shared[n] > 0 and cosines[n] is not None]
-    return cosines[max(known, key=lambda n: shared[n])] if known else None
+class _Pieces:
+    """The pieces of a document that have a vector, with their cosines."""
+
+    def __init__(self, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]) -> None:
+        known = [
+            (piece.start, piece.end, cosine)
+            for piece, cosine in zip(pieces, cosines, strict=True)
+            if cosine is not None
+        ]
+        table = np.array(known or np.empty((0, 3)))
+        self._starts, self._ends, self._cosines = table[:, 0], table[:, 1], table[:, 2]
+
+    def around(self, unit: Unit) -> float | None:
+        """Return the cosine of the piece that has most of a unit."""
+        if not len(self._starts):
+            return None
+        shared = np.minimum(self._ends, unit.end) - np.maximum(self._starts, unit.start)
+        best = int(shared.argmax())
+        return float(self._cosines[best]) if shared[best] > 0 else None
+
+    def best(self, count: int) -> list[tuple[int, int]]:
+        """Return the ranges of the pieces nearest to the question."""
+        order = np.argsort(-self._cosines, kind="stable")[:count]
+        return [(int(self._starts[n]), int(self._ends[n])) for n in order]
 
 
 def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

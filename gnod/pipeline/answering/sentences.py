@@ -30,15 +30,16 @@ _ORDINAL_DOTS = frozenset(_WITH_ORDINAL_DOTS.split())
 
 _FRONTMATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\d{1,3}[.)]|[a-z]\))[ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
 _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
-_DELIMITER = re.compile(r"[\s|:+=-]*-[\s|:+=-]*\Z")
+_DELIMITERS = frozenset(" \t|:+=-")
 _COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
 
+# Bounded, so that rows of dots take no quadratic time.
 _END = re.compile(
-    r"(?P<spaced>[.!?…؟۔։።]+[\"'”’»)\]*_]*)(?=\s)"
+    r"(?P<spaced>[.!?…؟۔։።]{1,8}[\"'”’»)\]*_]{0,8})(?=\s)"
     r"|(?P<unspaced>[。！？｡]+[」』）”’\"]*)"
     r"|(?P<danda>[।॥။។]+[\"'”’)]*)"
 )
@@ -123,7 +124,7 @@ class _Cutter:
                 self._next_block()
             elif match := _HEADING.match(line.text):
                 yield from self._flush()
-                self._set_heading(len(match[1]), match[2] or "")
+                self._set_heading(len(match[1]), _without_closing(line.text[match.end() :]))
             elif self._open is None and _is_underlined(line.text, following):
                 self._set_heading(1 if following.strip()[0] == "=" else 2, line.text)
                 at += 1
@@ -176,10 +177,10 @@ class _Cutter:
     def _row(self, line: _Line, following: str) -> Iterator[Unit]:
         inner = line.text.strip().strip("|")
         start = line.start + line.text.index(inner) if inner else line.start
-        if _is_row(following) and _DELIMITER.match(following):
+        if _is_row(following) and _is_delimiter(following):
             self._next_block()
             self._lead = (start, start + len(inner))
-        elif not _DELIMITER.match(line.text):
+        elif not _is_delimiter(line.text):
             for span in cut(inner, MAX_CHARACTERS):
                 yield from self._unit(start + span.start, start + span.end, "row")
 
@@ -242,6 +243,17 @@ def _is_underlined(line: str, following: str) -> bool:
 def _is_row(line: str) -> bool:
     stripped = line.strip()
     return len(stripped) > 2 and stripped[0] == "|" and stripped.find("|", 1) > 0
+
+
+def _is_delimiter(line: str) -> bool:
+    return "-" in line and _DELIMITERS.issuperset(line)
+
+
+def _without_closing(title: str) -> str:
+    """Return a heading without the signs that may close it: `## Title ##`."""
+    title = title.strip()
+    bare = title.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else title
 
 
 def _is_closed(sentence: str) -> bool:
