@@ -127,7 +127,7 @@ _NUMERALS = _either(
 )
 _DATES = _either(
     r"""\d{3,4}s?
-    jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|march|märz|mars|marzo|april|avril|abril|may|mai|mayo
+    jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|march|märz|mars|marzo|april|avril|abril|(?-i:May)|mai|mayo
     june?|juni|juin|junio|july?|juli|juillet|julio|aug(?:ust)?|août|agosto|sep(?:tember|tembre|tiembre)?
     o[ck]t(?:ober|obre|ubre)?|nov(?:ember|embre|iembre)?|de[cz](?:ember)?|décembre|diciembre
     (?:mon|tues|wednes|thurs|fri|satur|sun)days?

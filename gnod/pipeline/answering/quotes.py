@@ -206,6 +206,8 @@ class _Reader:
         block = -1
         for unit in self._units(document, text, pieces, embedded):
             shown = text[unit.start : unit.end]
+            if shown == document.title:  # in formats without headings, such as PDF
+                continue
             match = self._words.match(shown, document)
             over = (unit.heading, unit.lead[0])
             if over not in above:
