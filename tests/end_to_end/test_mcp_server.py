@@ -165,6 +165,18 @@ async def test_status_names_the_collections(busy: Machine) -> None:
     assert "notes: 3 documents, 1 failed" in said(result)
 
 
+async def test_ask_quotes_without_any_model(busy: Machine) -> None:
+    async with agent(busy) as client:
+        result = await client.call_tool("ask", {"question": "How is it deployed?"})
+    assert not result.is_error
+    assert result.structured_content
+    assert result.structured_content["answered"] is False
+    first = result.structured_content["quotes"][0]
+    assert first["uri"] == "gno://notes/deploy.md"
+    assert first["text"] in said(result)
+    assert "no model wrote an answer" in said(result)
+
+
 async def test_errors_name_their_remedy(busy: Machine) -> None:
     async with agent(busy) as client:
         said = await refused(client, "search", {"query": "x", "colection": ["notes"]})
@@ -176,7 +188,6 @@ async def test_errors_name_their_remedy(busy: Machine) -> None:
         assert "did you mean notes/deploy.md" in await refused(client, "get", {"ref": "gno://notes/deplo.md"})
         assert "notes" in await refused(client, "search", {"query": "x", "collections": ["note"]})
         assert "gnoctl embed" in await refused(client, "similar", {"ref": "gno://notes/deploy.md"})
-        assert "gnoctl models" in await refused(client, "ask", {"question": "How is it deployed?"})
         # Some agents give null for what they leave out.
         assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
         with pytest.raises(MCPError, match="unknown tool 'gno_serach': choose from search"):
