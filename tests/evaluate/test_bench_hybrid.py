@@ -82,6 +82,9 @@ def test_quotes_are_measured_where_a_collection_has_answers(
     assert quotes == {"questions": 3, "first": 2 / 3, "three": 2 / 3, "exact": 1.0}
     assert latency["p50"] <= latency["p95"]
     assert "share of questions whose answer is in the first one" in measured("--mode=hybrid")[1]
+    ranker = CrossEncoder(SEED).write(tmp_path / "ranker.gguf")
+    reranked = _by_mode(measured("--mode=hybrid", f"--rerank=file:{ranker}", "--json")[1])["hybrid"]["quotes"]
+    assert (reranked["questions"], reranked["exact"]) == (3, 1.0)
     (folder / "answers.tsv").write_text("graded\triver\n")
     assert "answers.tsv, line 1: expected query-id, corpus-id and an answer" in measured("--mode=hybrid")[2]
 
