@@ -16,6 +16,7 @@ from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import COLLECTION, Index, Progress
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S, search_dependencies
+from gnod.ingest.canonical import canonicalise
 from gnod.models.profiles import EmbeddingText
 from gnod.pipeline import hybrid
 from gnod.pipeline.answering import quoting
@@ -34,8 +35,8 @@ _NO_RERANKER = Unavailable("no model was given")
 
 class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
     """`first`: share of the questions whose first quote contains an answer; `three`: one of the first three. `exact`:
-    share of the quotes that are at the lines that they name, letter by letter. `latency_ms`: from the question to the
-    quotes, by percentile."""
+    share of the quotes that are at the lines that they name, letter by letter (in Unicode NFC, as indexed).
+    `latency_ms`: from the question to the quotes, by percentile."""
 
     questions: int
     first: float
@@ -61,7 +62,7 @@ def measure(dataset: Dataset, queries: Mapping[str, str], index: Index, progress
         holds = [_holds(quote.text, dataset.answers[query_id]) for quote in quotes]
         first += holds[:1] == [True]
         three += any(holds[:MAX_QUOTES])
-        exact += sum(quote.text in "\n".join(lines[quote.path][quote.line - 1 : quote.end_line]) for quote in quotes)
+        exact += sum(quote.text in canonicalise("\n".join(_named(lines[quote.path], quote))) for quote in quotes)
         total += len(quotes)
         progress(f"quotes from {dataset.name}", done, len(asked))
     latencies = numpy.percentile(took_ms, PERCENTILES)
@@ -102,6 +103,15 @@ class _Quoter:
         return await self._models.embedder.sentences(sentences)
 
 
+def _named(lines: Sequence[str], quote: Quote) -> Sequence[str]:
+    """Return the lines that a quote names."""
+    return lines[quote.line - 1 : quote.end_line]
+
+
 def _holds(text: str, answers: Sequence[str]) -> bool:
-    plain = " ".join(text.split())
-    return any(" ".join(answer.split()) in plain for answer in answers)
+    return any(_plain(answer) in _plain(text) for answer in answers)
+
+
+def _plain(text: str) -> str:
+    """Return a text in the Unicode form of the index, with single spaces."""
+    return " ".join(canonicalise(text).split())

@@ -76,8 +76,9 @@ class Quote(Result, frozen=True, kw_only=True):
     """An exact part of a document that best answers a question: `kind` is sentence, row (of a table), item (of a list)
     or line (of code or settings).
 
-    `rank` from 1. `heading`: the headings above it, joined by ` > `. `line` to `end_line` count lines of the file where
-    it is text, otherwise lines of its Markdown. `score` is in [0, 1].
+    `rank` from 1. `text` is as in the file, in Unicode NFC, or as in its Markdown. `heading`: the headings above it,
+    joined by ` > `. `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
+    `score` is in [0, 1].
     """
 
     rank: int
