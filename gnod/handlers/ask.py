@@ -18,7 +18,6 @@ from gnod.analysis.languages import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import Stages, filters_of, freshness_of, milliseconds_since, stages_of
-from gnod.models.embedder import Embedder
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt
 from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
+from gnod.errors import GnoError
 from gnod.models.generator import Generator
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
@@ -106,7 +107,7 @@ class HybridSearch:
         return await quoting.quote(QuoteDependencies(read, embed, nonsense, reranker, throughput), question, found)
 
     async def generator(self, collections: Sequence[str]) -> Generator | Unavailable:
-        """Return the model that writes answers, or why there is none: it may also not be allowed to have these texts."""
+        """Return the model that writes answers, or why there is none: it may not be allowed to have these texts."""
         found = self._model("answer", Generator, collections)
         if isinstance(found, Generator):
             try:

@@ -19,7 +19,7 @@ from keyrings.alt.file import PlaintextKeyring
 from gnod.daemon import composition
 from gnod.daemon.composition import Services
 from gnod.daemon.lifecycle import Control
-from gnod.errors import EgressForbidden, EndpointChanged, GnoError
+from gnod.errors import EndpointChanged, GnoError
 from gnod.protocol import index as index_wire
 from gnod.protocol import memory as memory_wire
 from gnod.protocol import models as models_wire
@@ -135,8 +135,7 @@ async def test_a_local_collection_and_the_memories_send_no_byte(short_tmp: Path,
         async with daemon(short_tmp) as it:
             reason = await it.sync()
             found = await it.query()
-            with pytest.raises(EgressForbidden, match="the collection private"):
-                await it.call("ask.answer", search_wire.AskParams(question="where does the heron nest"))
+            asked = await it.call("ask.answer", search_wire.AskParams(question="where does the heron nest"))
             with pytest.raises(GnoError):
                 await it.call("search.vector", search_wire.SearchVectorParams(query="heron"))
             with pytest.raises(GnoError):
@@ -154,6 +153,8 @@ async def test_a_local_collection_and_the_memories_send_no_byte(short_tmp: Path,
     assert reason.startswith(forbidden)
     assert [hit.path for hit in found.hits] == ["heron.md"], "keywords answer"
     assert found.lexical_only_reason.startswith(forbidden)
+    assert [quote.path for quote in asked.quotes] == ["heron.md"], "and so do quotes"
+    assert asked.no_model_reason.startswith(forbidden)
     expand = next(stage for stage in found.explain["stages"] if stage["stage"] == "expand")
     assert not expand["ran"]
     assert expand["why"].startswith(forbidden)
