@@ -83,8 +83,9 @@ def test_the_everyday_methods(indexed: Machine) -> None:
             client.vsearch("boats")
         with pytest.raises(Unavailable):
             client.similar("notes/garden.md")
-        with pytest.raises(Unavailable):
-            client.ask("Where is the permit?")
+        asked = client.ask("Where is the permit?")
+        assert (asked.answered, asked.reason) == (False, "no_model")
+        assert asked.no_model_reason
 
 
 async def test_searching_as_one_types(indexed: Machine) -> None:

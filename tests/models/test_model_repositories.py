@@ -155,7 +155,7 @@ async def test_truncated_weights_leave_the_old_model(fetch: Fetch, hub: HubImita
     [
         (404, "RepoNotFound", ModelNotFound, "no repository org/repo"),
         (403, "GatedRepo", DownloadFailed, "org/repo is gated: accept its terms.*HF_TOKEN"),
-        (503, None, DownloadFailed, "an internal error"),
+        (501, None, DownloadFailed, "an internal error"),
     ],
 )
 async def test_a_repository_that_is_not_there_or_gated(
