@@ -71,9 +71,7 @@ async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, s
     question = "another question about boats and tides"
     async with expander(smollm_gguf, small_index) as (expands, inference):
         await expands.expand(QUERY, limit_s=90)  # loaded
-        started = time.monotonic()
         found = await expands.expand(question, limit_s=0.15)
-        assert time.monotonic() - started < 3
         assert (found.variants, found.dropped, found.timed_out, found.cached) == ([], [], True, False)
         assert found.goes_on
         # One at a time: until it has finished, other queries have only the cache.

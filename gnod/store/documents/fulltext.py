@@ -9,7 +9,7 @@ against .50). It is Lucene's: log(1 + (N - n + 0.5) / (n + 0.5)).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import log
 from typing import NamedTuple
 from weakref import WeakSet
@@ -46,6 +46,7 @@ _FUSED_SCORE = _score(FUSED_WEIGHTS)
 _FTS5_MIN_IDF = 1e-6
 
 _BODY = 2
+_MOST_BYTES = 9  # of a varint; the last has eight bits
 # A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
 # Connections that know the SQL function body_positions.
@@ -226,12 +227,26 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
 
 
 def body_lengths(connection: Connection, document_ids: Collection[int]) -> dict[int, int]:
-    """Return the number of terms in the bodies of documents."""
+    """Return the number of terms in the bodies of documents; of those whose record is damaged, none."""
     rows = connection.execute(
-        "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value",
+        "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
+        " WHERE typeof(d.sz) = 'blob'",
         (_json(document_ids),),
     )
-    return {document_id: _varints(sizes)[_BODY] for document_id, sizes in rows}
+    sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
+    return {document_id: columns[_BODY] for document_id, columns in sizes.items() if len(columns) > _BODY}
+
+
+def column_sizes(record: bytes) -> Iterator[int]:
+    """Yield the number of terms in each column, from a record of documents_fts_docsize (SQLite's varints)."""
+    number, length = 0, 0
+    for byte in record:
+        length += 1
+        if length == _MOST_BYTES or byte < 0x80:
+            yield number << 8 | byte if length == _MOST_BYTES else number << 7 | byte
+            number, length = 0, 0
+        else:
+            number = number << 7 | byte & 0x7F
 
 
 def quote(phrase: str) -> str:
@@ -278,17 +293,6 @@ def _conditions(filters: Filters, required: str | None, excluded: str | None) ->
 
 def _positions_of_row(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
     return array("I", api.phrase_locations(0)[_BODY]).tobytes()
-
-
-def _varints(data: bytes) -> list[int]:
-    """Decode the sizes of a row, one varint a column (SQLite, fts5_storage.c)."""
-    numbers, number = [], 0
-    for byte in data:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:
-            numbers.append(number)
-            number = 0
-    return numbers
 
 
 def _json(numbers: Collection[int]) -> bytes:
