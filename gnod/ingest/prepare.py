@@ -16,7 +16,7 @@ from gnod.ingest import frontmatter
 from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.convert import Converted
-from gnod.ingest.outline import outline, title_heading
+from gnod.ingest.outline import Markup, Outline, outline, title_heading
 from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
 
 MAX_TITLE_CHARACTERS = 300
@@ -61,7 +61,7 @@ def prepare(
         tags=frontmatter.tags(metadata),
         line_map=line_map(converted.markdown) if _is_file_text(converted) else [],
         markdown=markdown,
-        mirror_hash=digest(markdown),
+        mirror_hash=_mirror_hash(markdown, converted.markup, structure, head.body_start),
         chunks=[
             Chunk(
                 p.start,
@@ -111,6 +111,14 @@ def _plain_heading(heading: str | None) -> str | None:
 
 def _one_line(title: str) -> str:
     return " ".join(canonicalise(title).split())[:MAX_TITLE_CHARACTERS]
+
+
+def _mirror_hash(markdown: str, markup: Markup, structure: Outline, body_start: int) -> str:
+    """Return the name of the content that documents share: the text, and the markup where it has other headings or
+    fences than the same text as Markdown."""
+    if markup == "markdown" or structure == outline(markdown, start=body_start):
+        return digest(markdown)
+    return digest(f"{markup}\0{markdown}")
 
 
 def _embed_hash(title: str, heading: str, text: str) -> str:

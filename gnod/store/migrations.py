@@ -392,6 +392,21 @@ def m010_endpoints(connection: apsw.Connection) -> None:
     connection.execute("CREATE TABLE endpoints (uri TEXT PRIMARY KEY, fingerprint BLOB NOT NULL) STRICT, WITHOUT ROWID")
 
 
+def m011_content_by_headings(connection: apsw.Connection) -> None:
+    # All documents with the same text shared content, also if only some of them were Markdown and have headings. Files
+    # that are not Markdown, files that share content with them, and Markdown that got no headings are read again.
+    connection.execute("""
+        CREATE TEMP TABLE shared AS SELECT mirror_hash FROM content c
+            WHERE EXISTS (SELECT 1 FROM documents d WHERE d.mirror_hash = c.mirror_hash
+                AND (d.converter GLOB 'text/*' OR d.converter GLOB 'code/*'))
+            OR (markdown GLOB '#*' OR instr(markdown, char(10) || '#') > 0)
+                AND NOT EXISTS (SELECT 1 FROM chunks k WHERE k.mirror_hash = c.mirror_hash AND k.heading <> '');
+        UPDATE content SET title = NULL WHERE mirror_hash IN (SELECT mirror_hash FROM shared);
+        UPDATE documents SET mtime_ns = -1 WHERE mirror_hash IN (SELECT mirror_hash FROM shared);
+        DROP TABLE shared;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -403,6 +418,7 @@ MIGRATIONS: list[schema.Migration] = [
     m008_places_and_priors,
     m009_headings,
     m010_endpoints,
+    m011_content_by_headings,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -100,9 +100,6 @@ class Files(RuleBasedStateMachine):
 
     @rule(path=paths, to=paths)
     def rename(self, path: str, to: str) -> None:
-        # A text that becomes Markdown, or ceases to be, keeps the headings that it had (docs/adr/0008).
-        if path.endswith(".md") != to.endswith(".md"):
-            return
         with contextlib.suppress(OSError):
             self.at(to).parent.mkdir(parents=True, exist_ok=True)
             self.at(path).rename(self.at(to))

@@ -48,6 +48,7 @@ MIGRATIONS = {
     8: "088c5678f962bdb1",
     9: "4e77a8c8ae8a5cfb",
     10: "56605660e0d97d74",
+    11: "4972471448f3860e",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
@@ -92,8 +93,9 @@ def test_an_old_index_is_upgraded_completely(version: int, tmp_path: Path, notes
     after = contents_of(path)
     for table, rows in before.items():
         # What older versions had is there as it was, but for columns that came later and what is to be read again.
-        if table not in ("schema_meta", "documents"):
+        if table not in ("schema_meta", "documents", "content"):
             assert [row[: len(rows[0])] for row in after[table]] == rows, table
+    assert [row[:2] for row in after["content"]] == [row[:2] for row in before["content"]]  # hash and text
     assert len(after["documents"]) == len(before["documents"]) == 7
 
     def work(connection: Connection) -> None:
@@ -131,6 +133,39 @@ async def test_a_sync_afterwards_converges_with_a_fresh_index(version: int, tmp_
         assert _rows(old, statement) == _rows(fresh, statement), statement
     assert old.submit_read(lambda c: vectors.count_pending(c, MODEL, ["notes"])).result() == (6 if version == 1 else 0)
     old.submit_maintenance(assert_whole).result()
+    await asyncio.to_thread(old.close)
+    await asyncio.to_thread(fresh.close)
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        "UPDATE documents SET path = 'сад.txt', mime = 'text/plain', converter = 'text/1' WHERE path = 'сад.md'",
+        "UPDATE chunks SET heading = '' WHERE heading = 'Сад'",
+    ],
+    ids=["a text has the headings of Markdown with the same text", "Markdown that was plain text has no headings"],
+)
+async def test_content_that_earlier_versions_shared_has_its_own_headings(
+    earlier: str, tmp_path: Path, notes: Path
+) -> None:
+    path = old_index(10, tmp_path / "old.sqlite", notes)
+    connection = apsw.Connection(str(path))
+    connection.execute(earlier)
+    assert connection.changes() > 0
+    connection.close()
+    if "сад.txt" in earlier:
+        (notes / "сад.md").rename(notes / "сад.txt")
+    fresh = Database(tmp_path / "fresh.sqlite")
+    fresh.submit_write(lambda c: _prepare_fresh(c, notes)).result()
+    old = Database(path)
+    pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048)
+    try:
+        await _sync(old, pool, notes)
+        await _sync(fresh, pool, notes)
+    finally:
+        await pool.close()
+    for statement in CONTENTS[:3]:
+        assert _rows(old, statement) == _rows(fresh, statement), statement
     await asyncio.to_thread(old.close)
     await asyncio.to_thread(fresh.close)
 
