@@ -49,8 +49,8 @@ def _counted(result: SearchResult) -> str:
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:
-    """Return `collection/path:line` with the docid and the score at the right edge."""
-    where = text.line(f"{hit.collection}/{hit.path}:{hit.line}")
+    """Return `collection/path:line`, or a page for the line, with the docid and the score at the right edge."""
+    where = text.line(f"{hit.collection}/{hit.path}:{hit.location.label if hit.location else hit.line}")
     about = text.line(f"{hit.docid}  {hit.score:.2f}")
     if terminal.width is None:
         return f"{where}  {about}"

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import re
 
-_LINE = re.compile(r":[0-9]+\Z")
+_PLACE = re.compile(r"(?::p?[0-9]+|#[a-z]+=[^#]*)\Z")
 _RELATIVE = ("./", "../", "~/")
 
 
 def absolute(reference: str) -> str:
     """Make a path on this disk absolute; leave docids, `gno://` addresses and `collection/path` as they are.
 
-    It is a path if it begins like one (`./`, `../`, `~/`) or if such a file exists; the line after a colon stays.
+    It is a path if it begins like one (`./`, `../`, `~/`) or if such a file exists; a line or page after it stays.
     Symbolic links are not resolved: a collection's path may contain one.
     """
     if reference in (".", "..", "~") or reference.startswith(_RELATIVE):
         return os.path.abspath(os.path.expanduser(reference))  # noqa: PTH100, PTH111
-    path = reference if os.path.lexists(reference) else _LINE.sub("", reference)
+    path = reference if os.path.lexists(reference) else _PLACE.sub("", reference)
     if path and os.path.lexists(path):
         return os.path.abspath(path) + reference[len(path) :]  # noqa: PTH100
     return reference

@@ -259,8 +259,8 @@ Open the one that is chosen at the line that was found."
 (defun gno--line (hit)
   "Return the two lines that show HIT."
   (concat (gno--flat (plist-get hit :title)) "  "
-          (propertize (format "%s/%s:%d" (plist-get hit :collection) (gno--flat (plist-get hit :path))
-                              (plist-get hit :line))
+          (propertize (format "%s/%s:%s" (plist-get hit :collection) (gno--flat (plist-get hit :path))
+                              (or (plist-get (plist-get hit :location) :label) (plist-get hit :line)))
                       'face 'gno-place)
           "\n    " (gno--preview hit) "\n"))
 

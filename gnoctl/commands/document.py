@@ -23,7 +23,10 @@ LineNumbers = Annotated[bool, option("--line-numbers", help="Print line numbers"
 
 class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
-        str, argument("REF", help="#docid, gno://collection/path, collection/path or a path on disk, also with :LINE")
+        str,
+        argument(
+            "REF", help="#docid, gno://collection/path, collection/path or a path on disk, also with :LINE or :pPAGE"
+        ),
     ]
     first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
     lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
@@ -39,7 +42,7 @@ def get(options: GetOptions) -> None:
     Examples:
       gnoctl get '#a1b2c3d4'
       gnoctl get notes/deploy.md:40 -l 20
-      gnoctl get gno://papers/attention.pdf --from 100 -l 50 --line-numbers
+      gnoctl get gno://papers/attention.pdf#page=3 --line-numbers
       gnoctl get ./README.md
     """
     params = wire.DocumentGetParams(ref=absolute(options.ref), start_line=options.first, max_lines=options.lines)

@@ -111,8 +111,12 @@ def _about(kind: str, time: str, topics: list[str], namespace: str | None) -> st
 
 
 def _hit(rank: int, hit: o.SearchHit) -> str:
-    head = f"{rank}. {text.line(hit.title)}\n   {hit.uri} lines {hit.line}-{hit.end_line}, score {hit.score}"
+    head = f"{rank}. {text.line(hit.title)}\n   {_place(hit)}, score {hit.score}"
     return f"{head}\n{_quoted(hit.snippet)}"
+
+
+def _place(hit: o.SearchHit) -> str:
+    return f"{hit.uri}#{hit.location}" if hit.location else f"{hit.uri} lines {hit.line}-{hit.end_line}"
 
 
 def _quoted(quoted: str) -> str:

@@ -37,6 +37,9 @@ class SearchHit(Output, frozen=True, kw_only=True):
     uri: Annotated[str, Meta(description="Read it with `get`.")]
     line: Annotated[int, Meta(description="First line of the match.")]
     end_line: int
+    location: Annotated[
+        str | None, Meta(description="Page, slide, sheet, … of the match; `get` reads it as `uri#location`.")
+    ] = None
     score: Annotated[float, Meta(description="0 to 1; comparable only within this answer.")]
     snippet: str
     modified: str
@@ -162,7 +165,14 @@ class ForgetOutput(Output, frozen=True, kw_only=True):
 
 def search_output(result: SearchResult) -> SearchOutput:
     hits = [
-        copied(SearchHit, hit, score=round(hit.score, 3), snippet=_clip(hit.snippet), about=hit.context)
+        copied(
+            SearchHit,
+            hit,
+            score=round(hit.score, 3),
+            snippet=_clip(hit.snippet),
+            about=hit.context,
+            location=hit.location.fragment if hit.location else None,
+        )
         for hit in result.hits
     ]
     notes = (missed_by(result.freshness, nothing_found=not hits), result.lexical_only_reason, *result.notes)

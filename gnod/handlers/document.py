@@ -41,9 +41,10 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         config = configuration.current
 
         def work(connection: Connection) -> wire.DocumentText:
-            document, line = references.resolve(connection, params.ref)
+            document, line, last = references.resolve(connection, params.ref)
             start = params.start_line or line or 1
-            return _text(connection, document, config, start, params.max_lines)
+            lines = params.max_lines or (last - start + 1 if last and last >= start else None)
+            return _text(connection, document, config, start, lines)
 
         return await read_long(work)
 

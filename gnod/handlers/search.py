@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded, QuerySyntaxError
-from gnod.handlers.wire_types import Stages, entry, filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.handlers.wire_types import (
+    Stages,
+    entry,
+    filters_of,
+    freshness_of,
+    location_of,
+    milliseconds_since,
+    stages_of,
+)
 from gnod.pipeline import anchors, lexical, references, vector
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.expression import Expression
@@ -280,6 +288,7 @@ def hits_of(
                 snippet=passage.snippet,
                 snippet_line=source_line(document.line_map, passage.snippet_line),
                 marks=passage.marks,
+                location=location_of(document, passage.line),
                 tags=documents.tags_of(connection, document.id),
                 context=contexts_for(config, document.collection, document.path),
                 text=text,

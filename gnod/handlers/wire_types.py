@@ -11,6 +11,7 @@ import msgspec
 from gnod.config.model import CollectionConfig
 from gnod.pipeline.budget import Stage
 from gnod.pipeline.dates import moment
+from gnod.protocol import base as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
@@ -46,6 +47,15 @@ def entry(document: Document) -> DocumentEntry:
         source=document.source,
         modified=iso(document.mtime_ns / 1e9),
     )
+
+
+def location_of(document: Document, line: int) -> wire.Location | None:
+    """Return where a line of the canonical text is in the source; None for sources with lines."""
+    found = document.locations.at(line) if document.locations else None
+    if found is None:
+        return None
+    fields = {found.kind: found.value, "row": found.row, "label": found.label, "fragment": found.fragment}
+    return msgspec.convert(fields, wire.Location)
 
 
 def ingest_error(failed: FailedFile) -> IngestError:

@@ -9,6 +9,8 @@ import re
 from functools import cache
 from pathlib import PurePosixPath
 
+import msgspec
+
 from gnod.analysis import languages
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
@@ -17,7 +19,9 @@ from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.convert import Converted
 from gnod.ingest.outline import Markup, Outline, outline, title_heading
+from gnod.locations import Locations
 from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
+from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300
 
@@ -40,6 +44,7 @@ def prepare(
 ) -> Prepared:
     """Return the document. `language` and `title` override what the text says."""
     markdown = canonicalise(converted.markdown)
+    lost = line_map(converted.markdown) if _is_file_text(converted) or converted.locations else []
     head = frontmatter.parse(markdown)
     structure = outline(markdown, converted.markup, head.body_start)
     metadata = {**converted.metadata, **head.metadata}
@@ -59,7 +64,8 @@ def prepare(
         language=language,
         metadata=metadata,
         tags=frontmatter.tags(metadata),
-        line_map=line_map(converted.markdown) if _is_file_text(converted) else [],
+        line_map=lost if _is_file_text(converted) else [],
+        locations=_canonical(converted.locations, lost),
         markdown=markdown,
         mirror_hash=_mirror_hash(markdown, converted.markup, structure, head.body_start),
         chunks=[
@@ -93,6 +99,14 @@ def _language(given: str | None, metadata: dict[str, object], converted: Convert
     if stated and re.match(r"[A-Za-z]{2,3}(-|_|\Z)", stated):
         return stated.replace("_", "-").lower().partition("-")[0]
     return languages.detect(body) if _is_prose(converted) else None
+
+
+def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:
+    """Return locations with the lines of the canonical text."""
+    if locations is None:
+        return None
+    starts = [msgspec.structs.replace(start, line=canonical_line(lost, start.line)) for start in locations.starts]
+    return Locations(locations.kind, starts)
 
 
 def _is_file_text(converted: Converted) -> bool:

@@ -1,10 +1,12 @@
-"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk."""
+"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk; a line (`:12`), a
+page (`:p12`) or an address's fragment (`#page=12`, `#sheet=Costs&row=4`) may follow."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidReference, PathOutsideRoot
 from gnod.globs import Glob
@@ -16,27 +18,38 @@ from gnod.types import SCHEME, format_uri, parse_uri
 
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
 _LINE = re.compile(r":(\d{1,9})\Z")
+_PAGE = re.compile(r":(?P<kind>p)(?P<value>\d{1,9})(?P<row>)\Z")
+_FRAGMENT = re.compile(r"#(?P<kind>[a-z]+)=(?P<value>[^#&]*)(?:&row=(?P<row>\d{1,9}))?\Z")
 _GLOB_CHARACTERS = re.compile(r"[*?\[{]")
 _MAX_PROPOSALS = 3
 _MAX_GLOB = 1000
 
 
 class Resolved(NamedTuple):
-    """`line`: the `:LINE` of the reference."""
+    """`line`: the `:LINE` of the reference, or the first line of its page (sheet, …); `last`: the last line of that."""
 
     document: Document
-    line: int | None
+    line: int | None = None
+    last: int | None = None
 
 
 def resolve(connection: Connection, reference: str, *, propose: bool = True) -> Resolved:
     """Return the document. Raises DocumentNotFound with proposals (finding them is slow), AmbiguousReference with the
     candidates, PathOutsideRoot for a path on disk outside all collections, InvalidReference."""
     if document := _find(connection, reference):
-        return Resolved(document, None)
+        return Resolved(document)
     if match := _LINE.search(reference):
         document = _find(connection, reference[: match.start()])
         if document:
             return Resolved(document, int(match[1]))
+    if match := _PAGE.search(reference) or _FRAGMENT.search(reference):
+        document = _find(connection, reference[: match.start()])
+        if document:
+            return _at(document, match)
+    if reference.startswith("#") and not _DOCID.match(reference):
+        raise InvalidReference(
+            f"{reference!r} is not a docid: write '#' and 6 or more hexadecimal digits", {"reference": reference}
+        )
     raise _not_found(reference, _proposals(connection, reference) if propose else [])
 
 
@@ -77,9 +90,21 @@ def scope(reference: str | None) -> tuple[str | None, str]:
     return collection.removesuffix(":"), prefix
 
 
+def _at(document: Document, match: re.Match[str]) -> Resolved:
+    """Return the lines of a page or another location. Raises InvalidReference where there is none."""
+    locations = document.locations
+    kind = "page" if match["kind"] == "p" else match["kind"]
+    value = unquote(match["value"])
+    found = locations.lines(value, int(match["row"] or 0)) if locations and locations.kind == kind else None
+    if not found:
+        has = f"it has {locations.described}" if locations else "it has lines, such as :12"
+        raise InvalidReference(
+            f"{document.collection}/{document.path} has no {kind} {value}: {has}", {"reference": match.string}
+        )
+    return Resolved(document, *found)
+
+
 def _find(connection: Connection, reference: str) -> Document | None:
-    if reference.startswith("#"):
-        return _by_docid(connection, reference)
     if reference.startswith(SCHEME):
         return documents.by_path(connection, *parse_uri(reference))
     if reference.startswith("/"):
@@ -97,12 +122,7 @@ def _find(connection: Connection, reference: str) -> Document | None:
 
 
 def _by_docid(connection: Connection, reference: str) -> Document | None:
-    match = _DOCID.match(reference)
-    if not match:
-        raise InvalidReference(
-            f"{reference!r} is not a docid: write '#' and 6 or more hexadecimal digits", {"reference": reference}
-        )
-    candidates = documents.by_docid(connection, match[1].lower())
+    candidates = documents.by_docid(connection, reference.removeprefix("#").lower())
     if len({d.source_hash for d in candidates}) > 1:
         uris = [format_uri(d.collection, d.path) for d in candidates]
         raise AmbiguousReference(

@@ -52,6 +52,23 @@ class Freshness(Result, frozen=True, kw_only=True):
     unembedded: int = 0
 
 
+class Location(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a passage is in its source, if the source has no lines of text: one of the first fields, with `row` for a
+    sheet. All count from 1. `label`: for people, after the path (`p12`). `fragment`: for the document's address, after
+    `#` (`page=12`)."""
+
+    page: int | None = None
+    slide: int | None = None
+    sheet: str | None = None
+    row: int | None = None
+    cell: int | None = None
+    message: int | None = None
+    chapter: str | None = None
+    file: str | None = None
+    label: str = ""
+    fragment: str = ""
+
+
 class AnswerSource(Result, frozen=True, kw_only=True):
     """A passage that the answering model reads. `number` is the one in citations; `cited`: the answer cites it.
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gnod.protocol.base import AnswerSource, Freshness, Params, Quote, Result
+from gnod.protocol.base import AnswerSource, Freshness, Location, Params, Quote, Result
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -99,7 +99,8 @@ class Hit(Result, frozen=True, kw_only=True):
     matches, and `snippet` begins at `snippet_line`: lines of the file where it is text, otherwise lines of its
     Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches
     lie in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source`
-    is the absolute path of the file. `text` is the whole document if `full` is set.
+    is the absolute path of the file.
+    `location`: where `line` is in a source without lines. `text` is the whole document if `full` is set.
     """
 
     rank: int
@@ -118,6 +119,7 @@ class Hit(Result, frozen=True, kw_only=True):
     language: str | None = None
     mime: str
     modified: str
+    location: Location | None = None
     tags: list[str] = []
     context: str | None = None
     text: str | None = None

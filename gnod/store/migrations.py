@@ -407,6 +407,20 @@ def m011_content_by_headings(connection: apsw.Connection) -> None:
     """)
 
 
+def m012_locations(connection: apsw.Connection) -> None:
+    # Where pages, slides, sheets, cells and messages begin. Documents that have them are read again at the next sync.
+    connection.execute("""
+        ALTER TABLE documents ADD COLUMN locations TEXT;
+        CREATE TEMP TABLE located AS SELECT DISTINCT mirror_hash FROM documents WHERE mime IN
+            ('application/pdf', 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+             'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'application/vnd.ms-excel',
+             'application/x-ipynb+json', 'application/mbox', 'application/zip');
+        UPDATE content SET title = NULL WHERE mirror_hash IN (SELECT mirror_hash FROM located);
+        UPDATE documents SET mtime_ns = -1 WHERE mirror_hash IN (SELECT mirror_hash FROM located);
+        DROP TABLE located;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -419,6 +433,7 @@ MIGRATIONS: list[schema.Migration] = [
     m009_headings,
     m010_endpoints,
     m011_content_by_headings,
+    m012_locations,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.machine import Machine, wait_until
+from tests.pdf_files import pdf
 
 pytestmark = pytest.mark.slow
 
@@ -240,3 +241,18 @@ def test_a_missing_folder_keeps_its_documents(machine: Machine) -> None:
     Path(machine.folder / "away").rename(machine.notes)
     machine.ok("index")
     assert machine.json("search", "zebra")["freshness"]["unavailable"] == []
+
+
+def test_a_hit_in_a_pdf_names_its_page(machine: Machine) -> None:
+    (machine.notes / "report.pdf").write_bytes(pdf(["An anchor", "A lantern", "A buoy"]))
+    machine.ok("init", str(machine.notes))
+    assert "notes/report.pdf:p2" in machine.ok("search", "lantern")
+    (hit,) = machine.json("search", "lantern")["hits"]
+    assert hit["location"] == {"page": 2, "label": "p2", "fragment": "page=2"}
+    docid = hit["docid"]
+    for reference in ("notes/report.pdf:p2", "gno://notes/report.pdf#page=2", f"{docid}:p2", f"{docid}#page=2"):
+        assert machine.ok("get", reference).split() == ["A", "lantern"], reference
+    assert machine.ok("get", str(machine.notes / "report.pdf:p2")).split() == ["A", "lantern"]
+    unknown = machine.run("get", "notes/report.pdf:p4")
+    assert unknown.returncode != 0
+    assert "notes/report.pdf has no page 4: it has pages 1 to 3" in unknown.stderr

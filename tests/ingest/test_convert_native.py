@@ -191,7 +191,7 @@ def test_notebook() -> None:
     }
     result = converted(json.dumps(notebook), "a.ipynb")
     assert result.title == "A title"
-    assert result.converter == "ipynb/1"
+    assert result.converter == "ipynb/2"
     assert result.markdown == ("# Head\ntext\n\n````python\nprint('```')\n````\n\n```\nshown\n42\nValueError: no\n```")
 
 

@@ -49,12 +49,13 @@ MIGRATIONS = {
     9: "4e77a8c8ae8a5cfb",
     10: "56605660e0d97d74",
     11: "4972471448f3860e",
+    12: "e744eb9e72709ee2",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
 CONTENTS = (
     "SELECT c.name, d.path, d.source_hash, d.size, d.mtime_ns, d.mirror_hash, d.title, d.mime, d.converter, d.language,"
-    " d.doc_type, d.author, d.dated, d.metadata, d.line_map, d.active"
+    " d.doc_type, d.author, d.dated, d.metadata, d.line_map, d.locations, d.active"
     " FROM documents d JOIN collections c ON c.id = d.collection_id ORDER BY d.path",
     "SELECT * FROM content ORDER BY mirror_hash",
     "SELECT * FROM chunks ORDER BY mirror_hash, seq",
@@ -262,11 +263,11 @@ def test_org_files_get_the_headings_that_version_8_did_not_see(tmp_path: Path) -
     data = b"* Zebra\n\nThe zebra lives in the savanna.\n"
     org = prepare(convert(data, "a.org", max_characters=1_000), relative_path="a.org", source_hash="0" * 64, stat=None)
     connection = apsw.Connection(str(tmp_path / "index.sqlite"))
-    migrations.migrate(connection, tmp_path / "index.sqlite", 8)
+    migrations.migrate(connection, tmp_path / "index.sqlite")
     collections.mirror(connection, [Folder("notes", "/notes", None)], [])
     documents.put(connection, 1, "a.org", org, now=0.0)
     connection.execute("UPDATE chunks SET heading = ''")
-    migrations.migrate(connection, tmp_path / "index.sqlite")
+    migrations.m009_headings(connection)
     assert documents.stats(connection, 1)["a.org"].reusable_hash is None
     documents.put(connection, 1, "a.org", org, now=0.0)
     assert connection.execute("SELECT heading FROM chunks").fetchall() == [("Zebra",)]

@@ -14,7 +14,7 @@ function preview(hit) {
 }
 
 function place(hit) {
-  return `${hit.collection}/${hit.path}:${hit.line}`;
+  return `${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}`;
 }
 
 /** Say whether the file itself is text whose lines are those of the hit. */

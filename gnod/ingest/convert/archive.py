@@ -9,7 +9,8 @@ from collections import Counter
 import msgspec
 
 from gnod.ingest.convert.converter import Converter, FileContent
-from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+from gnod.ingest.convert.parts import Parts
+from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.unpacking import check_unpacked, unpack
 
 _DEPTH_LIMIT = 3
@@ -23,27 +24,23 @@ def _read(content: FileContent) -> Converted:
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
     members = [member for member in check_unpacked(content) if not member.is_dir()]
-    parts: list[str] = []
+    parts = Parts("file", content.max_characters)
     unread: list[ConversionFailed] = []
-    left = content.max_characters
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
         for member in members:
             try:
-                text = _member_text(archive, member, content, left)
+                text = _member_text(archive, member, content, parts.left)
             except ConversionFailed as failure:  # an unreadable member does not fail the archive
                 if failure.kind == "too_long":
                     raise
                 unread.append(failure)
                 continue
-            parts.append(f"## File: {member.filename}\n\n{text.strip()}")
-            left -= len(parts[-1])
-            if left < 0:
-                raise too_long(content.max_characters)
-    if not parts and unread:
+            parts.add(f"## File: {member.filename}\n\n{text.strip()}", member.filename)
+    if not parts.markdown and unread:
         raise _nothing_read(unread)
-    if missing := _missing(unread):
-        parts.append(missing)
-    return Converted(markdown="\n\n".join(parts), converter="zip/1")
+    missing = _missing(unread)
+    text = f"{parts.markdown}\n\n{missing}" if missing else parts.markdown
+    return Converted(markdown=text, converter="zip/2", locations=parts.locations)
 
 
 def _member_text(archive: zipfile.ZipFile, member: zipfile.ZipInfo, outer: FileContent, max_characters: int) -> str:

@@ -11,7 +11,8 @@ from email.utils import parsedate_to_datetime
 
 from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.decode import NotText, decode
-from gnod.ingest.convert.result import Converted, too_long, unchanged
+from gnod.ingest.convert.parts import Parts
+from gnod.ingest.convert.result import Converted, unchanged
 from gnod.ingest.convert.webpage import page_text
 
 _ENVELOPE = re.compile(rb"^From (?=.*?\d{4}).*+\n", re.M)
@@ -28,22 +29,19 @@ def _resembles_mail(content: FileContent) -> bool:
 def _read(content: FileContent) -> Converted:
     """Attachments are named, not converted. Every part has its own charset."""
     messages = [email.message_from_bytes(part) for part in _split(content.data)]
-    parts: list[str] = []
-    left = content.max_characters
-    for message in messages:
-        parts.append(_message(message))
-        left -= len(parts[-1])
-        if left < 0:
-            raise too_long(content.max_characters)
+    parts = Parts("message", content.max_characters)
+    for number, message in enumerate(messages, start=1):
+        parts.add(_message(message), number)
     if not any(message.keys() for message in messages):
         return unchanged(decode(content.data), "text/plain")
     single = messages[0] if len(messages) == 1 else None
     return Converted(
-        markdown="\n\n".join(parts),
+        markdown=parts.markdown,
         mime="" if single else "application/mbox",
-        converter="mail/1",
+        converter="mail/2",
         title=_field(single, "Subject") or None if single else None,
         metadata=_metadata(single) if single else {},
+        locations=None if single else parts.locations,
     )
 
 

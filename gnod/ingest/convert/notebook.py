@@ -6,6 +6,7 @@ import json
 import re
 
 from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import Converted, unchanged
 
 _OUTPUT_LIMIT = 2000
@@ -24,11 +25,14 @@ def _read(content: FileContent) -> Converted:
         return unchanged(text, "application/json")
     metadata = _mapping(notebook.get("metadata"))
     language = _language(metadata)
-    parts = [part for cell in cells for part in _cell(cell, language)]
+    parts = Parts("cell", content.max_characters)
+    for number, cell in enumerate(cells, start=1):
+        parts.add("\n\n".join(part for part in _cell(cell, language) if part.strip()), number)
     title = metadata.get("title")
     return Converted(
-        markdown="\n\n".join(part for part in parts if part.strip()),
-        converter="ipynb/1",
+        markdown=parts.markdown,
+        converter="ipynb/2",
+        locations=parts.locations,
         title=title.strip() or None if isinstance(title, str) else None,
     )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from functools import partial
 
+import msgspec
+
 from gnod.ingest.convert import openxml
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.converter import Converter, FileContent, ole_with, password_protected, zip_with
+from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.unpacking import check_unpacked, damage
 
@@ -15,6 +18,8 @@ from gnod.ingest.convert.unpacking import check_unpacked, damage
 _FULL_LIMIT = 4_000_000
 _DOCX_PARTS = re.compile(r"word/(document|footnotes|header\d*)\.xml")
 _PPTX_PARTS = re.compile(r"ppt/slides/slide\d+\.xml")
+# markitdown begins each slide so.
+_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 
 
 def _read_epub(content: FileContent) -> Converted:
@@ -28,6 +33,17 @@ def _read_msg(content: FileContent) -> Converted:
 
 def _read_encrypted(_: FileContent) -> Converted:
     raise password_protected()
+
+
+def _read_pptx(content: FileContent) -> Converted:
+    converted = _read_open_xml(content, "PptxConverter", "pptx", _PPTX_PARTS)
+    numbers = _SLIDE.split(converted.markdown)
+    if len(numbers) < 3:  # bare text
+        return converted
+    slides = Parts("slide", content.max_characters)
+    for number, text in zip(numbers[1::2], numbers[2::2], strict=True):
+        slides.add(text, int(number))
+    return msgspec.structs.replace(converted, markdown=slides.markdown, locations=slides.locations)
 
 
 def _read_open_xml(content: FileContent, converter: str, extension: str, parts: re.Pattern[str]) -> Converted:
@@ -62,7 +78,7 @@ PPTX = Converter(
     mime=_MIME + "presentationml.presentation",
     extensions="pptx pptm",
     signature=zip_with("ppt/presentation.xml"),
-    read=partial(_read_open_xml, converter="PptxConverter", extension="pptx", parts=_PPTX_PARTS),
+    read=_read_pptx,
 )
 EPUB = Converter(
     label="an EPUB book",

@@ -1,4 +1,5 @@
-"""PDF: through markitdown, which finds tables; long ones through PDFium, which is a hundred times faster.
+"""PDF, page by page: through markitdown, which finds tables; pages of long documents through PDFium, which is a hundred
+times faster.
 
 markitdown lays out every page twice in Python, which takes 0.25 s a page (measured): a book would exceed the time
 limit.
@@ -6,17 +7,20 @@ limit.
 
 from __future__ import annotations
 
+import io
 import re
+import time
 from typing import NamedTuple
-
-import msgspec
 
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.converter import Converter, FileContent
-from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+from gnod.ingest.convert.parts import Parts
+from gnod.ingest.convert.result import ConversionFailed, Converted
 
 _HEADER = b"%PDF-"
 _LONG_PAGES = 60
+# After this much processor time, the remaining pages go through PDFium.
+_TABLES_LIMIT_S = 20.0
 # Pages that PDFium cannot load, one after the other: files can claim a million.
 _MAX_LOST_PAGES = 200
 _TRAILER = b"%%EOF"
@@ -26,6 +30,7 @@ _PASSWORD = re.compile(r"password|security", re.I)
 _NO_TITLE = re.compile(
     r"(?:untitled|microsoft (?:word|powerpoint)|.*\.(?:docx?|pptx?|dvi|tex|indd|pdf|qxd|html?)\Z)", re.I
 )
+_CONVERTER = "pdf/2"
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 
@@ -45,20 +50,67 @@ def _read(content: FileContent) -> Converted:
     # Offsets inside a PDF count from its header, whatever precedes it.
     data = content.data[max(0, content.data.find(_HEADER)) :]
     opened = _open(data)
-    result: Converted | None = None
-    failure: ConversionFailed | None = None
-    if opened is None or opened.pages <= _LONG_PAGES:
-        try:
-            result = through_markitdown("PdfConverter", data, extension="pdf")
-        except ConversionFailed as error:
-            failure = error
-    if opened and not (result and result.markdown.strip()):
-        result = _through_pdfium(data, content.max_characters)
-    if not (result and result.markdown.strip()):
-        raise _nothing_found(data, opened, failure)
-    return msgspec.structs.replace(
-        result, title=opened.title if opened else None, metadata=opened.metadata if opened else {}
+    if opened is None:
+        return _without_pages(data)
+    parts = Parts("page", content.max_characters)
+    _add_pages(data, parts, with_tables=opened.pages <= _LONG_PAGES)
+    if not parts.markdown:
+        raise _nothing_found(data, opened, None)
+    return Converted(
+        markdown=parts.markdown,
+        converter=_CONVERTER,
+        title=opened.title,
+        metadata=opened.metadata,
+        locations=parts.locations,
     )
+
+
+def _without_pages(data: bytes) -> Converted:
+    """Read a file that PDFium cannot open."""
+    failure: ConversionFailed | None = None
+    try:
+        result = through_markitdown("PdfConverter", data, extension="pdf")
+        if result.markdown.strip():
+            return result
+    except ConversionFailed as error:
+        failure = error
+    raise _nothing_found(data, None, failure)
+
+
+def _add_pages(data: bytes, parts: Parts, *, with_tables: bool) -> None:
+    import pypdfium2  # type: ignore[import-untyped]
+
+    document = pypdfium2.PdfDocument(data)
+    started = time.process_time()
+    lost = 0
+    try:
+        for number in range(len(document)):
+            in_time = time.process_time() - started < _TABLES_LIMIT_S
+            text = _page_with_tables(document, number) if with_tables and in_time else None
+            text = text or _page_text(document, number)
+            lost = lost + 1 if text is None else 0
+            if lost >= _MAX_LOST_PAGES:
+                break
+            parts.add(text or "", number + 1)
+    finally:
+        document.close()
+
+
+def _page_with_tables(document: object, number: int) -> str | None:
+    """Return what markitdown reads from the page as a document of its own: of a whole document, it does not say where
+    the pages end. None where it fails."""
+    import pypdfium2
+
+    single = pypdfium2.PdfDocument.new()
+    buffer = io.BytesIO()
+    try:
+        single.import_pages(document, [number])
+        single.save(buffer)
+        return through_markitdown("PdfConverter", buffer.getvalue(), extension="pdf").markdown
+    except (pypdfium2.PdfiumError, ConversionFailed, RecursionError):
+        return None
+    finally:
+        single.close()
 
 
 def _nothing_found(data: bytes, opened: _Opened | None, failure: ConversionFailed | None) -> ConversionFailed:
@@ -83,7 +135,7 @@ def _open(data: bytes) -> _Opened | None:
 
     Raises ConversionFailed (encrypted).
     """
-    import pypdfium2  # type: ignore[import-untyped]
+    import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(data)
@@ -112,29 +164,6 @@ def _metadata(info: dict[str, str]) -> dict[str, object]:
     if date := _DATE.match(info.get("CreationDate", "")):
         found["date"] = "-".join(date.groups())
     return found
-
-
-def _through_pdfium(data: bytes, max_characters: int) -> Converted:
-    import pypdfium2
-
-    document = pypdfium2.PdfDocument(data)
-    parts: list[str] = []
-    left = max_characters
-    lost = 0
-    try:
-        for number in range(len(document)):
-            text = _page_text(document, number)
-            lost = lost + 1 if text is None else 0
-            if lost >= _MAX_LOST_PAGES:
-                break
-            parts.append(text or "")
-            left -= len(parts[-1])
-            if left < 0:
-                raise too_long(max_characters)
-    finally:
-        document.close()
-    text = "\n\n".join(part for part in parts if part)
-    return Converted(markdown=text, converter=f"pdfium/{pypdfium2.PYPDFIUM_INFO.version}")
 
 
 def _is_readable(document: object, number: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gnod.ingest.outline import Markup
+from gnod.locations import Locations
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
@@ -12,7 +13,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
     `converter` is its name and version (`markdown/1`, `markitdown/0.1.8`). `mime` is set where it is not the one that
     the converter declares. `title` is one that the format itself carries, never a guess. `metadata` may have
-    `author` (str) and `date` (ISO 8601 str).
+    `author` (str) and `date` (ISO 8601 str). `locations` has lines of `markdown`, and only where these are not lines of
+    the file.
     """
 
     markdown: str
@@ -21,6 +23,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     markup: Markup = "markdown"
     title: str | None = None
     metadata: dict[str, object] = {}
+    locations: Locations | None = None
 
 
 class ConversionFailed(Exception):

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from gnod.ingest.convert import openxml
 from gnod.ingest.convert.converter import Converter, FileContent, ole_with, password_protected, starts_with, zip_with
-from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+from gnod.ingest.convert.parts import Parts
+from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.table import markdown_table
 from gnod.ingest.convert.unpacking import check_unpacked
 
@@ -37,23 +38,19 @@ def _read_xls(content: FileContent) -> Converted:
 
 
 def _converted(sheets: Iterator[_Sheet], max_characters: int, extension: str) -> Converted:
-    parts: list[str] = []
-    left = max_characters
+    parts = Parts("sheet", max_characters)
     try:
         for title, rows in sheets:
-            table = markdown_table(rows, left)
-            left -= len(table)
-            if left < 0:
-                raise too_long(max_characters)
-            if table:
-                parts.append(f"## {title}\n\n{table}")
+            table = markdown_table(rows, parts.left)
+            if table.markdown:
+                parts.add(f"## {title}\n\n{table.markdown}", title, [(line + 2, row) for line, row in table.rows])
     except (MemoryError, ConversionFailed):
         raise
     except Exception as error:  # openpyxl and xlrd raise any exception for a damaged file
         if "encrypted" in str(error).lower():
             raise password_protected() from error
         raise ConversionFailed("corrupt", f"The .{extension} file could not be read; it may be damaged.") from error
-    return Converted(markdown="\n\n".join(parts), converter=f"{extension}/1")
+    return Converted(markdown=parts.markdown, converter=f"{extension}/2", locations=parts.locations)
 
 
 def _xlsx_sheets(data: bytes) -> Iterator[_Sheet]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import Converted, too_long, unchanged
@@ -26,30 +27,40 @@ def _read(text: str, delimiter: str, max_characters: int) -> Converted:
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        markdown = markdown_table(rows, max_characters)
+        table = markdown_table(rows, max_characters)
     except csv.Error:
         return unchanged(text)
-    return Converted(markdown=markdown, converter="table/1")
+    return Converted(markdown=table.markdown, converter="table/1")
 
 
-def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> str:
+class Table(NamedTuple):
+    """`rows`: where rows of the source begin, as (line from 0, row from 1). Between them, each line is the next row."""
+
+    markdown: str
+    rows: list[tuple[int, int]]
+
+
+def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> Table:
     """Write rows as a table, the first as its head. Blank rows are left out; short rows stay short, as Markdown allows:
     padding them would let one wide row multiply the size of the file.
 
     Raises ConversionFailed (too_long).
     """
     lines: list[str] = []
+    starts: list[tuple[int, int]] = []
     size = 0
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
         if not any(row):
             continue
+        if not starts or number - starts[-1][1] != len(lines) - starts[-1][0]:
+            starts.append((len(lines), number))
         lines.append("| " + " | ".join(map(_cell, row)) + " |")
         if len(lines) == 1:
             lines.append("| " + " | ".join(["---"] * len(row)) + " |")
         size += len(lines[-1]) + 1
         if size > max_characters:
             raise too_long(max_characters)
-    return "\n".join(lines)
+    return Table("\n".join(lines), starts)
 
 
 def _cell(value: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gnod import locations
+from gnod.locations import Locations
 from gnod.store.database import Connection
 from gnod.store.documents.records import FileStat, Prepared
 from gnod.types import LineMap
@@ -55,6 +57,7 @@ class Document(NamedTuple):
     dated: float
     metadata: str
     line_map_json: str
+    locations_json: str | None
     active: bool
     indexed_at: float
     removed_at: float | None
@@ -68,13 +71,18 @@ class Document(NamedTuple):
         return msgspec.json.decode(self.line_map_json, type=LineMap) if self.line_map_json != "[]" else []
 
     @property
+    def locations(self) -> Locations | None:
+        return locations.decoded(self.locations_json)
+
+    @property
     def source(self) -> str:
         return f"{self.root.rstrip('/')}/{self.path}"
 
 
 _COLUMNS = (
     "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.mirror_hash, d.title,"
-    " d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.active, d.indexed_at, d.removed_at"
+    " d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.locations, d.active,"
+    " d.indexed_at, d.removed_at"
 )
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
@@ -105,6 +113,7 @@ def put(
         "dated": _dated(new.metadata, stat),
         "metadata": msgspec.json.encode(new.metadata).decode(),
         "line_map": msgspec.json.encode(new.line_map).decode(),
+        "locations": locations.encoded(new.locations),
         "indexed_at": now,
     }
     document_id = _upsert(connection, collection_id, path, row)

@@ -6,6 +6,8 @@ import os
 
 import msgspec
 
+from gnod.locations import Locations
+
 # Kinds of failure that mean that a file is skipped.
 SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
 
@@ -46,7 +48,8 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
-    text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md)."""
+    text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
+    `markdown`, for formats whose lines are not those of the file."""
 
     source_hash: str
     stat: FileStat | None
@@ -58,6 +61,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     metadata: dict[str, object]
     tags: list[str]
     line_map: list[tuple[int, int]]
+    locations: Locations | None = None
     markdown: str
     mirror_hash: str
     chunks: list[Chunk]

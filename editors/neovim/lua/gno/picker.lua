@@ -137,7 +137,7 @@ function Picker:_show(state)
   end
   self.head = #lines
   for _, hit in ipairs(state.hits) do
-    local place = ("%s/%s:%d"):format(hit.collection, hit.path, hit.line)
+    local place = ("%s/%s:%s"):format(hit.collection, hit.path, hit.location and hit.location.label or hit.line)
     add(hit.title .. "  " .. place, #hit.title + 2, "Comment")
     local text, found = Hit.preview(hit)
     add("    " .. text)

@@ -1,0 +1,100 @@
+"""Where a line of a converted document is in its source: page, slide, sheet and row, cell, message.
+
+A document stores only where each of them begins (docs/adr/0038-locations.md), as lines of its canonical text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+Kind = Literal["page", "slide", "sheet", "cell", "message", "chapter", "file"]
+
+
+class Start(msgspec.Struct, frozen=True, array_like=True):
+    """From `line` on (from 1), the text is of this page, sheet, and so on. `row`: the row of that line; later lines are
+    of later rows. 0: the format has no rows, or the line is none."""
+
+    line: int
+    value: int | str
+    row: int = 0
+
+
+class Locations(msgspec.Struct, frozen=True, array_like=True):
+    """All starts of a document, in order of their lines."""
+
+    kind: Kind
+    starts: list[Start]
+
+    def at(self, line: int) -> Location | None:
+        """Return the location of a line; None before the first start.
+
+        >>> Locations("sheet", [Start(1, "Costs"), Start(3, "Costs", 2)]).at(5)
+        Location(kind='sheet', value='Costs', row=4)
+        """
+        found = bisect_right(self.starts, line, key=lambda start: start.line) - 1
+        if found < 0:
+            return None
+        start = self.starts[found]
+        return Location(self.kind, start.value, start.row + line - start.line if start.row else None)
+
+    def lines(self, value: str, row: int = 0) -> tuple[int, int | None] | None:
+        """Return the first line of the page (sheet, …) with that number or name, or of a row in it, and the page's last
+        line, None for that of the text. None if there is no such page."""
+        own = [start for start in self.starts if str(start.value) == value]
+        if not own:
+            return None
+        first = next((start.line + row - start.row for start in reversed(own) if 0 < start.row <= row), own[0].line)
+        after = (s.line for s in self.starts if s.line > own[-1].line)
+        end = next(after, None)
+        return first, end - 1 if end else None
+
+    @property
+    def described(self) -> str:
+        """The values in words.
+
+        >>> Locations("page", [Start(1, 1), Start(9, 2), Start(20, 3)]).described
+        'pages 1 to 3'
+        """
+        values = list(dict.fromkeys(str(start.value) for start in self.starts))
+        shown = f"{values[0]} to {values[-1]}" if isinstance(self.starts[0].value, int) else ", ".join(values[:5])
+        return f"{self.kind}{'s' if len(values) > 1 else ''} {shown if len(values) > 1 else values[0]}"
+
+
+class Location(NamedTuple):
+    """One place in a source."""
+
+    kind: Kind
+    value: int | str
+    row: int | None = None
+
+    @property
+    def label(self) -> str:
+        """What a person reads after the path.
+
+        >>> Location("page", 12).label, Location("sheet", "Costs", 4).label
+        ('p12', 'sheet Costs, row 4')
+        """
+        name = f"p{self.value}" if self.kind == "page" else f"{self.kind} {self.value}"
+        return f"{name}, row {self.row}" if self.row else name
+
+    @property
+    def fragment(self) -> str:
+        """The part of a URI after `#`, as in RFC 8118 for pages.
+
+        >>> Location("page", 12).fragment, Location("sheet", "Costs 2025", 4).fragment
+        ('page=12', 'sheet=Costs%202025&row=4')
+        """
+        row = f"&row={self.row}" if self.row else ""
+        return f"{self.kind}={quote(str(self.value), safe='')}{row}"
+
+
+def encoded(locations: Locations | None) -> str | None:
+    return msgspec.json.encode(locations).decode() if locations and locations.starts else None
+
+
+def decoded(text: str | None) -> Locations | None:
+    return msgspec.json.decode(text, type=Locations) if text else None

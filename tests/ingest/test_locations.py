@@ -1,0 +1,142 @@
+"""From a file to the place that a hit names: page, slide, sheet and row, cell, message, file."""
+
+from __future__ import annotations
+
+import io
+import json
+import mailbox
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnod.ingest.convert import convert
+from gnod.ingest.convert.parts import Parts
+from gnod.ingest.prepare import prepare
+from gnod.locations import Location, Locations, decoded, encoded
+from gnod.store.documents.records import Prepared
+from tests.pdf_files import pdf
+
+# Each is alone on its page, slide, sheet, …
+WORDS = [f"zqx{number:03}" for number in range(1, 8)]
+
+
+def indexed(data: bytes, name: str) -> Prepared:
+    converted = convert(data, name, max_characters=1_000_000)
+    return prepare(converted, relative_path=name, source_hash="0" * 64, stat=None)
+
+
+def location(document: Prepared, word: str) -> Location | None:
+    assert document.markdown.count(word) == 1
+    line = document.markdown[: document.markdown.index(word)].count("\n") + 1
+    stored = decoded(encoded(document.locations))
+    return stored.at(line) if stored else None
+
+
+def presentation() -> bytes:
+    from pptx import Presentation
+
+    deck = Presentation()
+    for word in WORDS:
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = "A slide"
+        slide.placeholders[1].text = f"one point\nand {word}"
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def notebook() -> bytes:
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "source": f"print('{word}')\n\n\n\nx = 1\r\ny = 2", "outputs": []} for word in WORDS
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode()
+
+
+def messages(folder: Path) -> bytes:
+    box = mailbox.mbox(folder / "box.mbox")
+    for word in WORDS:
+        box.add(f"From: a@example.com\nSubject: A message\n\n\n\n{word}\n".encode())
+    box.close()
+    return (folder / "box.mbox").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "made"),
+    [
+        ("a.pdf", "page", lambda _: pdf([*WORDS[:3], "", *WORDS[4:]])),
+        ("long.pdf", "page", lambda _: pdf([*WORDS, *["more"] * 60])),
+        ("a.pptx", "slide", lambda _: presentation()),
+        ("a.ipynb", "cell", lambda _: notebook()),
+        ("a.mbox", "message", messages),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_each_word_is_where_it_was_written(name: str, kind: str, made: Callable[[Path], bytes], tmp_path: Path) -> None:
+    document = indexed(made(tmp_path), name)
+    for number, word in enumerate(WORDS, start=1):
+        if word in document.markdown:
+            assert location(document, word) == Location(kind, number), word  # type: ignore[arg-type]
+    assert sum(word in document.markdown for word in WORDS) >= 6
+
+
+def test_rows_of_a_sheet() -> None:
+    from openpyxl import Workbook  # type: ignore[import-untyped]
+
+    book = Workbook()
+    costs, other = book.active, book.create_sheet("Other | sheet")
+    for row, word in ((2, WORDS[0]), (3, WORDS[1]), (9, WORDS[2]), (10, WORDS[3])):
+        costs.cell(row, 2).value = word
+    other.cell(4, 1).value = WORDS[4]
+    buffer = io.BytesIO()
+    book.save(buffer)
+    document = indexed(buffer.getvalue(), "a.xlsx")
+    rows = [(location(document, word) or Location("sheet", "")).row for word in WORDS[:5]]
+    assert rows == [2, 3, 9, 10, 4]
+    assert document.locations is not None
+    assert document.locations.described == "sheets Sheet, Other | sheet"
+    found = document.locations.lines("Sheet", 10)
+    assert found is not None
+    assert WORDS[3] in document.markdown.split("\n")[found[0] - 1]
+
+
+def test_files_of_an_archive() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for word in WORDS:
+            archive.writestr(f"folder/{word[3:]}.md", f"# A file\n\n\n\n{word}\n")
+    document = indexed(buffer.getvalue(), "a.zip")
+    assert location(document, WORDS[4]) == Location("file", "folder/005.md")
+
+
+def test_a_file_with_lines_has_none() -> None:
+    assert indexed(b"# zqx001\n", "a.md").locations is None
+    assert indexed(b"x = 'zqx001'\n", "a.py").locations is None
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet="ab \n\r\x0c\x00é", max_size=30), max_size=8))
+def test_a_line_belongs_to_the_part_that_it_came_from(texts: list[str]) -> None:
+    """Whatever canonicalising removes: blank lines, control characters, carriage returns."""
+    parts = Parts("page", 10_000)
+    for number, text in enumerate(texts, start=1):
+        parts.add(f"{text}\nword{number}x {text}", number)
+    text = f"\n\n\n{parts.markdown}" if texts else ""
+    converted = convert(b"x", "x.txt", max_characters=10)
+    starts = [type(start)(start.line + 3, start.value) for start in parts.locations.starts]
+    moved = type(converted)(markdown=text, converter="pdf/2", locations=Locations("page", starts))
+    document = prepare(moved, relative_path="a.pdf", source_hash="0" * 64, stat=None)
+    for number in range(1, len(texts) + 1):
+        assert location(document, f"word{number}x") == Location("page", number)
+
+
+def test_what_a_reference_says() -> None:
+    document = indexed(pdf(WORDS), "a.pdf")
+    assert document.locations is not None
+    assert document.locations.lines("7") == (13, None)
+    assert document.locations.lines("2") == (3, 4)
+    assert document.locations.lines("8") is None
+    assert document.locations.described == "pages 1 to 7"
