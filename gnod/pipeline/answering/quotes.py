@@ -121,21 +121,37 @@ class Scored(NamedTuple):
     components: Mapping[str, float]
 
 
+class ReadText(NamedTuple):
+    """The canonical text of a document, and its units in order; of a long text, those that were read."""
+
+    text: str
+    units: Sequence[Unit]
+
+
 class Collected(NamedTuple):
-    """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all."""
+    """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
+    `texts`: by document id."""
 
     candidates: list[Candidate]
     base: Mapping[str, float]
     units: int
+    texts: Mapping[int, ReadText]
 
 
-def collect(connection: Connection, question: Question, scores: Mapping[int, float]) -> Collected:
+def collect(
+    connection: Connection,
+    question: Question,
+    scores: Mapping[int, float],
+    *,
+    read: int = DOCUMENTS,
+    preselected: int = PRESELECTED,
+) -> Collected:
     """Return the units that are most probably an answer; none without a word of the question, unless it is nearer to it
-    than nonsense is. `scores`: of the documents in the search, by document id, best first."""
+    than nonsense is. `scores`: of the documents in the search, by document id, best first; so many are `read`."""
     analyzers = lexical.analyzers_of_index(connection)
     reader = _Reader(connection, question, analyzers)
     by_id = documents.by_ids(connection, list(scores))
-    for document_id, score in list(scores.items())[:DOCUMENTS]:
+    for document_id, score in list(scores.items())[:read]:
         document = by_id.get(document_id)
         if document is not None and document.active:  # it may have been removed since the search
             reader.read(document, score)
@@ -146,7 +162,8 @@ def collect(connection: Connection, question: Question, scores: Mapping[int, flo
         if each.has_word or (each.piece is not None and each.piece >= limits.get(each.uri, 1.0))
     ]
     order = _best_first([_scored(each, base, None)[0] for each in relevant])
-    return Collected(_mixed([relevant[n] for n in order]), base, len(reader.candidates))
+    candidates = _mixed([relevant[n] for n in order], preselected)
+    return Collected(candidates, base, len(reader.candidates), reader.texts)
 
 
 def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
@@ -183,6 +200,7 @@ class _Reader:
 
     def __init__(self, connection: Connection, question: Question, analyzers: Sequence[Analyzer]) -> None:
         self.candidates: list[Candidate] = []
+        self.texts: dict[int, ReadText] = {}
         self._connection = connection
         self._question = question
         self._expected: Expected = question_type.expected(question.text)
@@ -204,7 +222,9 @@ class _Reader:
         line, counted = 1, 0
         above: dict[tuple[str, int], _Match] = {}
         block = -1
-        for unit in self._units(document, text, pieces, embedded):
+        units = self._units(document, text, pieces, embedded)
+        self.texts[document.id] = ReadText(text, units)
+        for unit in units:
             shown = text[unit.start : unit.end]
             if shown == document.title:  # in formats without headings, such as PDF
                 continue
@@ -357,7 +377,7 @@ def _scored(candidate: Candidate, base: Mapping[str, float], cosine: float | Non
     return min(max(value, 0.0), 1.0), {name: round(part, 6) for name, part in parts.items()}
 
 
-def _mixed(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _mixed(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Return the first candidates, but not too many of one document while there are others."""
     counts: Counter[int] = Counter()
     first: list[Candidate] = []
@@ -365,7 +385,7 @@ def _mixed(candidates: Sequence[Candidate]) -> list[Candidate]:
     for each in candidates:
         counts[each.document.id] += 1
         (first if counts[each.document.id] <= _OF_ONE_DOCUMENT else others).append(each)
-    return (first + others)[:PRESELECTED]
+    return (first + others)[:limit]
 
 
 def _best_first(values: Sequence[float]) -> list[int]:

@@ -45,21 +45,50 @@ class Quoted(NamedTuple):
     stages: list[Stage]
 
 
+class ScoredUnits(NamedTuple):
+    """`units`: best first. `asked`: the question with its vectors."""
+
+    units: Sequence[Scored]
+    collected: Collected
+    asked: Question
+    stages: list[Stage]
+
+
 async def quote(
     dependencies: QuoteDependencies, question: str, found: HybridResult, *, limit_s: float = LIMIT_S
 ) -> Quoted:
     """Return the sentences of the documents found that answer the question. `limit_s`: for the models."""
+    scored = await score(dependencies, question, found, limit_s=limit_s)
+    return Quoted(quotes.choose(scored.units), scored.stages)
+
+
+async def score(
+    dependencies: QuoteDependencies,
+    question: str,
+    found: HybridResult,
+    *,
+    limit_s: float = LIMIT_S,
+    documents: int = quotes.DOCUMENTS,
+    preselected: int = quotes.PRESELECTED,
+) -> ScoredUnits:
+    """Return the units of so many documents that are most probably an answer. Models read the best of them."""
     budget = Budget(limit_s)
     started = time.monotonic()
     vectors = found.vectors.row(0) if found.vectors else {}
     served = found.vectors.served if found.vectors else {}
     asked = Question(question, vectors, served, dependencies.nonsense)
-    work = partial(quotes.collect, question=asked, scores={ranked.id: ranked.score for ranked in found.ranked})
+    work = partial(
+        quotes.collect,
+        question=asked,
+        scores={ranked.id: ranked.score for ranked in found.ranked},
+        read=documents,
+        preselected=preselected,
+    )
     collected = await dependencies.read(work)
     budget.note("sentences", started, {"sentences": collected.units, "preselected": len(collected.candidates)})
     scored = quotes.rank(collected, await _cosines(dependencies, asked, collected, budget))
-    chosen = quotes.choose(await _reranked(dependencies, question, scored, budget))
-    return Quoted(chosen, budget.stages)
+    units = await _reranked(dependencies, question, scored, budget)
+    return ScoredUnits(units, collected, asked, budget.stages)
 
 
 async def _cosines(
@@ -69,7 +98,7 @@ async def _cosines(
     cosines: list[float | None] = [None] * len(collected.candidates)
     why = None
     for uri, vector in question.vectors.items():
-        places = [n for n, each in enumerate(collected.candidates) if each.uri == uri]
+        places = [n for n, each in enumerate(collected.candidates[: quotes.PRESELECTED]) if each.uri == uri]
         try:
             texts = [collected.candidates[n].embedding_text for n in places]
             if not texts:
@@ -92,7 +121,7 @@ async def _reranked(
     reranker = dependencies.reranker
     if isinstance(reranker, Unavailable) or len(scored) < 2:
         return scored
-    shown = [f"{each.candidate.context}\n{each.candidate.text}" for each in scored]
+    shown = [f"{each.candidate.context}\n{each.candidate.text}" for each in scored[: quotes.PRESELECTED]]
 
     async def texts(plan: Plan) -> list[str]:
         return shown[: plan.documents]

@@ -69,6 +69,16 @@ def units(text: str, language: str | None = None, *, is_code: bool = False) -> l
     return list(_Cutter(text, language).cut(is_code=is_code))
 
 
+def is_item_mark(text: str) -> bool:
+    """Tell whether a text is what stands before a list item: indentation, a bullet or number, a box to tick.
+
+    >>> is_item_mark("  - [x] "), is_item_mark("12. "), is_item_mark("see ")
+    (True, True, False)
+    """
+    match = _ITEM.match(text + "x")
+    return match is not None and match.end() == len(text)
+
+
 class _Line(NamedTuple):
     """`text[start:end]`, without the line end."""
 
