@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
 from gnoctl.wording import count, missed_by
-from gnod.protocol.search import Hit, SearchResult
+from gnod.protocol.search import Hit, HitPassage, SearchResult
 
 INDENT = "  "
 
@@ -25,7 +25,7 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
     if missed := missed_by(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
-        yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))
+        yield from (terminal.paint(line, DIM) for line in explanation(result.explain))
 
 
 def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
@@ -35,7 +35,10 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
     if hit.context:
         context = text.line(hit.context)
         yield terminal.paint(INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM)
-    yield from _passage(hit, terminal, line_numbers=line_numbers)
+    if hit.passages and hit.text is None:
+        yield from _passages(hit.passages, terminal, line_numbers=line_numbers)
+    else:
+        yield from _passage(hit, terminal, line_numbers=line_numbers)
     if hit.explain:
         yield terminal.paint(INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM)
 
@@ -58,12 +61,29 @@ def _place(hit: Hit, terminal: Terminal) -> str:
     return terminal.paint(f"{text.pad(text.clip_start(where, room), room)}  {about}", DIM)
 
 
+def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
+    """Yield the passages below each other, each below its lines."""
+    for each in passages:
+        if len(passages) > 1:
+            place = f"line {each.line}" if each.line == each.end_line else f"lines {each.line}-{each.end_line}"
+            yield terminal.paint(INDENT + place, DIM)
+        shown = text.block(each.snippet)
+        yield from _lines(shown, each.marks, each.snippet_line, terminal, line_numbers=line_numbers)
+
+
 def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
     """Yield the passage with its matches marked, or the whole text if it was requested."""
     if hit.text is not None:
         shown, marks, first = text.block(hit.text), [], 1
     else:
         shown, marks, first = text.block(hit.snippet), hit.marks, hit.snippet_line
+    yield from _lines(shown, marks, first, terminal, line_numbers=line_numbers)
+
+
+def _lines(
+    shown: str, marks: list[tuple[int, int]], first: int, terminal: Terminal, *, line_numbers: bool
+) -> Iterator[str]:
+    """Yield the lines of a passage; the first one has the number `first`."""
     shown = shown.replace("\t", " ")
     start = 0
     for number, line in enumerate(shown.split("\n"), first):
@@ -88,13 +108,14 @@ def _marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], term
     return "".join(pieces) + shown[at:end]
 
 
-def _explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
+def explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
+    """Yield the lines of what a result says of its stages."""
     for name, value in explain.items():
         if name == "stages" and isinstance(value, list):
             yield from map(_stage, value)
         elif isinstance(value, dict):
             yield f"{indent}{text.line(str(name))}:"
-            yield from _explanation(value, indent + INDENT)
+            yield from explanation(value, indent + INDENT)
         else:
             yield f"{indent}{text.line(str(name))}: {_value(value)}"
 

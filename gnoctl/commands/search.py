@@ -58,6 +58,10 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
 
 class WordsOptions(SearchOptions, frozen=True, kw_only=True):
     query: Annotated[list[str], argument("QUERY", help="What to search for")]
+    passages: Annotated[
+        wire.PassageLimit,
+        option("--passages", metavar="N", group="Output", help="Show up to N passages of a document [default: 1]"),
+    ] = 1
 
     @property
     def text(self) -> str:
@@ -96,7 +100,7 @@ def search(options: WordsOptions) -> None:
       gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
       gnoctl search invoice --since 30d --files
     """
-    params = _params(options, wire.SearchLexicalParams, query=options.text)
+    params = _params(options, wire.SearchLexicalParams, query=options.text, passages=options.passages)
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
@@ -113,7 +117,7 @@ def vsearch(options: WordsOptions) -> None:
       gnoctl vsearch 'what to do when the disk is full' -c notes -n 10
       gnoctl vsearch complaints about delivery --since 30d --min-score 0.7 --files
     """
-    params = _params(options, wire.SearchVectorParams, query=options.text)
+    params = _params(options, wire.SearchVectorParams, query=options.text, passages=options.passages)
     _find(options, "search.vector", params, nothing=f"No results for {options.text}")
 
 
@@ -138,6 +142,7 @@ def query(options: HybridOptions) -> None:
         options,
         wire.SearchQueryParams,
         query=options.text,
+        passages=options.passages,
         expand=not options.no_expand,
         rerank=not options.no_rerank,
         floor=not options.no_floor,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from gnod.analysis.terms import Analyzer
@@ -25,7 +26,7 @@ from gnod.handlers.wire_types import (
     milliseconds_since,
     stages_of,
 )
-from gnod.pipeline import anchors, lexical, references, vector
+from gnod.pipeline import anchors, lexical, references, several_passages, vector
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
@@ -43,6 +44,7 @@ from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
 from gnod.store.database import Connection, Database
 from gnod.store.documents import documents, texts
+from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessService
 from gnod.types import format_uri, source_line
@@ -156,7 +158,7 @@ def _search_vector(
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
     ]
     words = marked(connection, parse_text(params.query))
-    result = _result(asked, connection, params, "vector", params.query, ranked, words, stages)
+    result = _result(asked, connection, params, "vector", params.query, ranked, words, stages, vectors=vectors)
     return replace(result, notes=list(vectors.left_out))
 
 
@@ -178,8 +180,9 @@ def _hybrid_result(
 ) -> wire.SearchResult:
     ranked = [_shown(each) for each in found.ranked]
     words = marked(connection, query.terms)
-    result = _result(asked, connection, params, "query", params.query, ranked, words, stages_of(found.stages))
-    reason = _lexical_only_reason(asked.services.embedding, found)
+    stages = stages_of(found.stages)
+    result = _result(asked, connection, params, "query", params.query, ranked, words, stages, vectors=found.vectors)
+    reason = lexical_only_reason(asked.services.embedding, found)
     notes = [note for note in found.left_out if note != reason]
     return replace(result, total=found.total, lexical_only_reason=reason, by_words_only=reason, notes=notes)
 
@@ -194,10 +197,11 @@ def _result(
     words: Marked,
     stages: Stages,
     explain: Mapping[str, object] | None = None,
+    vectors: QueryVectors | None = None,
 ) -> wire.SearchResult:
-    """Return the result with its hits. `explain`: what is said besides the stages."""
+    """Return the result with its hits. `explain`: what is said besides the stages. `vectors`: of the query."""
     begun = time.perf_counter()
-    hits = hits_of(connection, asked.config, ranked, words, params)
+    hits = hits_of(connection, asked.config, ranked, words, params, vectors)
     stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
     return wire.SearchResult(
         query=query,
@@ -233,7 +237,7 @@ def _stage_reporter(call: Call) -> OnStage:
     return report
 
 
-def _lexical_only_reason(embedding: EmbeddingService, found: HybridResult) -> str | None:
+def lexical_only_reason(embedding: EmbeddingService, found: HybridResult) -> str | None:
     """Return why there was no vector search; None where none was wanted, or the config wants no model."""
     if not any(embedding.wanted().values()):
         return None
@@ -260,10 +264,17 @@ def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
 
 
 def hits_of(
-    connection: Connection, config: Config, ranked: Sequence[RankedDocument], words: Marked, params: wire.FilterParams
+    connection: Connection,
+    config: Config,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    params: wire.FilterParams,
+    vectors: QueryVectors | None = None,
 ) -> list[wire.Hit]:
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
-    that left the index meanwhile are left out. Raises LimitExceeded for whole texts that no answer can hold."""
+    that left the index meanwhile are left out. `vectors`: of the query, for further passages. Raises LimitExceeded for
+    whole texts that no answer can hold."""
+    count = params.passages if isinstance(params, wire.SearchParams) else 1
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     wanted = anchors.wanted(connection, words.expression, list(by_id))
     hits: list[wire.Hit] = []
@@ -277,6 +288,12 @@ def hits_of(
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
         passage = _passage(connection, document.mirror_hash, each.span, wanted[each.id], words.analyzers)
+        passages: list[wire.HitPassage] | UnsetType = UNSET
+        if count > 1:
+            nearest = vectors if each.span else None
+            terms, analyzers = wanted[each.id].terms, words.analyzers
+            more = several_passages.beside(connection, document, passage, terms, analyzers, count - 1, nearest)
+            passages = [_shown_passage(shown, document) for shown in (passage, *more)]
         hits.append(
             copied(
                 wire.Hit,
@@ -293,9 +310,20 @@ def hits_of(
                 context=contexts_for(config, document.collection, document.path),
                 text=text,
                 explain=dict(each.components) if params.explain else None,
+                passages=passages,
             )
         )
     return hits
+
+
+def _shown_passage(passage: Passage, document: Document) -> wire.HitPassage:
+    return copied(
+        wire.HitPassage,
+        passage,
+        line=source_line(document.line_map, passage.line),
+        end_line=source_line(document.line_map, passage.end_line),
+        snippet_line=source_line(document.line_map, passage.snippet_line),
+    )
 
 
 def _passage(

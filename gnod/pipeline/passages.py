@@ -24,6 +24,8 @@ from gnod.pipeline.folding import fold_in_place
 WINDOW_CHARACTERS = 240
 SNIPPET_CHARACTERS = 280
 SNIPPET_LINES = 4
+# A further passage of a document is worth at least this share of its best.
+FURTHER = 0.5
 _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
@@ -115,16 +117,67 @@ def _passage(
     if not window:
         return frozenset(), _opening(text)
     start, end = _snippet_range(text, window[0].start, max(mark.end for mark in window))
-    shown = finder.marks(query_terms, within=(start, end))
-    inside = [(m.start - start, m.end - start) for m in shown if start <= m.start and m.end <= end]
-    passage = Passage(
+    passage = _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
+    return frozenset(mark.term for mark in window), passage
+
+
+def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> Passage:
+    """Return the passage from `start` to `end`, with those of the marks that lie in it."""
+    return Passage(
         _line(text, window[0].start),
         _line(text, max(mark.end for mark in window) - 1),
         text[start:end],
         _line(text, start),
-        _without_overlap(inside),
+        _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
     )
-    return frozenset(mark.term for mark in window), passage
+
+
+def further_passages(
+    text: str,
+    taken: Sequence[Passage],
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    count: int,
+) -> list[Passage]:
+    """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
+    each are worth at least FURTHER of those in the best."""
+    marks = find_marks(text, query_terms, analyzers)
+    counts = Counter(mark.term for mark in marks)
+    ranges = [_range_of(text, each) for each in taken]
+    enough = FURTHER * max((_worth({m.term for m in marks if _lies_in(m, each)}, counts) for each in ranges), default=0)
+    found: list[Passage] = []
+    left = [mark for mark in marks if not any(_lies_in(mark, each) for each in ranges)]
+    while left and len(found) < count:
+        window = best_window(left)
+        if _worth({mark.term for mark in window}, counts) < enough:
+            break
+        start, end = _snippet_range(text, window[0].start, max(mark.end for mark in window))
+        if not any(start < high and low < end for low, high in ranges):
+            found.append(_shown(text, window, marks, start, end))
+            ranges.append((start, end))
+        left = [mark for mark in left if mark not in window and not (start <= mark.start and mark.end <= end)]
+    return found
+
+
+def overlap(one: Passage, other: Passage) -> bool:
+    """Tell whether two passages of a text have a line in common."""
+    first, second = (
+        range(each.snippet_line, each.snippet_line + each.snippet.count("\n") + 1) for each in (one, other)
+    )
+    return first.start < second.stop and second.start < first.stop
+
+
+def _range_of(text: str, passage: Passage) -> tuple[int, int]:
+    """Return where the snippet is in the text."""
+    start = 0
+    for _ in range(passage.snippet_line - 1):
+        start = text.find("\n", start) + 1
+    start = max(text.find(passage.snippet, start), 0)
+    return start, start + len(passage.snippet)
+
+
+def _lies_in(mark: Mark, within: tuple[int, int]) -> bool:
+    return within[0] <= mark.start and mark.end <= within[1]
 
 
 def best_span(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gnod.protocol.base import AnswerSource, Freshness, Location, Params, Quote, Result
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
+PassageLimit = Annotated[int, Meta(ge=1, le=10)]
 UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
 Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
 
@@ -38,7 +39,10 @@ class FilterParams(Params, frozen=True, kw_only=True):
 
 
 class SearchParams(FilterParams, frozen=True):
+    """`passages`: up to so many of each document, if they match nearly as well as its best one."""
+
     query: Annotated[str, Meta(max_length=4096)]
+    passages: PassageLimit = 1
 
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
@@ -92,6 +96,16 @@ class AskParams(QuestionParams, frozen=True, kw_only=True):
     rerank: bool = True
 
 
+class HitPassage(Result, frozen=True, kw_only=True):
+    """A passage of a document; the fields are as in Hit."""
+
+    line: int
+    end_line: int
+    snippet: str
+    snippet_line: int
+    marks: list[tuple[int, int]] = []
+
+
 class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
@@ -99,8 +113,9 @@ class Hit(Result, frozen=True, kw_only=True):
     matches, and `snippet` begins at `snippet_line`: lines of the file where it is text, otherwise lines of its
     Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches
     lie in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source`
-    is the absolute path of the file.
-    `location`: where `line` is in a source without lines. `text` is the whole document if `full` is set.
+    is the absolute path of the file. `location`: where `line` is in a source without lines. `text` is the whole document
+    if `full` is set. `passages`: only if more than one was asked for; best first, and the first is the one above. They
+    do not overlap.
     """
 
     rank: int
@@ -124,6 +139,7 @@ class Hit(Result, frozen=True, kw_only=True):
     context: str | None = None
     text: str | None = None
     explain: dict[str, float] | None = None
+    passages: list[HitPassage] | UnsetType = UNSET
 
 
 class SearchResult(Result, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from gnoctl.terminal import Terminal
 from gnoctl.text import cells, is_safe
 from gnoctl.wording import missed_by
 from gnod.protocol.base import Freshness
-from gnod.protocol.search import Hit
+from gnod.protocol.search import Hit, HitPassage
 from tests.client.samples import few, found, hit, hostile_hits
 
 PIPE = Terminal()
@@ -52,6 +52,17 @@ def test_marks_stay_right_in_wrapped_and_numbered_lines() -> None:
     ]
     assert "\x1b[1;33mdrei\x1b[0m" in shown[0]
     assert "\x1b[1;33mneun\x1b[0m" in shown[3]
+
+
+def test_several_passages_stand_below_each_other_with_their_lines() -> None:
+    passages = [
+        HitPassage(line=12, end_line=14, snippet="How to deploy", snippet_line=12, marks=[(7, 13)]),
+        HitPassage(line=40, end_line=40, snippet="Deploy\x1b[31m at noon", snippet_line=39),
+    ]
+    shown = list(render_hit(hit(passages=passages), PIPE))
+    assert shown[2:] == ["  lines 12-14", "  How to deploy", "  line 40", "  Deploy␛[31m at noon"]
+    numbered = list(render_hit(hit(passages=passages), PIPE, line_numbers=True))
+    assert numbered[3::2] == ["     12  How to deploy", "     39  Deploy␛[31m at noon"]
 
 
 def test_the_whole_text_replaces_the_snippet() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
 from gnod.config.model import Config
 from gnod.handlers.search import hits_of
@@ -34,7 +35,7 @@ LONG = (
 )
 
 
-def hits(index: SmallIndex, query: str, chunk: int | None, **wanted: bool) -> Hit:
+def hits(index: SmallIndex, query: str, chunk: int | None, **wanted: int) -> Hit:
     """Return the hit of the only document, found in the chunk of that number (from the end if negative)."""
 
     def work(connection: Connection) -> Hit:
@@ -65,6 +66,30 @@ def test_the_passage_is_in_the_chunk_although_the_words_occur_elsewhere(small_in
     assert early.line == early.end_line == line_of(LONG, "The zebra is mentioned")
     assert late.line == late.end_line == line_of(LONG, "Here the stripes")
     assert LONG.split("\n")[late.snippet_line - 1].startswith(late.snippet.split("\n")[0])
+
+
+def test_several_passages_do_not_overlap_and_stand_at_their_lines(small_index: SmallIndex) -> None:
+    text = "# Cranes\n\n" + "\n\n".join(
+        f"{FILLER}\n\nThe tower crane {verb} in strong wind." for verb in ("stops", "turns", "hums")
+    )
+    small_index.add({"a.md": text})
+    one, several = hits(small_index, "tower crane wind", None), hits(small_index, "tower crane wind", None, passages=3)
+    assert one.passages is UNSET
+    assert several.passages
+    first, *others = several.passages
+    assert (first.line, first.snippet, first.marks) == (one.line, one.snippet, one.marks)
+    assert sorted(each.line for each in several.passages) == [
+        line_of(text, f"crane {verb}") for verb in ("stops", "turns", "hums")
+    ]
+    for each in others:
+        assert text.split("\n")[each.snippet_line - 1].startswith(each.snippet.split("\n")[0].strip()[:20])
+        assert [each.snippet[start:end] for start, end in each.marks] == ["tower", "crane", "wind"]
+    assert len(hits(small_index, "tower crane wind", None, passages=2).passages or []) == 2
+
+
+def test_a_passage_with_few_of_the_words_is_no_further_one(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": f"# A\n\nThe tower crane stops in wind.\n\n{FILLER}\n\nThe wind is cold.\n"})
+    assert len(hits(small_index, "tower crane wind stops", None, passages=5).passages or []) == 1
 
 
 def test_without_the_words_it_is_the_chunks_opening_without_its_heading(small_index: SmallIndex) -> None:
@@ -134,9 +159,8 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
         (ranked,) = vector.search(connection, Nearest(), vectors, Filters(), limit=1)
         assert ranked.span
         assert ranked.span.start == starts[piece]
-        (hit,) = hits_of(
-            connection, Config(), [ranked], marks_of(connection, parse_text(query)), SearchVectorParams(query=query)
-        )
+        params, words = SearchVectorParams(query=query, passages=2), marks_of(connection, parse_text(query))
+        (hit,) = hits_of(connection, Config(), [ranked], words, params, vectors)
         return hit
 
     hit = small_index.database.submit_read(partial(work, asyncio.run(query_vectors()))).result()
@@ -144,3 +168,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     assert not hit.marks
     assert hit.line == hit.snippet_line == line_of(text, opening)
     assert hit.end_line == line_of(text, hit.snippet.splitlines()[-1])
+    assert hit.passages
+    best, *others = hit.passages
+    assert best.snippet == hit.snippet
+    assert all(each.snippet != hit.snippet and each.line != hit.line for each in others)
