@@ -20,6 +20,7 @@ from gnod.handlers import (
     doctor,
     document,
     embedding,
+    evidence,
     index,
     memory,
     models,
@@ -219,6 +220,7 @@ async def _compose(
         ),
         document.handlers(configuration, database),
         embedding.handlers(configuration, backlog, tuning_service),
+        evidence.handlers(configuration, database, freshness, hybrid, embedding_service),
         index.handlers(
             index.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),

@@ -102,6 +102,11 @@ def parse_query(text: str) -> ParsedQuery:
     )
 
 
+def parse_question(text: str) -> ParsedQuery:
+    """As `parse_query`, but a single quotation mark is text. Raises QuerySyntaxError."""
+    return parse_query(text.replace('"', " ") if text.count('"') % 2 else text)
+
+
 def variant_lines(variants: Iterable[Subquery]) -> list[QueryLine]:
     """Return the searches that a model added. A `lex` variant that is not a valid query is left out."""
     lines = []

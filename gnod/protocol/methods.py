@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gnod.protocol import collections as c
 from gnod.protocol import daemon as d
 from gnod.protocol import documents as t
+from gnod.protocol import evidence as e
 from gnod.protocol import index as i
 from gnod.protocol import memory as m
 from gnod.protocol import models as mo
@@ -30,6 +31,7 @@ _ALL = [
     Method("search.query", s.SearchQueryParams, s.SearchResult, "Combine keyword and vector search."),
     Method("search.similar", s.SearchSimilarParams, s.SearchResult, "Find documents similar to a document."),
     Method("ask.answer", s.AskParams, s.AskResult, "Quote what answers a question, and write an answer."),
+    Method("evidence.gather", e.EvidenceParams, e.EvidenceResult, "Return the fewest passages that support an answer."),
     Method("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
     Method("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
     Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),

@@ -15,9 +15,10 @@ from gnod.models.generator import Generator
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
-from gnod.pipeline.answering import quoting
+from gnod.pipeline.answering import evidence, quoting
+from gnod.pipeline.answering.evidence import Evidence
 from gnod.pipeline.answering.quoting import Quoted, QuoteDependencies
-from gnod.pipeline.answering.sources import Floats
+from gnod.pipeline.answering.sources import NONSENSE, Floats
 from gnod.pipeline.budget import Backoff, ThroughputEstimate
 from gnod.pipeline.expansion.expander import Expander, Writing
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
@@ -46,6 +47,8 @@ class HybridSearch:
         egress: EgressPolicy,
     ) -> None:
         self._egress = egress
+        # By model: the vectors of meaningless questions.
+        self._nonsense: dict[str, Floats] = {}
         self._database = database
         self._models = models
         self._factory = factory
@@ -98,13 +101,27 @@ class HybridSearch:
         nonsense: Mapping[str, Floats],
     ) -> Quoted:
         """Return the sentences that answer the question, from the documents found; `read` as in `search`."""
+        return await quoting.quote(self._quote_dependencies(read, collections, nonsense), question, found)
 
+    async def evidence(
+        self, read: Read, question: str, found: HybridResult, collections: Sequence[str], max_tokens: int
+    ) -> Evidence:
+        """Return the fewest passages that support an answer, from the documents found; `read` as in `search`."""
+        vectors = found.vectors.row(0) if found.vectors else {}
+        for uri in vectors.keys() - self._nonsense.keys():
+            self._nonsense[uri] = await self._embedding.embedder(uri, collections).texts(NONSENSE)
+        dependencies = self._quote_dependencies(read, collections, self._nonsense)
+        return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
+
+    def _quote_dependencies(
+        self, read: Read, collections: Sequence[str], nonsense: Mapping[str, Floats]
+    ) -> QuoteDependencies:
         async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
             return await self._embedding.embedder(uri, collections).sentences(sentences)
 
         reranker = self._model("rerank", Reranker, collections)
         throughput = self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri]
-        return await quoting.quote(QuoteDependencies(read, embed, nonsense, reranker, throughput), question, found)
+        return QuoteDependencies(read, embed, nonsense, reranker, throughput)
 
     async def generator(self, collections: Sequence[str]) -> Generator | Unavailable:
         """Return the model that writes answers, or why there is none: it may not be allowed to have these texts."""

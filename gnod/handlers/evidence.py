@@ -1,0 +1,112 @@
+"""`evidence.gather`: hybrid search, then the fewest passages that support an answer, within a number of tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+from gnod.errors import QuerySyntaxError
+from gnod.handlers.search import lexical_only_reason
+from gnod.handlers.wire_types import filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.pipeline.answering.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
+from gnod.pipeline.hybrid import SearchOptions
+from gnod.pipeline.query import parse_question
+from gnod.protocol import evidence as wire
+from gnod.protocol.base import ProgressValue, copied
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.services.search import HybridSearch
+from gnod.store.database import Database
+from gnod.sync.freshness import FreshnessService
+from gnod.types import format_uri
+
+
+def handlers(
+    configuration: Configuration,
+    database: Database,
+    freshness: FreshnessService,
+    hybrid: HybridSearch,
+    embedding: EmbeddingService,
+) -> Mapping[str, Handler]:
+    async def gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
+        configuration.check_known(params.collections)
+        filters = filters_of(params)
+        if not params.question.strip():
+            raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
+        if params.fresh:
+            call.progress(ProgressValue(stage="syncing", done=0))
+            await freshness.refresh(params.collections, embedded=True)
+        started = time.perf_counter()
+        options = SearchOptions(
+            limit=params.limit,
+            min_score=params.min_score,
+            expand=params.expand,
+            rerank=params.rerank,
+            budget_s=params.budget_s,
+        )
+        async with database.snapshot() as read:
+            found = await hybrid.search(read, parse_question(params.question), filters, options)
+            evidence = await hybrid.evidence(read, params.question, found, params.collections, params.tokens)
+            report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
+        reason = lexical_only_reason(embedding, found)
+        stages = stages_of([*found.stages, *evidence.stages])
+        return wire.EvidenceResult(
+            question=params.question,
+            passages=[_passage(number, each) for number, each in enumerate(evidence.passages, start=1)],
+            tokens=evidence.tokens,
+            max_tokens=params.tokens,
+            left_out=[_left_out(each) for each in evidence.left_out],
+            reason=_why_empty(evidence),
+            took_ms=milliseconds_since(started),
+            freshness=freshness_of(report),
+            lexical_only_reason=reason,
+            notes=[note for note in found.left_out if note != reason],
+            explain={"stages": stages} if params.explain else None,
+        )
+
+    return {"evidence.gather": gather}
+
+
+def _passage(number: int, passage: EvidencePassage) -> wire.EvidencePassage:
+    document = passage.place.document
+    return copied(
+        wire.EvidencePassage,
+        document,
+        **_place(passage.place),
+        number=number,
+        content_hash=document.mirror_hash,
+        text=passage.text,
+        lead=passage.lead,
+        lead_line=passage.lead_line,
+        score=passage.score,
+    )
+
+
+def _left_out(left_out: EvidenceLeftOut) -> wire.LeftOutPassages:
+    return copied(
+        wire.LeftOutPassages,
+        left_out.place.document,
+        **_place(left_out.place),
+        reason=left_out.reason,
+        count=left_out.passages,
+        score=left_out.score,
+        tokens=left_out.tokens,
+        repeats=None if left_out.repeats is None else left_out.repeats + 1,
+    )
+
+
+def _place(place: Place) -> dict[str, object]:
+    return {
+        "uri": format_uri(place.document.collection, place.document.path),
+        "heading": place.heading,
+        "line": place.line,
+        "end_line": place.end_line,
+    }
+
+
+def _why_empty(evidence: Evidence) -> Literal["nothing_found", "over_budget"] | None:
+    if evidence.passages:
+        return None
+    return "over_budget" if evidence.left_out else "nothing_found"
