@@ -13,6 +13,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Search and read": {
         "query": "search",
         "ask": "ask",
+        "evidence": "evidence",
         "search": "search",
         "vsearch": "search",
         "similar": "search",

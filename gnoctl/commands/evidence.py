@@ -1,0 +1,55 @@
+"""`gnoctl evidence`: the passages that an answer needs, within a number of tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from gnoctl.command import command
+from gnoctl.evidence import render
+from gnoctl.options import argument, option
+from gnoctl.shared_options import FilterOptions, filter_values
+from gnod.protocol import evidence as wire
+
+
+class EvidenceOptions(FilterOptions, frozen=True, kw_only=True):
+    question: Annotated[list[str], argument("QUESTION", help="The question")]
+    tokens: Annotated[
+        wire.TokenLimit, option("-t", "--tokens", help="Return at most this many tokens [default: 1500]")
+    ] = 1500
+    limit: Annotated[
+        int, option("-n", "--limit", help="Look for passages in this many documents [default: 20]", ge=1, le=50)
+    ] = 20
+    no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
+    budget: Annotated[
+        wire.BudgetSeconds,
+        option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 1]"),
+    ] = 1.0
+
+
+@command("evidence", EvidenceOptions)
+def evidence(options: EvidenceOptions) -> None:
+    """Collect the passages that an answer to a question needs.
+
+    Prints the fewest passages of your documents that support an answer, word for word and with their lines: whole
+    paragraphs, list items, table rows with their header, blocks of code. No text occurs twice. They are grouped by
+    document, best document first, and fit into --tokens. What was left out is listed below, with the reason.
+
+    Meant for agents and scripts, which write the answer themselves. `gnoctl ask` prints the best sentences instead.
+
+    Examples:
+      gnoctl evidence how do we restore a backup
+      gnoctl evidence 'which limits does the upload API have?' -t 3000 -c docs
+      gnoctl evidence who maintains the pumps --json | jq -r '.passages[] | "\\(.uri):\\(.line)\\n\\(.text)\\n"'
+    """
+    params = wire.EvidenceParams(
+        question=" ".join(options.question),
+        tokens=options.tokens,
+        limit=options.limit,
+        expand=not options.no_expand,
+        rerank=not options.no_rerank,
+        budget_s=options.budget,
+        **filter_values(options),  # type: ignore[arg-type]
+    )
+    result = options.call("evidence.gather", params, wire.EvidenceResult)
+    options.show(result, render(result, options.terminal))

@@ -1,0 +1,125 @@
+"""`gnoctl evidence` against the fake daemon: what it asks, and what it prints."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnoctl import text
+from gnoctl.evidence import render
+from gnoctl.terminal import Terminal
+from gnod.protocol.evidence import EvidenceParams, EvidencePassage, EvidenceResult, LeftOutPassages
+from tests.client import samples
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import few, hostile_text
+
+PASSAGE = EvidencePassage(
+    number=1,
+    uri="gno://notes/cats.md",
+    docid="#a1b2c3d4",
+    content_hash="0f" * 32,
+    collection="notes",
+    path="cats.md",
+    title="Cats",
+    heading="Cats > Names",
+    line=5,
+    end_line=6,
+    text="| Miso | grey |\n| Nori | black |",
+    lead="| Name | Colour |",
+    lead_line=3,
+    score=0.5,
+)
+LEFT_OUT = LeftOutPassages(
+    reason="repeats",
+    count=2,
+    uri="gno://notes/copy.md",
+    docid="#a1b2c3d4",
+    collection="notes",
+    path="copy.md",
+    heading="",
+    line=5,
+    end_line=6,
+    score=0.5,
+    tokens=30,
+    repeats=1,
+)
+FOUND = EvidenceResult(
+    question="Which colour is Miso?",
+    passages=[PASSAGE, msgspec.structs.replace(PASSAGE, number=2, line=9, end_line=9, text="Miso is old.", lead="")],
+    tokens=80,
+    max_tokens=1500,
+    left_out=[LEFT_OUT],
+    took_ms=12.3,
+    freshness=samples.CURRENT,
+)
+NOTHING = msgspec.structs.replace(FOUND, passages=[], tokens=0, left_out=[], reason="nothing_found")
+TOO_LONG = msgspec.structs.replace(
+    NOTHING,
+    max_tokens=9,
+    reason="over_budget",
+    left_out=[msgspec.structs.replace(LEFT_OUT, reason="over_budget", repeats=None)],
+)
+
+
+@pytest.fixture(autouse=True)
+def gathering(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers["evidence.gather"] = FOUND
+    return daemon
+
+
+def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("evidence", "which", "colour", "-c", "a,b", "--since", "7d", "-t", "300", "-n", "5", "--no-rerank")
+    assert daemon.asked(EvidenceParams) == EvidenceParams(
+        question="which colour", collections=["a", "b"], since="7d", tokens=300, limit=5, rerank=False
+    )
+
+
+def test_the_daemon_knows_the_defaults(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("evidence", "what")
+    assert daemon.asked(EvidenceParams) == EvidenceParams(question="what")
+
+
+def test_passages_have_their_place_and_their_header(gnoctl: Gnoctl) -> None:
+    assert gnoctl("evidence", "which colour").out.splitlines() == [
+        "Cats  #a1b2c3d4",
+        "[1] notes/cats.md:5-6  Cats > Names",
+        "  | Name | Colour |",
+        "  | Miso | grey |",
+        "  | Nori | black |",
+        "",
+        "[2] notes/cats.md:9  Cats > Names",
+        "  Miso is old.",
+        "",
+        "2 passages · 80 of 1,500 tokens · 12 ms",
+        "left out: 2 passages with the same text as another; gno://notes/copy.md:5 repeats passage 1",
+    ]
+    assert json.loads(gnoctl("evidence", "which", "--json").out)["passages"][0]["content_hash"] == "0f" * 32
+
+
+def test_it_says_why_there_is_nothing(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["evidence.gather"] = NOTHING
+    assert gnoctl("evidence", "zebra").out.splitlines()[0] == "Nothing in the documents is about this question."
+    daemon.answers["evidence.gather"] = TOO_LONG
+    shown = gnoctl("evidence", "zebra", "-t", "9").out
+    assert shown.startswith("No passage fits into 9 tokens: the best one needs 30.\n")
+
+
+@pytest.mark.parametrize("tokens", ["0", "-5", "100001", "1e3", ""])
+def test_an_impossible_number_of_tokens_is_refused(tokens: str, gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("evidence", "what", f"--tokens={tokens}")
+    assert outcome.status == 1
+    assert "--tokens" in outcome.err
+
+
+@few
+@given(hostile_text, st.sampled_from([None, 20, 80]))
+def test_hostile_documents_stay_text(hostile: str, width: int | None) -> None:
+    passage = msgspec.structs.replace(PASSAGE, title=hostile, heading=hostile, text=hostile, lead=hostile, path=hostile)
+    left_out = msgspec.structs.replace(LEFT_OUT, uri=hostile)
+    result = msgspec.structs.replace(FOUND, passages=[passage], left_out=[left_out], notes=[hostile])
+    assert all(map(text.is_safe, render(result, Terminal(width=width))))
