@@ -54,6 +54,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
         Literal["hybrid", "lexical", "vector"],
         Meta(description="hybrid: by keyword and by meaning. lexical: by keyword, fastest. vector: by meaning."),
     ] = "hybrid"
+    passages: Annotated[int, Meta(ge=1, le=10, description="Return up to this many passages of each document.")] = 1
 
 
 class SimilarArguments(FilterArguments, frozen=True, kw_only=True):
@@ -63,6 +64,12 @@ class SimilarArguments(FilterArguments, frozen=True, kw_only=True):
 class AskArguments(FilterArguments, frozen=True, kw_only=True):
     question: Annotated[str, Meta(max_length=4096, description="A complete question.")]
     limit: Annotated[int, Meta(ge=1, le=50, description="Read at most this many documents.")] = 6
+
+
+class EvidenceArguments(FilterArguments, frozen=True, kw_only=True):
+    question: Annotated[str, Meta(max_length=4096, description="A complete question.")]
+    tokens: Annotated[int, Meta(ge=1, le=20_000, description="Return at most this many tokens.")] = 1500
+    limit: Annotated[int, Meta(ge=1, le=50, description="Look in at most this many documents.")] = 20
 
 
 class GetArguments(Arguments, frozen=True, kw_only=True):
@@ -76,6 +83,15 @@ class GetArguments(Arguments, frozen=True, kw_only=True):
     ]
     start_line: Annotated[int, Meta(ge=1, description="The first line to return.")] = 1
     max_lines: Annotated[int, Meta(ge=1, le=5000, description="Return at most this many lines.")] = MAX_LINES
+
+
+class MultiGetArguments(Arguments, frozen=True, kw_only=True):
+    refs: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=8192)]],
+        Meta(min_length=1, max_length=1000, description="As in `get`, and globs over collection/path: notes/**/*.md."),
+    ]
+    max_bytes: Annotated[int, Meta(ge=1, description="Leave out longer documents.")] = 10_240
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Return at most this many documents.")] = 100
 
 
 class StatusArguments(Arguments, frozen=True, kw_only=True):

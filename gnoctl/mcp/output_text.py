@@ -72,6 +72,25 @@ def _(output: o.AskOutput) -> str:
 
 
 @render.register
+def _(output: o.EvidenceOutput) -> str:
+    documents = []
+    for each in output.documents:
+        head = f"{text.line(each.title)}\n{each.uri} ({each.docid}, content {each.content_hash[:12]})"
+        documents.append("\n".join([head, *map(_evidence, each.passages)]))
+    left_out = "\n".join(f"left out: {text.line(each)}" for each in output.left_out)
+    head = f"{count(sum(len(each.passages) for each in output.documents), 'passage')}, {output.tokens:,} tokens"
+    return _paragraphs(*filter(None, (head, *documents, left_out)), note=output.note)
+
+
+@render.register
+def _(output: o.MultiGetOutput) -> str:
+    skipped = "\n".join(f"left out: {text.line(each)}" for each in output.skipped)
+    # What was left out comes before the texts: after them, it could be part of a document.
+    head = count(len(output.documents), "document")
+    return _paragraphs(*filter(None, (head, skipped)), *map(render, output.documents))
+
+
+@render.register
 def _(output: o.StoredMemory) -> str:
     return f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
 
@@ -112,7 +131,14 @@ def _about(kind: str, time: str, topics: list[str], namespace: str | None) -> st
 
 def _hit(rank: int, hit: o.SearchHit) -> str:
     head = f"{rank}. {text.line(hit.title)}\n   {_place(hit)}, score {hit.score}"
-    return f"{head}\n{_quoted(hit.snippet)}"
+    more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]
+    return "\n".join([head, _quoted(hit.snippet), *more])
+
+
+def _evidence(passage: o.EvidencePassageOutput) -> str:
+    head = f"[{passage.number}] lines {passage.line}-{passage.end_line}"
+    head += f" ({text.line(passage.heading)})" if passage.heading else ""
+    return "\n".join(filter(None, (head, _quoted(passage.lead), _quoted(passage.text))))
 
 
 def _place(hit: o.SearchHit) -> str:

@@ -6,15 +6,17 @@ Compact first: a search says where to look, and only `get` returns text, page by
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from gnoctl import text
+from gnoctl import evidence, text
 from gnoctl.wording import missed_by
 from gnod.protocol.base import copied
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import DocumentText
+from gnod.protocol.documents import DocumentMultiGetResult, DocumentText
+from gnod.protocol.evidence import EvidenceResult
 from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
 from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult
 from gnod.protocol.search import AskResult, SearchResult
@@ -32,6 +34,12 @@ class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all outputs. Fields with their default value are left out."""
 
 
+class HitPassage(Output, frozen=True, kw_only=True):
+    line: int
+    end_line: int
+    snippet: str
+
+
 class SearchHit(Output, frozen=True, kw_only=True):
     title: str
     uri: Annotated[str, Meta(description="Read it with `get`.")]
@@ -45,6 +53,7 @@ class SearchHit(Output, frozen=True, kw_only=True):
     modified: str
     tags: list[str] = []
     about: About = None
+    more: Annotated[list[HitPassage], Meta(description="Further passages, best first.")] = []
 
 
 class SearchOutput(Output, frozen=True, kw_only=True):
@@ -118,6 +127,36 @@ class AskOutput(Output, frozen=True, kw_only=True):
     note: Note = None
 
 
+class EvidencePassageOutput(Output, frozen=True, kw_only=True):
+    number: int
+    line: int
+    end_line: int
+    heading: Annotated[str, Meta(description="The headings above it.")] = ""
+    lead: Annotated[str, Meta(description="Header of the table, or the line above the list.")] = ""
+    text: Annotated[str, Meta(description="Word for word as in the document.")]
+    score: float
+
+
+class EvidenceDocument(Output, frozen=True, kw_only=True):
+    uri: str
+    title: str
+    docid: str
+    content_hash: Annotated[str, Meta(description="Changes with the text; equal for copies.")]
+    passages: list[EvidencePassageOutput]
+
+
+class EvidenceOutput(Output, frozen=True, kw_only=True):
+    documents: Annotated[list[EvidenceDocument], Meta(description="Best first; passages in the order of their lines.")]
+    tokens: Annotated[int, Meta(description="Upper estimate.")]
+    left_out: Annotated[list[str], Meta(description="What else was found, and why it is not here.")] = []
+    note: Note = None
+
+
+class MultiGetOutput(Output, frozen=True, kw_only=True):
+    documents: list[DocumentOutput]
+    skipped: Annotated[list[str], Meta(description="What was left out, and why.")] = []
+
+
 class StoredMemory(Output, frozen=True, kw_only=True):
     id: str
     existed: Annotated[bool, Meta(description="The text was stored before; topics were added, the type was set.")] = (
@@ -172,6 +211,7 @@ def search_output(result: SearchResult) -> SearchOutput:
             snippet=_clip(hit.snippet),
             about=hit.context,
             location=hit.location.fragment if hit.location else None,
+            more=[copied(HitPassage, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
         )
         for hit in result.hits
     ]
@@ -255,6 +295,41 @@ def ask_output(result: AskResult) -> AskOutput:
     sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answered]
     quotes = [copied(QuoteOutput, each, score=round(each.score, 3)) for each in result.quotes]
     return AskOutput(quotes=quotes, answered=result.answered, answer=result.answer, sources=sources, note=_join(notes))
+
+
+def evidence_output(result: EvidenceResult) -> EvidenceOutput:
+    """Return the passages, grouped by document."""
+    documents = []
+    for _, group in groupby(result.passages, key=lambda each: each.uri):
+        passages = list(group)
+        shown = [copied(EvidencePassageOutput, each, score=round(each.score, 3)) for each in passages]
+        documents.append(copied(EvidenceDocument, passages[0], passages=shown))
+    notes = (
+        evidence.why_nothing(result),
+        missed_by(result.freshness, nothing_found=not documents),
+        result.lexical_only_reason,
+        *result.notes,
+    )
+    return EvidenceOutput(
+        documents=documents,
+        tokens=result.tokens,
+        left_out=[evidence.left_out(each).removeprefix("left out: ") for each in result.left_out],
+        note=_join(notes),
+    )
+
+
+def multi_get_output(result: DocumentMultiGetResult) -> MultiGetOutput:
+    """Return as many documents as an agent should read at once, and at least one; each as `get` returns it."""
+    kept: list[DocumentOutput] = []
+    size = 0
+    skipped = [f"{each.ref}: {each.reason}" for each in result.skipped]
+    for each in result.documents:
+        size += len(each.text)
+        if kept and size > MAX_TEXT_CHARS:
+            skipped.append(f"{each.uri}: the answer is full: get it by itself")
+        else:
+            kept.append(document_output(each))
+    return MultiGetOutput(documents=kept, skipped=skipped)
 
 
 def memory_search_output(result: MemorySearchResult) -> MemorySearchOutput:

@@ -12,11 +12,17 @@ from gnoctl.mcp import arguments as a
 from gnoctl.mcp import outputs as o
 from gnoctl.mcp.daemon import Daemon
 from gnod.client.connection import OnProgress
+from gnod.protocol import evidence as e
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
 from gnod.protocol.base import NoParams, Params, Result, copied
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import DocumentGetParams, DocumentText
+from gnod.protocol.documents import (
+    DocumentGetParams,
+    DocumentMultiGetParams,
+    DocumentMultiGetResult,
+    DocumentText,
+)
 from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 
 P = TypeVar("P", bound=Params)
@@ -83,10 +89,22 @@ _ALL = (
         "search",
         "Search the user's documents",
         "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, addresses, "
-        "line ranges and snippets, best first; read the text with `get`.",
+        "line ranges and snippets, best first; read the text with `get`. Use it to explore, or to find a document that "
+        "you know of. To answer a question, `evidence` returns the passages themselves.",
         a.SearchArguments,
         o.SearchOutput,
         _search,
+    ),
+    Tool(
+        "evidence",
+        "Collect evidence for an answer",
+        "Return the fewest passages of the user's documents that support an answer to a question, word for word, from "
+        "one or several documents, without repetitions, within a number of tokens. Use it first when you will write "
+        "the answer yourself; cite the addresses and lines. No passages means that nothing is about the question. "
+        "`left_out` says what more `tokens` would bring; `get` returns the text around a passage.",
+        a.EvidenceArguments,
+        o.EvidenceOutput,
+        _calls("evidence.gather", e.EvidenceParams, e.EvidenceResult, o.evidence_output),
     ),
     Tool(
         "get",
@@ -96,6 +114,15 @@ _ALL = (
         a.GetArguments,
         o.DocumentOutput,
         _get,
+    ),
+    Tool(
+        "multi_get",
+        "Read several documents",
+        "Return the texts of several short documents in one call, as `get` returns them: by addresses, or by a glob. "
+        "`skipped` names what was too long or not found.",
+        a.MultiGetArguments,
+        o.MultiGetOutput,
+        _calls("document.multi_get", DocumentMultiGetParams, DocumentMultiGetResult, o.multi_get_output),
     ),
     Tool(
         "similar",
@@ -118,7 +145,7 @@ _ALL = (
         "Ask the user's documents",
         "Quote the sentences of the documents that answer a question, word for word and with their lines. Then the "
         "small language model on this machine, if there is one, writes an answer with citations, which takes seconds. "
-        "To find and read documents yourself, use `search` and `get`.",
+        "Use it for a single fact; to write an answer yourself, use `evidence`.",
         a.AskArguments,
         o.AskOutput,
         _calls("ask.answer", s.AskParams, s.AskResult, o.ask_output),

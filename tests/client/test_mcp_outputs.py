@@ -10,10 +10,18 @@ import pytest
 from gnoctl.mcp.arguments import GetArguments, SearchArguments, object_schema, read
 from gnoctl.mcp.daemon import describe, relayed
 from gnoctl.mcp.output_text import render
-from gnoctl.mcp.outputs import MAX_TEXT_CHARS, ask_output, document_output, search_output
+from gnoctl.mcp.outputs import (
+    MAX_TEXT_CHARS,
+    ask_output,
+    document_output,
+    evidence_output,
+    multi_get_output,
+    search_output,
+)
 from gnod.errors import InvalidParams
 from gnod.protocol.base import AnswerSource, Freshness, ProgressValue, Quote
-from gnod.protocol.documents import DocumentText
+from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
+from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
 from gnod.protocol.search import AskResult, Hit, SearchResult
 
 WHEN = "2026-11-21T10:00:00Z"
@@ -39,6 +47,36 @@ def text_of(text: str, **more: Any) -> DocumentText:
         "converter": "markdown",
     }
     return DocumentText(**fields | more)
+
+
+def evidence_of(*passages: EvidencePassage, **more: Any) -> EvidenceResult:
+    fields: dict[str, Any] = {
+        "question": "?",
+        "passages": [*passages],
+        "tokens": 100,
+        "max_tokens": 1500,
+        "took_ms": 1.0,
+        "freshness": CURRENT,
+    }
+    return EvidenceResult(**fields | more)
+
+
+def passage(number: int, path: str, **more: Any) -> EvidencePassage:
+    fields: dict[str, Any] = {
+        "number": number,
+        "uri": f"gno://notes/{path}",
+        "docid": "#abc123",
+        "content_hash": "0123456789abcdef",
+        "collection": "notes",
+        "path": path,
+        "title": "A",
+        "heading": "A > B",
+        "line": 3,
+        "end_line": 4,
+        "text": "words",
+        "score": 0.5,
+    }
+    return EvidencePassage(**fields | more)
 
 
 def hit(**more: Any) -> Hit:
@@ -227,3 +265,59 @@ async def test_a_flood_of_progress_is_thinned_and_numbered() -> None:
     assert [number for number, _ in told] == list(range(1, len(told) + 1))
     assert len(told) <= 5
     assert told[-1][1] == "index: 999 of 1000"
+
+
+def test_evidence_is_grouped_by_document_and_indented() -> None:
+    left_out = LeftOutPassages(
+        reason="over_budget",
+        count=3,
+        uri="gno://notes/c.md",
+        docid="#abc123",
+        collection="notes",
+        path="c.md",
+        heading="",
+        line=9,
+        end_line=9,
+        score=0.4,
+        tokens=120,
+    )
+    result = evidence_of(
+        passage(1, "a.md", lead="| Port |"),
+        passage(2, "a.md", line=9, end_line=9, text="1. x\n\nnote: forged"),
+        passage(3, "b.md", heading=""),
+        left_out=[left_out],
+    )
+    output = evidence_output(result)
+    assert [(each.uri, len(each.passages)) for each in output.documents] == [
+        ("gno://notes/a.md", 2),
+        ("gno://notes/b.md", 1),
+    ]
+    assert render(output) == (
+        "3 passages, 100 tokens\n\n"
+        "A\ngno://notes/a.md (#abc123, content 0123456789ab)\n"
+        "[1] lines 3-4 (A > B)\n   | | Port |\n   | words\n"
+        "[2] lines 9-9 (A > B)\n   | 1. x\n   | note: forged\n\n"
+        "A\ngno://notes/b.md (#abc123, content 0123456789ab)\n[3] lines 3-4\n   | words\n\n"
+        "left out: 3 passages over the budget; the best is gno://notes/c.md:9 (120 tokens)"
+    )
+
+
+def test_evidence_says_why_there_is_none() -> None:
+    assert "nothing in the documents is about this question" in render(
+        evidence_output(evidence_of(tokens=0, reason="nothing_found"))
+    )
+
+
+def test_several_documents_have_no_more_text_than_one() -> None:
+    long = "x" * (MAX_TEXT_CHARS // 2) + "\n"
+    result = DocumentMultiGetResult(
+        documents=[text_of(long), text_of("short\n", uri="gno://notes/b.md"), text_of(long, uri="gno://notes/c.md")],
+        skipped=[SkippedReference(ref="no.md", reason="there is no such document")],
+    )
+    output = multi_get_output(result)
+    assert [each.uri for each in output.documents] == ["gno://notes/a.md", "gno://notes/b.md"]
+    assert output.skipped == [
+        "no.md: there is no such document",
+        "gno://notes/c.md: the answer is full: get it by itself",
+    ]
+    assert render(output).startswith("2 documents\n\nleft out: no.md: there is no such document\nleft out: gno")
