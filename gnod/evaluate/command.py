@@ -230,6 +230,7 @@ class _Bench:
             report.quotes(saved.runs),
             report.against_sides(losses(saved.runs)),
             report.ablation(contrasts(saved.runs)),
+            report.evidence(saved.runs),
         ]
         sections += [report.comparison(each, self._queries[each.collection]) for each in compared]
         texts = filter(None, map("\n".join, sections))

@@ -11,9 +11,10 @@ import msgspec
 import numpy
 
 from gnod.errors import QuerySyntaxError
-from gnod.evaluate import answers
+from gnod.evaluate import answers, evidence
 from gnod.evaluate.answers import QuoteFigures
 from gnod.evaluate.dataset import Dataset
+from gnod.evaluate.evidence import EvidenceFigures
 from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import DEPTH, in_order, measure
 from gnod.evaluate.models import EvaluationModels
@@ -26,7 +27,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `budget_s`: of each
     query; None: no limit. `latency_ms`: by percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id.
     `cut`: stage → reason → number of queries in which the stage did not run completely. `quotes`: with the mode hybrid,
-    of collections that have answers.
+    of collections that have answers. `evidence`: with the mode hybrid.
 
     `rewritten_queries` are valid only without their quotation marks; `refused_queries` are not valid at all and score
     0. `failed_documents`: id → reason.
@@ -50,6 +51,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failed_documents: dict[str, str] = {}
     cut: dict[str, dict[str, int]] = {}
     quotes: QuoteFigures | None = None
+    evidence: EvidenceFigures | None = None
     per_query: dict[str, float] = {}
 
 
@@ -119,6 +121,9 @@ def evaluate(
             if mode == BASELINE and dataset.answers:
                 quotes = answers.measure(dataset, queries, index, progress)
                 summary = msgspec.structs.replace(summary, quotes=quotes)
+            if mode == BASELINE:
+                gathered = evidence.measure(dataset, queries, index, progress)
+                summary = msgspec.structs.replace(summary, evidence=gathered)
             yield Run(summary=summary, rankings=results.rankings)
 
 

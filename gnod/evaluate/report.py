@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gnod.evaluate.answers import PERCENTILES as QUOTE_PERCENTILES
 from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Comparison, Contrast, Loss
 from gnod.evaluate.evaluation import PERCENTILES, Summary
+from gnod.evaluate.evidence import PERCENTILES as EVIDENCE_PERCENTILES
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.modes import BASELINE
 from gnod.evaluate.runs import Saved
@@ -85,6 +86,34 @@ def quotes(runs: Sequence[Summary]) -> Iterator[str]:
     ]
     headers = ["collection", "mode", "first", "three", "exact", "questions", *(f"p{at} ms" for at in QUOTE_PERCENTILES)]
     yield from _columns(headers, rows)
+
+
+def evidence(runs: Sequence[Summary]) -> Iterator[str]:
+    """Yield how often a packet of evidence has what the question needs, and how many tokens that takes."""
+    measured = [(run, run.evidence) for run in runs if run.evidence]
+    if not measured:
+        return
+    yield (
+        f"evidence within {measured[0][1].max_tokens:,} tokens: share of questions with an answer or relevant document"
+        " in it, with an answer; share of relevant documents; mean tokens"
+    )
+    rows = [
+        [
+            _plain(run.collection),
+            run.mode,
+            f"{figures.hits:.4f}",
+            "" if figures.answers is None else f"{figures.answers:.4f}",
+            f"{figures.documents:.4f}",
+            f"{figures.tokens:.0f}",
+            "" if figures.tokens_per_hit is None else f"{figures.tokens_per_hit:.0f}",
+            f"{figures.passages:.1f}",
+            f"{figures.questions:,}",
+            *(f"{ms:.1f}" for ms in figures.latency_ms.values()),
+        ]
+        for run, figures in measured
+    ]
+    names = ["hits", "answers", "documents", "tokens", "per hit", "passages", "questions"]
+    yield from _columns(["collection", "mode", *names, *(f"p{at} ms" for at in EVIDENCE_PERCENTILES)], rows)
 
 
 def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:

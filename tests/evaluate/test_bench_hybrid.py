@@ -89,6 +89,20 @@ def test_quotes_are_measured_where_a_collection_has_answers(
     assert "answers.tsv, line 1: expected query-id, corpus-id and an answer" in measured("--mode=hybrid")[2]
 
 
+def test_evidence_is_measured(measured: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    folder = tiny.write(tmp_path / "tiny")
+    (folder / "answers.tsv").write_text("half\tdesk\tmahogany\nrewritten\tdesk\tA wooden  desk\n")
+    runs = _by_mode(measured("--mode=lexical", "--mode=hybrid", "--json")[1])
+    assert "evidence" not in runs["lexical"]
+    figures = runs["hybrid"]["evidence"]
+    assert (figures["questions"], figures["max_tokens"], figures["answers"]) == (5, 1000, 0.5)
+    assert figures["hits"] >= 0.4
+    assert figures["documents"] <= figures["hits"]
+    assert figures["tokens_per_hit"] == pytest.approx(figures["tokens"] / figures["hits"])
+    assert figures["latency_ms"]["p50"] <= figures["latency_ms"]["p95"]
+    assert "evidence within 1,000 tokens" in measured("--mode=hybrid")[1]
+
+
 def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, models: Path) -> None:
     model = tiny_embedder.write(tmp_path / "tiny.gguf")
     folder = tiny.write(tmp_path / "tiny")
