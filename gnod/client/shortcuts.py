@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from gnod.protocol import documents as d
+from gnod.protocol import evidence as e
 from gnod.protocol import index as i
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
@@ -61,6 +62,7 @@ class Shortcuts:
     get = Shortcut("document.get", d.DocumentGetParams, d.DocumentText)
     multi_get = Shortcut("document.multi_get", d.DocumentMultiGetParams, d.DocumentMultiGetResult)
     list = Shortcut("document.list", d.DocumentListParams, d.DocumentListResult)
+    evidence = Shortcut("evidence.gather", e.EvidenceParams, e.EvidenceResult)
     ask = Shortcut("ask.answer", s.AskParams, s.AskResult)
     remember = Shortcut("memory.store", m.MemoryStoreParams, m.MemoryStoreResult)
     recall = Shortcut("memory.search", m.MemorySearchParams, m.MemorySearchResult)

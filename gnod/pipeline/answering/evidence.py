@@ -28,6 +28,8 @@ from gnod.types import format_uri, source_line
 # Documents that are read, and units of them that may become passages.
 DOCUMENTS = 20
 UNITS = 64
+# For finding sentences in these documents, and the models: twice that of quotes, which read half as many.
+LIMIT_S = 1.0
 
 
 class Place(NamedTuple):
@@ -78,9 +80,9 @@ async def gather(
     found: HybridResult,
     *,
     max_tokens: int,
-    limit_s: float = quoting.LIMIT_S,
+    limit_s: float = LIMIT_S,
 ) -> Evidence:
-    """Return the packet of evidence from the documents found. `limit_s`: for the models."""
+    """Return the packet of evidence from the documents found. `limit_s`: for the sentences and the models."""
     scored = await quoting.score(dependencies, question, found, limit_s=limit_s, documents=DOCUMENTS, preselected=UNITS)
     started = time.monotonic()
     evidence = await dependencies.read(
