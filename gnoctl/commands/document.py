@@ -24,9 +24,7 @@ LineNumbers = Annotated[bool, option("--line-numbers", help="Print line numbers"
 class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
         str,
-        argument(
-            "REF", help="#docid, gno://collection/path, collection/path or a path on disk, also with :LINE or :pPAGE"
-        ),
+        argument("REF", help="#docid, gno://collection/path, collection/path or a path on disk; also :LINE or :pPAGE"),
     ]
     first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
     lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None

@@ -13,8 +13,9 @@ LineNumber = Annotated[int, Meta(ge=1)]
 
 
 class DocumentGetParams(Params, frozen=True):
-    """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It
-    may end in `:LINE`, `:pPAGE` or a location's fragment (`#page=12`); the latter two return that page alone. Lines are those of the file where it is text, otherwise those of its Markdown."""
+    """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may
+    end in `:LINE`, `:pPAGE` or the fragment of a location (`#page=12`); the latter two return that page alone. Lines
+    are those of the file where it is text, otherwise those of its Markdown."""
 
     ref: Reference
     start_line: LineNumber | None = None

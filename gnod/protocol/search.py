@@ -113,9 +113,9 @@ class Hit(Result, frozen=True, kw_only=True):
     matches, and `snippet` begins at `snippet_line`: lines of the file where it is text, otherwise lines of its
     Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches
     lie in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source`
-    is the absolute path of the file. `location`: where `line` is in a source without lines. `text` is the whole document
-    if `full` is set. `passages`: only if more than one was asked for; best first, and the first is the one above. They
-    do not overlap.
+    is the absolute path of the file. `location`: where `line` is in a source without lines. `text` is the whole
+    document if `full` is set. `passages`: only if more than one was asked for; best first, and the first is the one
+    above. They do not overlap.
     """
 
     rank: int
