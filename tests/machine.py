@@ -212,6 +212,18 @@ def temporary_machine() -> Iterator[Machine]:
             machine.end()
 
 
+def connected(path: Path, timeout_s: float = 60.0) -> socket.socket:
+    """Connect as soon as somebody listens. The file exists a moment earlier, and stays when its owner is killed."""
+    client = socket.socket(socket.AF_UNIX)
+    try:
+        client.settimeout(timeout_s)
+        wait_until(lambda: client.connect_ex(str(path)) == 0, timeout_s)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -47,7 +47,8 @@ REPORT = """
   (let ((shown (and (get-buffer "*gno*") (with-current-buffer "*gno*" (buffer-string)))))
     (with-current-buffer (window-buffer (document-window))
       (let ((at (list buffer-file-name (line-number-at-pos) shown)))
-        (with-temp-file VALUE (insert (json-encode at)))))))
+        (with-temp-file NEXT (insert (json-encode at)))
+        (rename-file NEXT VALUE t)))))
 (defun document-window ()
   (or (minibuffer-selected-window) (selected-window)))
 (setq write-region-inhibit-fsync t)
@@ -73,19 +74,32 @@ def emacs(desk: Desk, *forms: str) -> Any:
 
 
 class Terminal:
-    """An Emacs in a terminal of 100 × 30."""
+    """An Emacs in a terminal of 100 × 30, a context manager."""
 
     def __init__(self, desk: Desk) -> None:
         self._value = desk.folder / "at.json"
         self._value.unlink(missing_ok=True)
         report = desk.folder / "report.el"
-        report.write_text(REPORT.replace("VALUE", json.dumps(str(self._value))))
+        following = desk.folder / "at.json.next"
+        report.write_text(
+            REPORT.replace("VALUE", json.dumps(str(self._value))).replace("NEXT", json.dumps(str(following)))
+        )
         self._process_id, self._terminal = pty.fork()
         if self._process_id == 0:
             command = ["emacs", "-nw", "-Q", "-l", str(SOURCE), "-l", str(report), str(desk.notes / "garden.md")]
             os.execvpe("emacs", command, desk.environment | {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"})
         threading.Thread(target=self._read, daemon=True).start()
-        wait_until(lambda: self.at()[1] > 0)
+        try:
+            wait_until(self._value.exists)
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
 
     def _read(self) -> None:
         with suppress(OSError):
@@ -100,13 +114,10 @@ class Terminal:
 
     def at(self) -> tuple[str | None, int, str]:
         """Return the current file, the line, and what the search shows."""
-        try:
-            name, line, shown = json.loads(self._value.read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
-            return None, 0, ""
+        name, line, shown = json.loads(self._value.read_text())
         return name, line, shown or ""
 
-    def end(self) -> None:
+    def _end(self) -> None:
         with suppress(ProcessLookupError):
             os.kill(self._process_id, 15)
         os.waitpid(self._process_id, 0)
@@ -115,9 +126,8 @@ class Terminal:
 
 @pytest.fixture
 def terminal(desk: Desk) -> Iterator[Terminal]:
-    terminal = Terminal(desk)
-    yield terminal
-    terminal.end()
+    with Terminal(desk) as terminal:
+        yield terminal
 
 
 def test_it_compiles_without_a_warning(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.editors.conftest import EDITORS, Desk
-from tests.machine import wait_until
+from tests.machine import connected, wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,7 +34,7 @@ return texts
 
 
 class Neovim:
-    """A Neovim without a screen."""
+    """A Neovim without a screen, a context manager. It has no swap file, which would warn the next Neovim."""
 
     def __init__(self, desk: Desk) -> None:
         place = desk.folder / ".local/share/nvim/site/pack/gno/start"
@@ -45,22 +44,36 @@ class Neovim:
         listening = desk.folder / "nvim.sock"
         listening.unlink(missing_ok=True)
         self._process = subprocess.Popen(
-            ["nvim", "--headless", "--listen", str(listening), str(desk.notes / "garden.md")],
+            ["nvim", "--headless", "-n", "--listen", str(listening), str(desk.notes / "garden.md")],
             env=desk.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_until(listening.exists)
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(20)
-        self._socket.connect(str(listening))
+        try:
+            self._socket = connected(listening)
+        except BaseException:
+            self._end()
+            raise
         self._unread = b""
+
+    def __enter__(self) -> Neovim:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._end()
+
+    def _end(self) -> None:
+        self._process.terminate()
+        self._process.wait(60)
 
     def _call(self, method: str, *arguments: object) -> Any:
         self._socket.sendall(msgspec.msgpack.encode([0, 1, method, arguments]))
         while True:
-            self._unread += self._socket.recv(1 << 16)
+            data = self._socket.recv(1 << 16)
+            assert data, "Neovim has ended"
+            self._unread += data
             with suppress(msgspec.DecodeError):
                 _, _, error, result = msgspec.msgpack.decode(self._unread)
                 self._unread = b""
@@ -89,17 +102,11 @@ class Neovim:
     def messages(self) -> str:
         return str(self.lua("return vim.api.nvim_exec('messages', true)"))
 
-    def end(self) -> None:
-        self._socket.close()
-        self._process.terminate()
-        self._process.wait(20)
-
 
 @pytest.fixture
 def nvim(desk: Desk) -> Iterator[Neovim]:
-    nvim = Neovim(desk)
-    yield nvim
-    nvim.end()
+    with Neovim(desk) as nvim:
+        yield nvim
 
 
 def test_typing_finds_and_return_opens_at_the_line(desk: Desk, nvim: Neovim) -> None:
@@ -214,7 +221,7 @@ def test_each_key_takes_the_search_before_it_back(desk: Desk, nvim: Neovim) -> N
         for _, query in ipairs({ "l", "la", "lan", "lantern" }) do
           live:input(query)
         end
-        vim.wait(3000, function() return #states == 1 end)
+        vim.wait(60000, function() return #states == 1 end)
         vim.wait(100)
         live:stop()
         return { sent = sent, cancelled = cancelled, states = states }
