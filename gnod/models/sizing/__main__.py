@@ -1,4 +1,4 @@
-"""The child that asks: one request, a reply for each model as it comes, and the end."""
+"""The child that asks: one request, its start, a reply for each model as it comes, and the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import msgspec
 
@@ -14,10 +16,12 @@ from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError
 from gnod.models import uris
-from gnod.models.sizing.messages import AllAsked, Size, SizesRequest
+from gnod.models.sizing.messages import AllAsked, Size, SizesRequest, Started
 from gnod.models.uris import Endpoint, LocalFile, WheelFile
 
 _AT_ONCE = 8
+
+Question = Callable[[], int | None]
 
 
 def main() -> None:
@@ -28,31 +32,45 @@ def main() -> None:
     request = frames.receive(channel, msgspec.msgpack.Decoder(SizesRequest))
     if request is None:
         return
+    questions = [(uri, _question(uri)) for uri in request.uris]
+    channel.sendall(frames.encode(Started()))
     sending = threading.Lock()
 
-    def ask(uri: str) -> None:
-        size = _ask(uri)
+    def ask(uri: str, question: Question) -> None:
+        size = _ask(uri, question)
         with sending:
             channel.sendall(frames.encode(size))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(ask, request.uris))
+        list(pool.map(ask, *zip(*questions, strict=True)))
     channel.sendall(frames.encode(AllAsked()))
     os._exit(0)  # a connection that hangs must not delay the end
 
 
-def _ask(uri: str) -> Size:
+def _question(uri: str) -> Question:
+    """Load what asks for this model. Raises nothing: a URI that is none fails when it is asked for."""
     try:
         parsed = uris.parse(uri)
-        if isinstance(parsed, LocalFile | Endpoint):
-            return Size(uri=uri)
-        if isinstance(parsed, WheelFile):
-            from gnod.models.sizing import index
+    except GnoError as error:
+        return partial(_fail, error)
+    if isinstance(parsed, LocalFile | Endpoint):
+        return lambda: None
+    if isinstance(parsed, WheelFile):
+        from gnod.models.sizing import index
 
-            return Size(uri=uri, bytes=index.size_of(parsed))
-        from gnod.models.sizing import hub  # 0.4 s and 40 MB
+        return partial(index.size_of, parsed)
+    from gnod.models.sizing import hub  # 0.4 s and 40 MB
 
-        return Size(uri=uri, bytes=hub.size_of(parsed))
+    return partial(hub.size_of, parsed)
+
+
+def _fail(error: GnoError) -> None:
+    raise error
+
+
+def _ask(uri: str, question: Question) -> Size:
+    try:
+        return Size(uri=uri, bytes=question())
     except GnoError as error:
         return Size(uri=uri, problem=error.message)
     except Exception as error:

@@ -11,9 +11,11 @@ import msgspec
 from gnod.child import frames
 from gnod.child.process import launch
 from gnod.models import network
-from gnod.models.sizing.messages import AllAsked, Size, SizesReply, SizesRequest
+from gnod.models.sizing.messages import AllAsked, Size, SizesReply, SizesRequest, Started
 
 LIMIT_S = 2.5
+# Nobody waits for this on a quiet machine. A busy one needs seconds for the imports, which are not the hub's.
+_START_LIMIT_S = 30.0
 
 OnProgress = Callable[[int, int], None]
 
@@ -26,8 +28,8 @@ async def ask_sizes(
     limit_s: float = LIMIT_S,
     on_progress: OnProgress = lambda *_: None,
 ) -> dict[str, Size]:
-    """Return an answer for every model; `variables` are added to the daemon's environment. `on_progress` gets the
-    answers so far, and all. Never raises for a model."""
+    """Return an answer for every model; `variables` are added to the daemon's environment. `limit_s`: from the first
+    question. `on_progress` gets the answers so far, and all. Never raises for a model."""
     environment = network.for_child(variables)
     merged = {**os.environ, **environment}
     if network.offline_variable(merged):
@@ -52,11 +54,14 @@ async def _ask(
     except OSError:
         return
     try:
-        async with asyncio.timeout(limit_s):
+        async with asyncio.timeout(_START_LIMIT_S) as limit:
             await child.send(frames.encode(SizesRequest(uris=uris)))
-            while isinstance(reply := await frames.read(child.reader, _replies), Size):
-                found[reply.uri] = reply
-                on_progress(len(found), len(uris))
+            while isinstance(reply := await frames.read(child.reader, _replies), Started | Size):
+                if isinstance(reply, Started):
+                    limit.reschedule(asyncio.get_running_loop().time() + limit_s)
+                else:
+                    found[reply.uri] = reply
+                    on_progress(len(found), len(uris))
             assert reply is None or isinstance(reply, AllAsked)
     except (TimeoutError, frames.FrameError, msgspec.DecodeError, ConnectionError):
         pass  # what has not answered until now is missing

@@ -9,6 +9,10 @@ class SizesRequest(msgspec.Struct, frozen=True, kw_only=True):
     uris: list[str]
 
 
+class Started(msgspec.Struct, frozen=True, tag="started"):
+    """The child has loaded what it needs, and asks now."""
+
+
 class Size(msgspec.Struct, frozen=True, kw_only=True, tag="size"):
     """Of a download: its `bytes` if the hub or the index says so. `problem`: why the model cannot be downloaded now."""
 
@@ -21,4 +25,4 @@ class AllAsked(msgspec.Struct, frozen=True, tag="all_asked"):
     """The end."""
 
 
-SizesReply = Size | AllAsked
+SizesReply = Started | Size | AllAsked
