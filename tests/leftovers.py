@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
+import signal
 import socket
 import subprocess
 import threading
@@ -39,6 +41,24 @@ def leftovers(before: Running) -> Running:
         subprocess._cleanup()  # type: ignore[attr-defined]  # what `gc` found: without this call, the next Popen waits for it
         left = _left(before, _GRACE_S)
     return left
+
+
+def end(left: Running) -> None:
+    """Kill the processes among them and close the sockets: the tests that follow must not fail because of them."""
+    pids = {int(found[1]) for each in left if (found := re.match(r"process (\d+):", each))}
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    # The traceback of a test that failed may refer to these objects, which warn when they are deleted later.
+    for thing in gc.get_objects():
+        if issubclass(type(thing), socket.socket) and _name(thing) in left:
+            thing.close()
+        elif issubclass(type(thing), subprocess.Popen) and thing.pid in pids:
+            thing.wait()
+            pids.discard(thing.pid)
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
 
 
 def _left(before: Running, timeout_s: float) -> Running:
@@ -78,3 +98,11 @@ def _sockets() -> Running:
                 if target.startswith("socket:") and target not in _shared:
                     found.add(f"{target} as descriptor {descriptor.name}")
     return found
+
+
+def _name(connection: socket.socket) -> str:
+    """Return the name of an open socket in `_sockets`."""
+    descriptor = connection.fileno()
+    with contextlib.suppress(OSError):
+        return f"{os.readlink(_DESCRIPTORS / str(descriptor))} as descriptor {descriptor}"  # noqa: PTH115
+    return ""
