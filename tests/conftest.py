@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
+import hypothesis
 import pytest
 
 import gnod
@@ -41,6 +42,10 @@ __all__ = [
 ]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+# No deadline: other processes may be busy.
+hypothesis.settings.register_profile("gnod", deadline=None)
+hypothesis.settings.load_profile("gnod")
 
 
 if sys.dont_write_bytecode:
@@ -84,10 +89,11 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Fail a test that leaves threads, child processes or sockets behind."""
+    """Fail a test that leaves threads, child processes or sockets behind, and no other test because of them."""
     before = leftovers.running()
     yield
     if left := leftovers.leftovers(before):
+        leftovers.end(left)
         pytest.fail(f"left behind: {', '.join(sorted(left))}")
 
 

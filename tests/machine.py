@@ -172,9 +172,9 @@ class Machine:
                 os.kill(pid, signal.SIGTERM)
         for process in self._foreground:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
         try:
-            wait_until(lambda: not any(map(alive, self.processes())), 20)
+            wait_until(lambda: not any(map(alive, self.processes())))
         except AssertionError:
             left = self.processes()
             commands = [(_PROCESSES / str(pid) / "cmdline").read_bytes() for pid in left]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import threading
-import time
 
 import pytest
 
@@ -34,23 +33,19 @@ def test_the_language_of_a_query(query: str, language: str | None) -> None:
 
 def test_loading_the_languages_does_not_stop_other_threads() -> None:
     languages._load_in_slices.cache_clear()
-    longest, stop = 0.0, threading.Event()
+    ticks, stop = 0, threading.Event()
 
     def tick() -> None:
-        nonlocal longest
-        last = time.perf_counter()
+        nonlocal ticks
         while not stop.wait(0.001):
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
+            ticks += 1
 
     thread = threading.Thread(target=tick)
     thread.start()
-    started = time.perf_counter()
     languages._load_in_slices()
-    took = time.perf_counter() - started
     stop.set()
     thread.join()
-    assert longest < max(0.25, took / 2)
+    assert ticks >= 5, "one for several slices, on the busiest machine"
 
 
 def test_the_examples_of_negations() -> None:

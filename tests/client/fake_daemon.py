@@ -181,7 +181,7 @@ def main() -> int:
             if options.hang_up:
                 daemon.hang_up_once("daemon.status")
             # Nobody stops a fake that a failed test has left behind.
-            daemon.stopped.wait(timeout=30)
+            daemon.stopped.wait(timeout=60)
         time.sleep(options.slow_stop)
     return 0
 

@@ -13,8 +13,7 @@ from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.memory import MemoryFound
 from gnod.protocol.search import Hit, SearchResult
 
-# No deadline: other processes may be busy.
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 
 CURRENT = Freshness(current=True)
 

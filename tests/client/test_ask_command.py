@@ -318,5 +318,5 @@ def _on_a_terminal(*words: str, **environment: str) -> str:
     except OSError:
         pass  # Linux says EIO when the last writer is gone
     os.close(ours)
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=60) == 0
     return shown.decode(errors="replace")

@@ -42,7 +42,7 @@ def by_typer(words: list[str]) -> Parsed | int | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(["search", "similar", "get", "ls", "collection add", "daemon logs", ""]), st.data())
 def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str, data: st.DataObject) -> None:
     words = [*command.split(), *data.draw(st.lists(st.sampled_from(WORDS), max_size=6))]

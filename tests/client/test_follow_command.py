@@ -110,6 +110,6 @@ def test_ctrl_c_ends_it_and_says_how_to_go_on(daemon: FakeDaemon, spawn: Spawn) 
     assert process.stderr is not None
     assert process.stderr.readline() == "following notes (2 documents); Ctrl-C stops\n"
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=20)
+    _, error = process.communicate(timeout=60)
     assert error == "`gnoctl follow --since 100` continues from here\n"
     assert process.returncode == 130

@@ -135,7 +135,7 @@ class _Flag:
         self._writer.close()
 
     def wait(self) -> None:
-        self._reader.settimeout(5)
+        self._reader.settimeout(60)
         self._reader.recv(1)
         self._reader.close()
 

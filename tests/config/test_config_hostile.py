@@ -85,7 +85,7 @@ def attempt(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(junk)
 def test_any_value_gives_a_config_or_its_faults(value: object) -> None:
     stream = io.StringIO()
@@ -94,7 +94,7 @@ def test_any_value_gives_a_config_or_its_faults(value: object) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(fragments | st.text(max_size=20))
 def test_any_text_gives_a_config_or_its_faults(text: str) -> None:
     attempt(text)

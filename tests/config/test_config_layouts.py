@@ -57,7 +57,7 @@ def lost(lines: list[str], path: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(layouts(), st.data())
 def test_any_layout_survives_any_edits(path: Path, text: str, data: st.DataObject) -> None:
     path.write_text(text)
@@ -76,7 +76,7 @@ def test_any_layout_survives_any_edits(path: Path, text: str, data: st.DataObjec
         assert lost(own_lines, path) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     | st.from_regex(r"[a-z0-9/~ .:+_-]{1,6}", fullmatch=True)

@@ -102,7 +102,7 @@ class SmallServices:
         """What is done before takes until a file is there, with `--hold`."""
         say("before")
         go = self._places.data_dir / "go"
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while "--hold" in sys.argv and not go.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
 

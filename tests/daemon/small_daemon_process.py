@@ -54,7 +54,7 @@ class Daemon:
     @contextmanager
     def connection(self) -> Iterator[socket.SocketIO]:
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(10)
+            client.settimeout(60)
             client.connect(str(self.places.socket))
             with client.makefile("rwb", buffering=0) as stream:
                 yield stream

@@ -20,7 +20,7 @@ class Manager:
     def __init__(self, address: str) -> None:
         self.address = address
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.settimeout(5)
+        self._socket.settimeout(60)
         self._socket.bind(address.replace("@", "\0", 1) if address.startswith("@") else address)
 
     def hears(self) -> dict[str, str]:

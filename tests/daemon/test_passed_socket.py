@@ -73,14 +73,14 @@ def refused(folder: Path, *sockets: socket.socket) -> str:
         for passed in sockets:
             stack.enter_context(passed)
         process = stack.enter_context(started(folder, *sockets))
-        message, _ = process.communicate(timeout=20)
+        message, _ = process.communicate(timeout=60)
         assert process.returncode == EXIT_VALIDATION
         return message
 
 
 def asks(path: Path) -> object:
     with socket.socket(socket.AF_UNIX) as client, client.makefile() as stream:
-        client.settimeout(20)
+        client.settimeout(60)
         client.connect(str(path))
         client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"daemon.shutdown"}\n')
         return json.loads(stream.readline())["result"]
@@ -91,14 +91,14 @@ def test_earlier_connections_are_answered_and_the_socket_stays() -> None:
     with short_folder() as folder:
         path = places_in(folder).socket
         with listener(path) as passed, socket.socket(socket.AF_UNIX) as early:
-            early.settimeout(20)
+            early.settimeout(60)
             early.connect(str(path))
             early.sendall(b'{"jsonrpc":"2.0","id":1,"method":"daemon.status"}\n')
             with started(folder, passed) as process:
                 says(process, "ready")
                 assert "result" in json.loads(early.makefile().readline())
                 assert asks(path) == {"stopping": True}
-                process.communicate(timeout=20)
+                process.communicate(timeout=60)
             assert path.is_socket()
             with started(folder, passed) as process:  # the next one takes the same
                 says(process, "ready")

@@ -188,7 +188,7 @@ def test_a_hangup_during_reopening_is_handled_afterwards() -> None:
 
 def test_the_service_manager_and_the_watchdog_are_notified_throughout(short_tmp: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.settimeout(20)
+        manager.settimeout(60)
         manager.bind(str(short_tmp / "notify"))
 
         def told() -> dict[str, Any]:

@@ -56,7 +56,7 @@ def test_with_an_option_nc_ends_by_itself(desk: Desk) -> None:
         env=desk.environment,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     [line] = done.stdout.splitlines()

@@ -59,7 +59,7 @@ def test_its_own_tests_pass_against_a_real_daemon(desk: Desk, modules: Path) -> 
         env=desk.environment | {"GNO_TEST_NOTES": str(desk.notes)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search("^# skipped 0$", done.stdout, re.MULTILINE)

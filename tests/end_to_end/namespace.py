@@ -49,7 +49,7 @@ class Namespace:
         assert self._shell.stdin
         assert self._shell.stdout
         self._shell.stdin.close()
-        self._shell.wait(20)
+        self._shell.wait(60)
         self._shell.stdout.close()
 
 

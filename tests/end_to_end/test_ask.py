@@ -220,6 +220,6 @@ def test_cancelling_the_client_stops_the_model(answering: Machine) -> None:
     wait_until(lambda: answering.json("status")["inference"]["state"] == "busy", 60)
     time.sleep(0.5)
     asking.send_signal(signal.SIGINT)
-    asking.communicate(timeout=20)
+    asking.communicate(timeout=60)
     assert asking.returncode == 130
     wait_until(lambda: answering.json("status")["inference"]["state"] == "idle")

@@ -64,11 +64,15 @@ def refusal(machine: Machine, method: str, **params: object) -> str:
 def test_while_everything_goes_on(machine: Machine) -> None:
     machine.write(first_md="# Heron\n\nOne heron.\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
+    notes(machine, 250, "otter")
+    wait_until(lambda: machine.paths("otter"))
+    first = machine.folder / "first.tar"
+    machine.call("index.backup", path=str(first))
     notes(machine, 500, "otter")
     sync = subprocess.Popen(
         [sys.executable, "-m", "gnoctl", "index", "-q"], env=machine.environment, stdout=subprocess.DEVNULL
     )
-    made = []
+    made = [first]
     for number in range(100):
         file = machine.folder / f"b{number}.tar"
         result = machine.call("index.backup", path=str(file))
@@ -381,7 +385,7 @@ def test_ctrl_c_leaves_the_index_as_it_was(machine: Machine) -> None:
         )
         time.sleep(chance.uniform(0.05, 0.5))
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(60)
         wait_until(lambda: len(machine.paths("otter", "--fresh", "-n", "100")) == 30)
         assert assert_whole(members(file)["index.sqlite"]) == 30
     wait_until(lambda: leftovers(machine) == [])

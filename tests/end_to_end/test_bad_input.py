@@ -99,7 +99,7 @@ def test_a_second_daemon_is_refused_and_the_first_goes_on(machine: Machine) -> N
     machine.ok("init", str(machine.notes))
     pid = machine.pid()
     second = subprocess.run(
-        [sys.executable, "-m", "gnod"], env=machine.environment, capture_output=True, text=True, timeout=30
+        [sys.executable, "-m", "gnod"], env=machine.environment, capture_output=True, text=True, timeout=60
     )
     assert second.returncode == 2
     assert f"another gnod (pid {pid}) already serves index 'default'" in second.stderr

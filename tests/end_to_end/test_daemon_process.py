@@ -6,9 +6,9 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -42,7 +42,7 @@ def test_the_foreground_says_where_it_serves_and_ends_with_a_signal(machine: Mac
         assert f"at {machine.socket} (pid {process.pid})" in process.stdout.readline()
         assert machine.pid() == process.pid
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert not machine.socket.exists()
 
 
@@ -100,8 +100,8 @@ def test_nothing_that_a_client_sends_stops_it(busy: Machine) -> None:
     ):
         with busy.connect() as client:
             client.sendall(junk)
-            client.settimeout(5)
-            with contextlib.suppress(TimeoutError, ConnectionError):
+            with contextlib.suppress(ConnectionError):
+                client.shutdown(socket.SHUT_WR)  # else the daemon waits for the rest of what may be half a message
                 assert b"Traceback" not in client.recv(65536)
     assert busy.pid() == pid
     assert busy.paths("deploy") == ["deploy.md"]
@@ -159,7 +159,7 @@ def test_a_collection_removed_while_it_is_indexed_leaves_nothing(machine: Machin
     )
     wait_until(lambda: machine.json("status")["documents"] > 0)
     machine.ok("collection", "remove", "notes")
-    _, said = indexing.communicate(timeout=30)
+    _, said = indexing.communicate(timeout=60)
     assert "Traceback" not in said
     assert "internal" not in said
     status = machine.json("status")
@@ -177,11 +177,9 @@ def test_searches_are_answered_while_a_large_folder_is_indexed(machine: Machine)
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    took = []
+    answered = 0
     while indexing.poll() is None:
-        started = time.monotonic()
         assert machine.paths("zebra") == ["a.md"]
-        took.append(time.monotonic() - started)
+        answered += 1
     assert indexing.returncode == 0
-    assert took
-    assert sorted(took)[len(took) // 2] < 3
+    assert answered >= 3, "a search that waits for the whole folder is the only one"

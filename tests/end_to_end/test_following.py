@@ -163,7 +163,7 @@ def test_gnoctl_follow(machine: Machine) -> None:
         machine.write(a_md="# Alpha\n")
         assert process.stdout.readline() == "indexed  gno://notes/a.md  Alpha\n"
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=60)
         assert process.returncode == 130
     clock = error.splitlines()[-1].split()[3].strip("`")
     machine.write(b_md="# Beta\n")

@@ -26,7 +26,6 @@ EXAMPLES = int(os.environ.get("GNOD_INCREMENTAL_EXAMPLES", "8"))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(100 + 30 * EXAMPLES)]
 
 PROFILE = settings(
-    deadline=None,
     stateful_step_count=24,
     phases=[Phase.explicit, Phase.generate],  # to shrink takes an hour, and hides that it is a matter of time
     suppress_health_check=list(HealthCheck),

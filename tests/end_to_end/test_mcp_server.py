@@ -292,7 +292,7 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
     deaf.stdout.close()
     deaf.stdin.write(json.dumps(HELLO).encode() + b"\n")
     deaf.stdin.close()
-    assert deaf.wait(30) == 0
+    assert deaf.wait(60) == 0
     assert deaf.stderr
     assert b"Traceback" not in deaf.stderr.read()
     deaf.stderr.close()
@@ -355,7 +355,7 @@ def test_the_bridge_is_small(busy: Machine) -> None:
     bridge.stdout.readline()
     bridge.stdout.readline()
     resident = psutil.Process(bridge.pid).memory_info().rss
-    bridge.communicate(timeout=30)
+    bridge.communicate(timeout=60)
     # Nearly all of it is the `mcp` package; the index, the models and their libraries are the daemon's.
     assert resident < 100 * 2**20, f"{resident / 2**20:.0f} MiB"
 

@@ -147,7 +147,7 @@ def test_two_pulls_share_one_fetch_and_one_can_be_cancelled(machine: Machine, hu
     first.communicate(timeout=60)
     assert _listed(machine)["fetching"]
     hub.release()
-    out, err = second.communicate(timeout=20)
+    out, err = second.communicate(timeout=60)
     assert (second.returncode, out.startswith(f"downloaded {EMBED}"), err) == (0, True, "")
     assert len({each.start for each in hub.downloads}) == len(hub.downloads)
 

@@ -83,7 +83,7 @@ def expect_back(folder: Folder, **words: list[str]) -> None:
     status = folder.machine.quiet()
     assert status["freshness"]["current"], status
     folder.write("sub/later.md", "# Giraffe\n")
-    folder.expect("giraffe", "sub/later.md", timeout_s=5)
+    folder.expect("giraffe", "sub/later.md")
 
 
 def _rename(root: Path, away: Path) -> Callable[[], object]:

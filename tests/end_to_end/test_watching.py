@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unicodedata
@@ -544,10 +545,10 @@ def test_a_collection_added_while_files_are_created(watched: Machine, outside: P
         "    path.write_text('# Zebra\\n')\n"
         "    time.sleep(0.002)\n"
     )
-    with subprocess.Popen(["python3", "-c", script], cwd=outside) as writing:
+    with subprocess.Popen([sys.executable, "-c", script], cwd=outside) as writing:
         time.sleep(0.2)
         watched.call("collection.add", path=str(outside), name="added")
-        assert writing.wait(30) == 0
+        assert writing.wait(60) == 0
     try:
         added.expect("zebra", *(f"d{n % 20}/s{n % 3}/{n}.md" for n in range(400)))
     finally:

@@ -56,14 +56,14 @@ class Folder:
         inside = [e for e in errors if e["collection"] == self._collection and e["path"].startswith(self._prefix)]
         return {error["path"].removeprefix(self._prefix): error["kind"] for error in inside}
 
-    def expect(self, word: str, *paths: str, timeout_s: float = 20.0) -> None:
+    def expect(self, word: str, *paths: str, timeout_s: float = 60.0) -> None:
         """Wait until a search for this word finds exactly these documents."""
         deadline = time.monotonic() + timeout_s
         while (found := self.find(word)) != sorted(paths):
             assert time.monotonic() < deadline, f"{word!r} is in {found[:20]}, expected in {paths[:20]}"
             time.sleep(0.03)
 
-    def expect_documents(self, *paths: str, timeout_s: float = 20.0) -> None:
+    def expect_documents(self, *paths: str, timeout_s: float = 60.0) -> None:
         deadline = time.monotonic() + timeout_s
         while (found := self.documents()) != sorted(paths):
             missing, surplus = set(paths) - set(found), set(found) - set(paths)

@@ -18,14 +18,14 @@ from tests.evaluate.test_runs import SUMMARY
 differences = st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=1, max_size=60)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(differences)
 def test_turned_round_the_interval_is_mirrored(values: list[float]) -> None:
     one, other = bootstrap(values), bootstrap([-value for value in values])
     assert (-other.mean, -other.high, -other.low) == pytest.approx((one.mean, one.low, one.high), abs=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(differences)
 def test_the_interval_lies_between_the_extremes(values: list[float]) -> None:
     found = bootstrap(values)

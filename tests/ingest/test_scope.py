@@ -58,7 +58,7 @@ def test_joining_is_the_same_as_changing_together(first: list[str], second: list
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(_PATHS, st.sampled_from(["", "*.txt\n", "!d.txt\nb/\n", "text"]), max_size=12),
     links=st.dictionaries(_PATHS, _PATHS, max_size=3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.memory.keywords import folded, keywords, lookup_words, topic_words
@@ -59,7 +59,6 @@ def test_a_query_does_not_find_the_topic(topic: str, query: str) -> None:
     assert not set(lookup_words(keywords(query))) & set(topic_words(topic))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_a_query_and_a_topic(text: str) -> None:
     words = keywords(text)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gnod.memory.ranking import DEEP_SEARCH, FEW, SEARCH, distinct, united
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 
 def test_sizes() -> None:

@@ -12,7 +12,7 @@ from gnod.memory import ranking
 from gnod.memory.ranking import Ranked, finish, fuse, reranked, synthetic
 from gnod.pipeline.exact_match import matched_fraction
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 FACTS = dict.fromkeys(range(400), "fact")
 

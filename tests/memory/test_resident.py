@@ -14,7 +14,7 @@ from gnod.memory.records import Vector
 from gnod.memory.resident import OwnedVector, Resident
 from gnod.store.memories import Row
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 ids = st.integers(1, 12)
 topics = st.lists(st.sampled_from([b"a", b"b", b"c", b"d"]), unique=True)

@@ -146,7 +146,7 @@ class EndpointImitation:
             case "html":
                 _send(request, 200, PAGE, {"Content-Type": "text/html"})
             case "hang":
-                self._released.wait(30)
+                self._released.wait(60)
                 request.close_connection = True
             case "huge":
                 _send(request, 200, b"[" + b" " * HUGE_MB * 1024 * 1024 + b"]")

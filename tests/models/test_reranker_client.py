@@ -47,7 +47,7 @@ async def test_at_the_limit_the_first_have_scores(tmp_path: Path) -> None:
         expected = (await reranker.score("tide", MANY[:5])).values
         started = time.monotonic()
         scores = await reranker.score("tide", MANY, limit_s=0.5)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
         assert 5 < len(scores.values) < len(MANY)
         assert scores.values[:5] == pytest.approx(expected, abs=1e-4)
         assert (await reranker.score("tide", MANY, limit_s=0.0)).values == []
@@ -73,7 +73,7 @@ async def test_cancelling_frees_the_worker_for_the_next_request(tmp_path: Path) 
             await asyncio.gather(task, return_exceptions=True)
         started = time.monotonic()
         assert len((await reranker.score("tide", ["boat"])).values) == 1
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
 
 async def test_a_model_that_cannot_rerank_is_reported(smollm_gguf: Path) -> None:

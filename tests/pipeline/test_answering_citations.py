@@ -128,7 +128,7 @@ said_by_models = st.lists(_PIECES | st.text(max_size=12), max_size=25).map("".jo
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(said_by_models)
 @example("```\n[1]")
 @example(" [1]```\nCranes must stop above 20 m/s")

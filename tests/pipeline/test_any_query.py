@@ -105,20 +105,20 @@ def test_real_words_are_queries_for_every_pair_of_languages() -> None:
 
 
 @given(QUERIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_text_gives_aligned_units(text: str) -> None:
     check_alignment(text)
 
 
 @given(query=QUERIES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_string_is_a_query_or_a_clean_error(babel: SmallIndex, query: str) -> None:
     check_search(babel, query)
 
 
 @pytest.mark.stress
 @given(query=QUERIES)
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_very_many_strings_are_queries_or_clean_errors(babel: SmallIndex, query: str) -> None:
     check_alignment(query)
     check_search(babel, query)

@@ -60,7 +60,7 @@ async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) 
         assert all(0 < len(line.text) <= LENGTHS[line.kind] for line in written)
         assert all(why for _, why in first.dropped)
         inference.unload()
-        await until(lambda: inference.status().state == "off", 3)
+        await until(lambda: inference.status().state == "off")
         again = await expands.expand(f"  {QUERY}\n", limit_s=90)
         assert again._replace(took_ms=0) == first._replace(took_ms=0, cached=True)
         assert again.took_ms < first.took_ms
@@ -78,7 +78,7 @@ async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, s
         other = await expands.expand("a third question", limit_s=90)
         assert (other.timed_out, other.goes_on, other.variants) == (True, False, [])
         assert (await expands.expand(QUERY, limit_s=90)).cached
-        await until(lambda: inference.status().state == "idle", 60)
+        await until(lambda: inference.status().state == "idle")
         again = await expands.expand(question, limit_s=0.0)
         assert (again.cached, again.timed_out) == (True, False)
 
@@ -87,11 +87,11 @@ async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, smal
     async with expander(smollm_gguf, small_index) as (expands, inference):
         await expands.expand(QUERY, limit_s=90)  # loaded
         query = asyncio.create_task(expands.expand("another question about boats and tides", limit_s=90))
-        await until(lambda: inference.status().state == "busy", 10)
+        await until(lambda: inference.status().state == "busy")
         query.cancel()
         with pytest.raises(asyncio.CancelledError):
             await query
-        await until(lambda: inference.status().state == "idle", 10)
+        await until(lambda: inference.status().state == "idle")
         assert small_index.rows("SELECT count(*) FROM llm_cache") == [(1,)]
 
 
@@ -109,12 +109,12 @@ async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, 
         spec = ModelSpec(path=str(minilm_gguf), gpu=False, threads=2)
         await inference.embed(spec, ["loaded"], interactive=True)
         going = asyncio.create_task(inference.run(story, chunks.append))
-        await until(lambda: len(chunks) > 3, 60)
+        await until(lambda: len(chunks) > 3)
         started = time.monotonic()
         await inference.embed(spec, ["how are the boats counted in the harbour at night? " * 40] * 24, interactive=True)
         took_s = time.monotonic() - started
         written = len(chunks)
-        await until(lambda: len(chunks) > written + 3 or going.done(), 60)
+        await until(lambda: len(chunks) > written + 3 or going.done())
         going.cancel()
         with pytest.raises(asyncio.CancelledError):
             await going

@@ -17,8 +17,7 @@ from gnod.pipeline.query import HYDE, ORIGINAL, VARIANT
 
 KINDS: tuple[Retriever, ...] = ("lexical", "vector")
 
-# No deadline: other processes may be busy.
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 scores_of = st.dictionaries(st.integers(1, 12), st.floats(0, 50), max_size=12)
 

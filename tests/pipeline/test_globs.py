@@ -62,14 +62,14 @@ def test_none_takes_exponential_time_or_too_deep_a_stack(pattern: str) -> None:
         glob.matches(path)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.text(alphabet="*?[]!{},ab/.-\\", max_size=30), st.text(alphabet="ab/.-,", max_size=15))
 def test_any_text_is_a_glob(pattern: str, path: str) -> None:
     glob = Glob(pattern)
     assert glob.matches(path) == glob.matches(path)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.text(alphabet="ab/.-_é", max_size=20))
 def test_a_plain_path_matches_itself_and_nothing_else(path: str) -> None:
     glob = Glob(path)

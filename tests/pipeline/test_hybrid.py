@@ -173,7 +173,7 @@ async def test_concurrent_queries_get_the_same_results(library: SmallIndex, mini
             assert found.ranked[0].id == expected.ranked[0].id
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.text(max_size=60)
     | st.text('lexvchyd: \n"-*()^{}+.~kitenbo', max_size=60)

@@ -81,7 +81,7 @@ async def test_a_worker_that_hangs_takes_no_more_than_the_budget(
             started = time.monotonic()
             found = await asked.search("kitten", budget_s=0.5)
             took_s = time.monotonic() - started
-        assert took_s < 5
+        assert took_s < 30
         assert paths(library, found) == ["cat.md"]
         said = stages(found)
         assert "time" in (said["embed"].why or "")
@@ -98,7 +98,7 @@ async def test_a_reranker_that_hangs_changes_nothing(library: SmallIndex, ranker
             started = time.monotonic()
             found = await asked.search("boat in the harbour", budget_s=0.5)
             took_s = time.monotonic() - started
-        assert took_s < 5
+        assert took_s < 30
         assert [each.id for each in found.ranked] == [each.id for each in without.ranked]
         assert [each.score for each in found.ranked] == [each.score for each in without.ranked]
         assert not stages(found)["rerank"].ran

@@ -91,7 +91,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, max_size=25))
 def test_after_any_history_nothing_is_stale(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[object, ...]]

@@ -16,7 +16,7 @@ def arrays(pairs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return rows[:, 0], rows[:, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PAIRS, st.sets(st.integers(1, 30)), PAIRS, st.sets(st.integers(1, 30)))
 def test_it_equals_brute_force(
     before: set[tuple[int, int]], changed: set[int], now: set[tuple[int, int]], known: set[int]

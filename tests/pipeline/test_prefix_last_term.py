@@ -90,7 +90,7 @@ def test_the_place_is_marked(small_index: SmallIndex) -> None:
     assert small_index.database.submit_read(work).result() == ["proteins", "Protestants"]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(alphabet=st.sampled_from('abc ä"-*^()+#.:_京\\'), max_size=12))
 def test_whatever_is_typed_is_answered_or_no_query(small_index: SmallIndex, query: str) -> None:
     with contextlib.suppress(QuerySyntaxError):

@@ -12,7 +12,7 @@ from gnod.pipeline.passages import best_span
 from gnod.pipeline.query import parse_text
 from gnod.pipeline.reranking import blend, excerpt
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 unit = st.floats(0, 1)
 fused_scores = st.lists(unit, min_size=1, max_size=30).map(lambda scores: sorted(scores, reverse=True))

@@ -17,7 +17,7 @@ def measured(characters_per_s: float = FIRST, window: int = 5400) -> ThroughputE
     return estimate
 
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 
 class TestPace:

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.errors import GnoError, LimitExceeded, ParseError
@@ -46,14 +46,12 @@ def read(pieces: list[bytes], limit: int = LIMIT) -> tuple[list[bytes], str | No
     return got, framer.fault.kind if framer.fault else None
 
 
-@settings(deadline=None)
 @given(payloads, framings, st.lists(st.integers(0, 10_000), max_size=20))
 def test_any_split_gives_the_same_payloads(sent: list[bytes], framing: Framing, cuts: list[int]) -> None:
     stream = b"".join(encode(payload, framing) for payload in sent)
     assert read(split(stream, cuts), limit=1000) == (sent, None)
 
 
-@settings(deadline=None)
 @given(near_valid, st.lists(st.integers(0, 10_000), max_size=20))
 def test_noise_gives_the_same_payloads_and_fault_in_any_split(noise: bytes, cuts: list[int]) -> None:
     whole = read([noise])
@@ -61,7 +59,6 @@ def test_noise_gives_the_same_payloads_and_fault_in_any_split(noise: bytes, cuts
     assert read([noise[i : i + 1] for i in range(len(noise))]) == whole
 
 
-@settings(deadline=None)
 @given(payloads, framings)
 def test_a_framer_is_mid_message_only_inside_one(sent: list[bytes], framing: Framing) -> None:
     framer = Framer(1000)

@@ -58,7 +58,7 @@ def read(parts: list[bytes]) -> tuple[list[bytes], str | None]:
     return got, framer.fault.message if framer.fault else None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(anything, cuts)
 def test_every_split_gives_the_same_messages(data: bytes, at: list[int]) -> None:
     whole = read([data])
@@ -66,7 +66,7 @@ def test_every_split_gives_the_same_messages(data: bytes, at: list[int]) -> None
     assert all(len(payload) <= LIMIT for payload in whole[0])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(anything)
 def test_a_framed_message_is_a_request_or_refused(data: bytes) -> None:
     for payload in read([data])[0]:
@@ -84,7 +84,7 @@ def test_a_framed_message_is_a_request_or_refused(data: bytes) -> None:
                 assert type(request.method) is str
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.binary(max_size=200) | st.sampled_from(SEEDS))
 def test_the_client_refuses_invalid_replies(payload: bytes) -> None:
     with contextlib.suppress(ParseError):

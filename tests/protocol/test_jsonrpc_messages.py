@@ -4,7 +4,7 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -52,7 +52,6 @@ def test_bad_requests(payload: bytes, expected: type[GnoError], request_id: Requ
     assert caught.value.id == request_id
 
 
-@settings(deadline=None)
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_are_a_request_or_a_bad_one(payload: bytes) -> None:
     try:

@@ -121,20 +121,22 @@ def test_connections_are_limited() -> None:
 
 def test_the_one_that_has_idled_longest_makes_room() -> None:
     async def scenario() -> None:
-        async with serving(Limits(connections=4, idle_s=0.2)) as served, contextlib.AsyncExitStack() as stack:
+        limits = Limits(connections=4, idle_s=60)
+        async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
             told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
             told.call("follow")
             await told.receive()
             waiting.call("wait")
+            await served.methods.begun.acquire()
             spoken.call("echo")
             await spoken.receive()
             assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
-            await asyncio.sleep(0.3)
+            served.transport._limits = limits._replace(idle_s=0)
             for idle in (mute, spoken):
                 newer = await stack.enter_async_context(await served.client())
                 newer.call("wait")
+                await served.methods.begun.acquire()
                 assert await idle.receive_all() == []
-            await asyncio.sleep(0.3)
             assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
             served.methods.released.set()
             assert (await waiting.receive())["result"]["text"] == "released"

@@ -80,7 +80,7 @@ async def a_daemon(folder: Path) -> AsyncIterator[Daemon]:
 
 
 async def receive(client: Client) -> Any:
-    return await asyncio.wait_for(client.receive(), 10)
+    return await asyncio.wait_for(client.receive(), 60)
 
 
 async def call(client: Client, method: str, **params: object) -> Any:

@@ -143,10 +143,10 @@ def test_readers_do_not_wait_for_the_writer(tmp_path: Path) -> None:
     def slow(connection: Connection) -> None:
         connection.execute("INSERT INTO contexts VALUES ('/', 'a')")
         inside.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     write = database.submit_write(slow)
-    assert inside.wait(10)
+    assert inside.wait(60)
     assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result(timeout=60) == 0
     go_on.set()
     write.result()
@@ -173,7 +173,7 @@ def test_a_long_read_can_be_interrupted(tmp_path: Path) -> None:
 
     future = database.submit_read(endless)
     waiting = database.submit_read(lambda c: c.execute("SELECT 1").get)
-    assert started.wait(10)
+    assert started.wait(60)
     database.interrupt(waiting)
     assert waiting.cancelled()
     while not future.done():

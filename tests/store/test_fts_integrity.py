@@ -32,7 +32,7 @@ def has_lost_words(index: SmallIndex) -> bool:
     return index.database.submit_read(fts_integrity.has_lost_words).result()
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=edits)
 def test_whatever_is_added_changed_and_removed_nothing_is_lost(
     edits: list[tuple[str, str] | str], index: SmallIndex

@@ -97,7 +97,7 @@ async def test_a_cancelled_call_is_interrupted_and_the_snapshot_goes_on(database
     async with database.snapshot() as read:
         assert await read(count) == 0
         task = asyncio.ensure_future(read(endless))
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(started.wait, 60)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await database.write(partial(add, "/"))
@@ -110,11 +110,11 @@ async def test_a_call_that_is_cancelled_behind_another_never_starts(database: Da
 
     def wait(_: Connection) -> None:
         started.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     async with database.snapshot() as read:
         first = asyncio.ensure_future(read(wait))
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(started.wait, 60)
         second = asyncio.ensure_future(read(lambda _: ran.set()))
         await asyncio.sleep(0.05)  # for a thread to take it
         second.cancel()

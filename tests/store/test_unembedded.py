@@ -146,5 +146,5 @@ def _count(uri: str, connection: Connection) -> int:
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestLife.settings = settings(max_examples=25, stateful_step_count=25)
 TestLife = pytest.mark.slow(TestLife)

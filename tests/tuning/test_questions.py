@@ -69,7 +69,7 @@ def test_a_title_that_the_text_repeats_is_removed_everywhere() -> None:
     assert "ranes" not in found.markdown.replace("crane ", "")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=30), st.text(max_size=600))
 def test_any_text_is_taken(title: str, markdown: str) -> None:
     for each in questions(title, markdown):

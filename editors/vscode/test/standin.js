@@ -108,7 +108,7 @@ function activate(settings) {
 
 /** Wait until `condition` holds. */
 async function until(condition, what = condition) {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 60_000;
   while (!condition()) {
     if (Date.now() > deadline) {
       throw new Error(`it did not happen in time: ${what}`);
