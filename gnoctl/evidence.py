@@ -66,7 +66,7 @@ def left_out(group: LeftOutPassages) -> str:
 def _passage(passage: EvidencePassage, terminal: Terminal) -> Iterator[str]:
     end = "" if passage.end_line == passage.line else f"-{passage.end_line}"
     where = text.line(f"[{passage.number}] {passage.collection}/{passage.path}:{passage.line}{end}")
-    heading = text.line(passage.heading)
+    heading = "" if passage.heading == passage.title else text.line(passage.heading)  # the title is above
     place = f"{where}  {heading}".rstrip()
     yield terminal.paint(text.clip(place, terminal.width) if terminal.width else place, DIM)
     if passage.lead:

@@ -302,7 +302,15 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
     documents = []
     for _, group in groupby(result.passages, key=lambda each: each.uri):
         passages = list(group)
-        shown = [copied(EvidencePassageOutput, each, score=round(each.score, 3)) for each in passages]
+        shown = [
+            copied(
+                EvidencePassageOutput,
+                each,
+                score=round(each.score, 3),
+                heading="" if each.heading == each.title else each.heading,
+            )
+            for each in passages
+        ]
         documents.append(copied(EvidenceDocument, passages[0], passages=shown))
     notes = (
         evidence.why_nothing(result),

@@ -25,7 +25,7 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.fulltext import Term
 from gnod.types import format_uri, source_line
 
-# Documents that are read, and units of them that may become passages.
+# Documents that are read unless the caller wants another number, and units of them that may become passages.
 DOCUMENTS = 20
 UNITS = 64
 # For finding sentences in these documents, and the models: twice that of quotes, which read half as many.
@@ -83,7 +83,9 @@ async def gather(
     limit_s: float = LIMIT_S,
 ) -> Evidence:
     """Return the packet of evidence from the documents found. `limit_s`: for the sentences and the models."""
-    scored = await quoting.score(dependencies, question, found, limit_s=limit_s, documents=DOCUMENTS, preselected=UNITS)
+    scored = await quoting.score(
+        dependencies, question, found, limit_s=limit_s, documents=len(found.ranked), preselected=UNITS
+    )
     started = time.monotonic()
     evidence = await dependencies.read(
         partial(_gather, question=question, found=found, scored=scored, max_tokens=max_tokens)
@@ -189,7 +191,7 @@ def _copies(
 ) -> list[EvidenceLeftOut]:
     """Return the documents that were not read because they are copies of one in the packet."""
     first = {read[each.document].mirror_hash: n for n, each in reversed(list(enumerate(chosen.passages)))}
-    unread = [each.id for each in found.ranked[:DOCUMENTS] if each.id not in read]
+    unread = [each.id for each in found.ranked if each.id not in read]
     by_id = documents.by_ids(connection, unread)
     copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
     return [
