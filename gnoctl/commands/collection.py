@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, get_args
 
 import msgspec
 
@@ -24,6 +24,8 @@ from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
 from gnod.protocol.models import ModelsRecommendResult, ModelsUseParams, ModelsUseResult
+
+_SCOPES: tuple[wire.Scope, ...] = get_args(wire.Scope)
 
 Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
 
@@ -46,6 +48,15 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
     update: Annotated[
         str | None, option("--update", metavar="COMMAND", help="Command that `gnoctl update` runs in the folder")
     ] = None
+    egress: Annotated[
+        str,
+        option(
+            "--egress",
+            metavar="SCOPE",
+            help="How far its texts may travel to model servers: local, lan or any [default: local]",
+            complete="|".join(_SCOPES),
+        ),
+    ] = "local"
     no_gitignore: Annotated[bool, option("--no-gitignore", help="Index files that .gitignore leaves out, too")] = False
     no_index: Annotated[bool, option("--no-index", help="Do not wait until the folder is indexed")] = False
 
@@ -125,6 +136,7 @@ def add(options: AddOptions) -> int:
     Examples:
       gnoctl collection add ~/notes
       gnoctl collection add ~/src/handbook --name handbook --include md,rst --update 'git pull --quiet'
+      gnoctl collection add ~/docs --egress lan
     """
     with options.connect() as daemon:
         status, result = _add_and_index(daemon, options, options.path)
@@ -135,6 +147,9 @@ def add(options: AddOptions) -> int:
 
 def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
     """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
+    egress = next((scope for scope in _SCOPES if scope == options.egress), None)
+    if egress is None:
+        raise UsageError(f"there is no scope {options.egress!r} for --egress: give local, lan or any")
     params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
@@ -144,6 +159,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
         language=options.language,
         update_command=options.update,
         gitignore=not options.no_gitignore,
+        egress=egress,
     )
     result = daemon.call("collection.add", params, wire.CollectionAddResult)
     collection = result.collection

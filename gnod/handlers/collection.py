@@ -97,6 +97,7 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
         gitignore=params.gitignore,
         language=params.language,
         update_command=params.update_command,
+        egress=params.egress,
     )
 
 

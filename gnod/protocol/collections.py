@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from gnod.protocol.base import Params, Result
 
+Scope = Literal["local", "lan", "any"]
+
 
 class CollectionAddParams(Params, frozen=True, kw_only=True):
-    """`name`: by default the folder's name, made valid."""
+    """`name`: by default the folder's name, made valid. `egress`: how far its texts, and queries over it, may travel
+    to model servers."""
 
     path: str
     name: str | None = None
@@ -20,6 +23,7 @@ class CollectionAddParams(Params, frozen=True, kw_only=True):
     language: str | None = None
     update_command: str | None = None
     gitignore: bool = True
+    egress: Scope = "local"
 
 
 class CollectionRemoveParams(Params, frozen=True, kw_only=True):
@@ -40,6 +44,7 @@ class CollectionInfo(Result, frozen=True, kw_only=True):
     gitignore: bool
     language: str | None = None
     update_command: str | None = None
+    egress: str = "local"
     documents: int
 
 

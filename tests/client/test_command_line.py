@@ -62,7 +62,7 @@ def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str
         "get #a1b2c3 --from 3 -l 20 --line-numbers",
         "multi-get a b --max-bytes 100",
         "ls notes --offset 5",
-        "collection add . --name n --include md,txt --exclude a --update cmd --no-gitignore",
+        "collection add . --name n --include md,txt --exclude a --update cmd --egress any --no-gitignore",
         "collection rm notes",
         "context add / all of it",
         "daemon logs -n 5 -f",

@@ -184,13 +184,17 @@ def test_collection_add_indexes_at_once(
         collection=samples.collection(path=f"{tmp_path}/link"), config_file="/c/index.yml"
     )
     daemon.answers["index.sync"] = SYNCED
-    outcome = gnoctl("collection", "add", "link", "--include", "md,txt", "--no-gitignore")
+    outcome = gnoctl("collection", "add", "link", "--include", "md,txt", "--no-gitignore", "--egress", "lan")
     added = daemon.asked(CollectionAddParams)
     assert (added.path, added.include, added.gitignore) == (f"{tmp_path}/link", ["md", "txt"], False)
+    assert added.egress == "lan"
     assert daemon.asked(IndexSyncParams).collections == ["notes"]
     assert outcome == (0, f"added notes: {tmp_path}/link\nnotes: 3 added · 0.1 s\n", "")
 
     daemon.calls.clear()
+    refused = gnoctl("collection", "add", "link", "--egress", "off")
+    assert refused.err == "gnoctl: there is no scope 'off' for --egress: give local, lan or any\n"
+    assert not daemon.calls
     gnoctl("collection", "add", "link", "--no-index")
     assert [method for method, _ in daemon.calls] == ["collection.add"]
 
