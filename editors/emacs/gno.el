@@ -221,8 +221,7 @@ Open the one that is chosen at the line that was found."
                     :search.lexical (list :query query :limit gno-limit :prefix_last_term t)
                     (lambda (result)
                       (let ((hits (append (plist-get result :hits) nil)))
-                        (funcall answered hits (if hits (gno--behind (plist-get result :freshness))
-                                                 "nothing found"))))
+                        (funcall answered hits (if hits (gno--remarks result) "nothing found"))))
                     ;; Keep the hits while the query is incomplete (an open quotation mark).
                     (lambda (sentence) (funcall answered gno--hits sentence)))
               gno--pending mine)
@@ -352,6 +351,13 @@ That is the file where it is text, else the text that the index has of it."
                            (gno--names "not watched" (plist-get freshness :unwatched))))))
     (cond (parts (string-join parts "; "))
           ((not (eq (plist-get freshness :current) t)) "not up to date"))))
+
+(defun gno--remarks (result)
+  "Return what is to be said beside the hits of RESULT.
+That is that the index is behind, and what was left out."
+  (when-let ((parts (delq nil (cons (gno--behind (plist-get result :freshness))
+                                    (append (plist-get result :notes) nil)))))
+    (string-join parts "; ")))
 
 (defun gno--names (what names)
   "Return WHAT and NAMES, when there are any."

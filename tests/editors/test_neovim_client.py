@@ -229,6 +229,22 @@ def test_each_key_takes_the_search_before_it_back(desk: Desk, nvim: Neovim) -> N
     assert shown == {"sent": ["lantern", "harbour"], "cancelled": [1], "states": [1]}
 
 
+def test_what_was_left_out_is_said(nvim: Neovim) -> None:
+    said = nvim.lua("""
+        local remarks = require("gno.status").remarks
+        return {
+          remarks({ freshness = { current = false, pending = 1 }, notes = { "one server was not asked" } }),
+          remarks({ freshness = { current = true }, notes = { "one server was not asked", "another is down" } }),
+          remarks({ freshness = { current = true }, notes = {} }) == nil and remarks(nil) == nil,
+        }
+    """)
+    assert said == [
+        "1 file not indexed yet; one server was not asked",
+        "one server was not asked; another is down",
+        True,
+    ]
+
+
 def test_a_daemon_that_went_away_is_started_again(desk: Desk, nvim: Neovim) -> None:
     nvim.type(":Gno lighthouse<CR>")
     nvim.sees("Harbour")

@@ -40,12 +40,12 @@ class Extension {
     const pick = vscode.window.createQuickPick();
     pick.placeholder = "Words to search your documents for";
     pick.sortByLabel = false; // the daemon's order is the order
-    const live = new Live(this.client, this.limit, ({ hits, message, freshness, busy = false }) => {
+    const live = new Live(this.client, this.limit, ({ hits, message, result, busy = false }) => {
       pick.busy = busy;
       if (busy) {
         return;
       }
-      pick.title = message ?? words.behind(freshness);
+      pick.title = message ?? (words.remarks(result) || undefined);
       pick.items = hits.map((hit) => ({
         label: hit.title,
         description: words.place(hit),
@@ -84,7 +84,7 @@ class Extension {
       const notes = [
         result.hits.length ? undefined : "nothing found",
         result.lexical_only_reason && `keyword search only: ${result.lexical_only_reason}`,
-        words.behind(result.freshness),
+        words.remarks(result),
       ];
       this.#keep(query, result.hits, notes.filter(Boolean).join("; "));
       await vscode.commands.executeCommand("gno.hits.focus");

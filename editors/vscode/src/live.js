@@ -14,7 +14,7 @@ class Live {
   #timer;
   #pending;
 
-  /** `show({ query, hits, message, freshness, busy })` is called with what to show; all but `query` and `hits` may be absent. */
+  /** `show({ query, hits, message, result, busy })` is called with what to show; all but `query` and `hits` may be absent. */
   constructor(client, limit, show) {
     this.#client = client;
     this.#limit = limit;
@@ -49,7 +49,7 @@ class Live {
     try {
       const params = { query, limit: this.#limit, prefix_last_term: true };
       const result = await this.#client.request("search.lexical", params, source.token);
-      state = [result.hits, result.hits.length ? undefined : "nothing found", result.freshness];
+      state = [result.hits, result.hits.length ? undefined : "nothing found", result];
     } catch (error) {
       // Keep the hits while the query is incomplete (an open quotation mark).
       state = [this.#hits, error.message];
@@ -66,9 +66,9 @@ class Live {
     this.#pending = undefined;
   }
 
-  #found(hits, message, freshness) {
+  #found(hits, message, result) {
     this.#hits = hits;
-    this.#show({ query: this.#query, hits, message, freshness });
+    this.#show({ query: this.#query, hits, message, result });
   }
 }
 

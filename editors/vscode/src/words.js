@@ -37,6 +37,11 @@ function behind(freshness) {
   return parts.join("; ") || (current ? undefined : "not up to date");
 }
 
+/** Return what is to be said beside the hits of a search: that the index is behind, and what was left out; "" if nothing. */
+function remarks(result) {
+  return [behind(result?.freshness), ...(result?.notes ?? [])].filter(Boolean).join("; ");
+}
+
 /** Return what `index.status` answered, as lines. */
 function status(answer) {
   const head = [count(answer.documents, "document"), count(answer.chunks, "chunk")].join(", ");
@@ -55,4 +60,4 @@ function status(answer) {
   return lines;
 }
 
-module.exports = { preview, place, isText, behind, status };
+module.exports = { preview, place, isText, behind, remarks, status };

@@ -4,6 +4,7 @@
 
 const assert = require("node:assert/strict");
 const { execFile } = require("node:child_process");
+const fs = require("node:fs");
 const path = require("node:path");
 const { test } = require("node:test");
 const { promisify } = require("node:util");
@@ -120,6 +121,24 @@ daemon("the view shows what was found by keyword and meaning, and opens converte
   assert.match(told.view.message, /keyword search only/);
   await told.commands[item.command.command](...item.command.arguments);
   assert.deepEqual(told.shown, [{ address: "gno://notes/stock.csv", line: 3, text: "| lanternfish | 12 |" }]);
+});
+
+daemon("what was left out is said with what was found", async (t) => {
+  const config = path.join(process.env.GNO_CONFIG_DIR, "index.yml");
+  const before = fs.readFileSync(config);
+  t.after(() => fs.writeFileSync(config, before));
+  fs.appendFileSync(config, 'models: {rerank: "http://192.0.2.1:9/v1#model"}\n');
+  const { told, extension } = activate();
+  t.after(() => extension.dispose());
+  told.answer = "lantern";
+  let said = "";
+  for (let tries = 0; tries < 200 && !said.includes("192.0.2.1"); tries += 1) {
+    await told.commands["gno.find"](); // until the daemon has read its config
+    said = told.view.message ?? "";
+  }
+  const { notes: left } = await client(t).request("search.query", { query: "lantern" });
+  assert.ok(left.length && said.endsWith(left.join("; ")), said);
+  assert.equal(told.view.provider.getChildren().length, 2);
 });
 
 daemon("status, and a changed setting is used at once", async (t) => {

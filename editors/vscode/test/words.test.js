@@ -34,3 +34,12 @@ test("what the index lacks is said in words", () => {
   );
   assert.equal(words.behind({ current: false }), "not up to date");
 });
+
+test("what was left out is said after that", () => {
+  assert.equal(words.remarks(undefined), "");
+  assert.equal(words.remarks({ freshness: { current: true }, notes: [] }), "");
+  assert.equal(
+    words.remarks({ freshness: { current: false, pending: 1 }, notes: ["one server was not asked", "another is down"] }),
+    "1 file not indexed yet; one server was not asked; another is down",
+  );
+});

@@ -131,7 +131,7 @@ function Picker:_show(state)
       table.insert(marks, { #lines - 1, from, #text, group })
     end
   end
-  local message = state.message or require("gno.status").behind(state.result and state.result.freshness)
+  local message = state.message or require("gno.status").remarks(state.result)
   if message then
     add(message, 0, "WarningMsg")
   end

@@ -23,6 +23,16 @@ function M.behind(freshness)
   return #parts > 0 and table.concat(parts, "; ") or (not freshness.current and "not up to date" or nil)
 end
 
+--- Return what is to be said beside the hits of a search: that the index is behind, and what was left out; nil if nothing.
+function M.remarks(result)
+  if not result then
+    return nil
+  end
+  local parts = { M.behind(result.freshness) }
+  vim.list_extend(parts, result.notes or {})
+  return #parts > 0 and table.concat(parts, "; ") or nil
+end
+
 --- Return what `index.status` answered, as lines.
 function M.lines(status)
   local lines = {
