@@ -64,6 +64,7 @@ def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
         took = f"its speed could not be measured ({chosen.not_measured})"
     else:
         speed = f"{chosen.tokens_per_s:,.0f} tokens/s measured here"
+        speed += f"; the machine is busy, load {chosen.load:.1f}" if chosen.load > chosen.cores else ""
         took = f"embedding {count(chosen.chunks, 'chunk')} takes about {about(chosen.embed_s)} ({speed})"
     yield f"{'; '.join([*_sizes(chosen), took])}"
 

@@ -254,6 +254,7 @@ def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
         gpus=[wire.GraphicsCard(**msgspec.structs.asdict(gpu)) for gpu in found.speeds.gpus],
         on_gpu=chosen.on_gpu,
         tokens_per_s=found.tokens_per_s and round(found.tokens_per_s, 1),
+        load=round(found.load, 1),
         embed_s=found.embed_s and round(found.embed_s, 1),
         not_measured=found.speeds.failure,
     )

@@ -165,8 +165,9 @@ class RejectedPreset(Result, frozen=True, kw_only=True):
 class ModelsRecommendResult(Result, frozen=True, kw_only=True):
     """`preset`: null if none reads the documents. `languages`: those that count, as ISO 639-1 codes; `scripts`: of
     documents in an unknown language. `chunks`, `tokens` (about): of all documents. `tokens_per_s`: of the preset's
-    embedding model on this machine, measured with random weights; null if that failed. `embed_s`: the time to embed all
-    documents, and with a new model to measure what it reads. `better`: presets that would be better, and why they do
+    embedding model on this machine, measured with random weights; null if that failed. `load`: processes that want to
+    run, the mean of the last minute. `embed_s`: the time to embed all documents under that load, and with a new model
+    to measure what it reads. `better`: presets that would be better, and why they do
     not fit."""
 
     preset: str | None
@@ -182,6 +183,7 @@ class ModelsRecommendResult(Result, frozen=True, kw_only=True):
     gpus: list[GraphicsCard]
     on_gpu: bool
     tokens_per_s: float | None = None
+    load: float = 0.0
     embed_s: float | None = None
     not_measured: str | None = None
 

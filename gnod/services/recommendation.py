@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -35,12 +36,14 @@ _log = logging.getLogger(__name__)
 
 class Recommendation(NamedTuple):
     """`choice`: the preset and why. `tokens_per_s`: of its embedding model, measured, and `embed_s`: the time to embed
-    all documents with it; None if it was not. `sizes`: of the models that are not installed. `memory`: free bytes."""
+    all documents with it; None if it was not. `sizes`: of the models that are not installed. `memory`: free bytes.
+    `load`: processes that want to run, the mean of a minute."""
 
     choice: Choice
     extent: Extent
     documents: Documents
     cores: int
+    load: float
     memory: int
     speeds: Speeds
     tokens_per_s: float | None
@@ -75,6 +78,7 @@ class RecommendationService:
         documents = await asyncio.to_thread(_documents, found)
         installed = await asyncio.to_thread(self._installed)
         cores = settings.threads or physical_cores()
+        load = os.getloadavg()[0]  # before the measurement adds to it
         asking = asyncio.create_task(ask_sizes([uri for uri in catalogue.MODELS if uri not in installed], network))
         try:
             speeds = await measure(
@@ -102,9 +106,12 @@ class RecommendationService:
         if chosen.preset and speed:
             is_new = catalogue.embedder(chosen.preset) not in reads
             embed_s = (documents.tokens + is_new * _READABILITY_TOKENS) / speed
+            embed_s *= 1.0 if chosen.on_gpu else slowdown(load, cores)
         fields = {"preset": chosen.preset, "tokens_per_s": speed and round(speed), "failure": speeds.failure}
         _log.info("models.recommended", extra={"fields": fields})
-        return Recommendation(*(chosen, found, documents, cores, host.memory, speeds, speed, embed_s, sizes, installed))
+        return Recommendation(
+            *(chosen, found, documents, cores, load, host.memory, speeds, speed, embed_s, sizes, installed)
+        )
 
     def _installed(self) -> frozenset[str]:
         return frozenset(uri for uri in catalogue.MODELS if self._models.find(uri))
@@ -118,6 +125,16 @@ class RecommendationService:
             for uri, known in stored.items()
             if known
         }
+
+
+def slowdown(load: float, cores: int) -> float:
+    """Return how much longer embedding takes on a machine with that load than the measured speed says: documents are
+    embedded at a lower priority than the one of the measurement.
+
+    >>> slowdown(0.4, 2), slowdown(9.0, 2)
+    (1.0, 4.5)
+    """
+    return max(1.0, load / cores)
 
 
 def _documents(found: Extent) -> Documents:

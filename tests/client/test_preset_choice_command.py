@@ -78,6 +78,12 @@ def test_two_lines_say_why_and_how_long(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
     assert "models.pull" not in [method for method, _ in daemon.calls]
 
 
+def test_a_busy_machine_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["models.recommend"] = recommended(load=9.04, embed_s=2700.0)
+    took = "embedding 9,000 chunks takes about 45 min (5,000 tokens/s measured here; the machine is busy, load 9.0)"
+    assert gnoctl("models", "use", "auto").out.splitlines()[1].endswith(took)
+
+
 def test_yes_downloads_what_search_needs(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     outcome = gnoctl("models", "use", "auto", "--yes")
     assert daemon.asked(ModelsPullParams).models == [EMBED]
