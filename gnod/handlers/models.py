@@ -118,8 +118,10 @@ def handlers(
         return wire.ModelsPullResult(models=pulled)
 
     async def take_new_model(endpoint: Endpoint) -> None:
-        await embedding.take_new_model(endpoint)
+        # The memories first: if the daemon ends in between, no vector is left that the next fingerprint does not cover.
         await memory.forget_vectors(str(endpoint))
+        await embedding.take_new_model(endpoint)
+        memory.models_changed()
         backlog.config_changed()
 
     async def models_clear(params: wire.ModelsClearParams, _: Call) -> wire.ModelsClearResult:
