@@ -13,6 +13,7 @@ from gnod.errors import GnoError, ModelCorrupt, StorageFailed
 from gnod.models.fetch import staging
 from gnod.models.fetch.check import check_model, describe, sha256_of
 from gnod.models.files import MODEL, RECORD, Installed, ModelFiles
+from gnod.models.gguf_header import parameters
 from gnod.models.profiles import Profile
 from tests.models.hub_imitation import small_model
 
@@ -204,6 +205,20 @@ def test_space_is_checked_before_the_download(tmp_path: Path) -> None:
         staging.check_space(tmp_path, 10**18)
     assert caught.value.details["needed_bytes"] == 10**18 + staging.MARGIN_BYTES
     assert caught.value.details["free_bytes"]
+
+
+def test_parameters_are_counted_in_the_file(tmp_path: Path, smollm_gguf: Path) -> None:
+    assert parameters(smollm_gguf) == 134_515_008
+    path = tmp_path / "a.gguf"
+    small_model(path)
+    assert parameters(path) == 100_100
+    small_model(path, size=200_000)
+    assert parameters(path) == 200_100  # of the file as it is now
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ModelCorrupt):
+        parameters(path)
+    with pytest.raises(ModelCorrupt):
+        parameters(tmp_path / "missing.gguf")
 
 
 def test_one_at_a_time_even_if_the_folder_is_removed(tmp_path: Path) -> None:
