@@ -1,7 +1,7 @@
 """Draw quotes, an answer with its sources, and the model's text while it is written.
 
-Quotes stay. Text that is not checked yet is dim and disappears when the checked answer arrives: its citations may not
-hold.
+Quotes stay. Text that is not checked yet is dim, below a line that says so, and disappears when the checked answer
+arrives: no source may support it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from gnod.protocol.search import AskResult
 _UNANSWERED = {
     "no_sources": "no document is about this",
     "model_declined": "the model finds no answer in these sources",
-    "no_citation": "the model's text has no valid citation",
+    "unsupported": "no source supports what the model wrote",
 }
+# Without one of these reasons, a model was called.
+_QUOTES_ONLY = ("no_model", "model_too_small", "not_wanted")
+_NOTHING = "Nothing was found in your documents."
+_DRAFT = "not checked yet:"
 _INDENT = "  "
 _CUT = {
     "length": "cut off: use --max-tokens for a longer answer",
     "time": "cut off: the model took too long",
+    "repetition": "cut off: the model repeated itself",
 }
 
 
@@ -37,16 +42,16 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield from _wrapped(result.answer, terminal)
         if cut := _CUT.get(result.finish or ""):
             yield terminal.paint(f"({cut})", YELLOW)
-    elif result.reason == "no_model":
+    elif result.reason in _QUOTES_ONLY:
         if not result.quotes:
-            yield "Nothing was found in your documents."
-        why = text.line(result.no_model_reason or "there is no model for answers")
-        yield terminal.paint(f"(quotes only: {why})", DIM)
+            yield _NOTHING
+        if why := text.line(result.no_model_reason or ""):
+            yield terminal.paint(f"(quotes only: {why})", DIM)
     else:
-        why = _UNANSWERED.get(result.reason or "", text.line(result.reason or ""))
         if not result.quotes:
-            yield f"{text.line(result.answer[:1].upper() + result.answer[1:])}."
-        yield terminal.paint(f"({why})" if result.reason == "no_sources" else f"({why}; it read:)", YELLOW)
+            yield _NOTHING
+        why = _UNANSWERED.get(result.reason or "", text.line(result.reason or ""))
+        yield terminal.paint(f"({why}; it read:)" if result.sources else f"({why})", YELLOW)
     if result.sources:
         yield ""
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
@@ -103,9 +108,10 @@ class Draft:
             self._text += value.text
         elif not value.sources:
             self._stage = _stage(value)
-        lines = [text.line(line) for line in _lines(self._text, self._width)] or [text.clip(self._stage, self._width)]
+        lines = [text.line(line) for line in _lines(self._text, self._width)]
         # Only the end of a long text: lines that have scrolled away could not be erased.
-        self._draw([self._terminal.paint(line, DIM) for line in lines[-max(1, _height() - 2) :]])
+        shown = [_DRAFT, *lines[-max(1, _height() - 3) :]] if lines else [self._stage]
+        self._draw([self._terminal.paint(text.clip(line, self._width), DIM) for line in shown])
 
     def _draw(self, lines: list[str]) -> None:
         back = f"\x1b[{self._drawn}A" if self._drawn else ""

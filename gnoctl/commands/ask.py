@@ -8,6 +8,7 @@ from gnoctl.answers import Draft, can_redraw, render
 from gnoctl.command import command
 from gnoctl.options import argument, option
 from gnoctl.shared_options import FilterOptions, filter_values
+from gnod.errors import UsageError
 from gnod.protocol.search import AskParams, AskResult
 
 
@@ -19,6 +20,8 @@ class AskOptions(FilterOptions, frozen=True, kw_only=True):
     ] = 512
     no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
+    generate: Annotated[bool, option("--generate", help="Call the model for answers, however small it is")] = False
+    no_generate: Annotated[bool, option("--no-generate", help="Show quotes only; call no model for answers")] = False
 
 
 @command("ask", AskOptions)
@@ -28,9 +31,10 @@ def ask(options: AskOptions) -> None:
     First come up to three sentences, table rows, list items or lines of your documents that best answer the question,
     word for word and with their place. They need no language model and take a fraction of a second.
 
-    Then a language model on this machine, if there is one, reads the best passages and answers. Each citation, such as
-    [1], is checked against its source; an answer without a valid citation is not shown as an answer. While the model
-    writes, its text is dim because it is not checked yet. Ctrl-C stops it. `gnoctl models pull answer` downloads it.
+    Then a language model reads the best passages and answers, if there is one that is large enough; --generate calls a
+    smaller one, too, and --no-generate calls none. Only sentences are kept whose figures, dates, names and words are in
+    a source, which is cited as [1]; without such a sentence, no answer is shown. While the model writes, its text is
+    dim because it is not checked yet. Ctrl-C stops it. `gnoctl models pull answer` downloads it.
 
     The exit status is 0 even if your documents do not contain the answer. Scripts read `answered` with --json.
 
@@ -38,14 +42,17 @@ def ask(options: AskOptions) -> None:
       gnoctl ask how long do we keep backups
       gnoctl ask 'who replaced the valve of boiler 3?' -c house --since 2y
       gnoctl ask what did we decide about logging --tag adr -n 10 --explain
-      gnoctl ask when is the rent due --json | jq -r '.quotes[0] | "\(.path):\(.line) \(.text)"'
+      gnoctl ask --no-generate when is the rent due --json | jq -r '.quotes[0] | "\(.path):\(.line) \(.text)"'
     """
+    if options.generate and options.no_generate:
+        raise UsageError("--generate and --no-generate exclude each other: choose one")
     params = AskParams(
         question=" ".join(options.question),
         limit=options.limit,
         max_tokens=options.max_tokens,
         expand=not options.no_expand,
         rerank=not options.no_rerank,
+        generate=True if options.generate else False if options.no_generate else None,
         **filter_values(options),  # type: ignore[arg-type]
     )
     terminal = options.terminal

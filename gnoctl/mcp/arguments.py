@@ -64,6 +64,12 @@ class SimilarArguments(FilterArguments, frozen=True, kw_only=True):
 class AskArguments(FilterArguments, frozen=True, kw_only=True):
     question: Annotated[str, Meta(max_length=4096, description="A complete question.")]
     limit: Annotated[int, Meta(ge=1, le=50, description="Read at most this many documents.")] = 6
+    generate: (
+        Annotated[
+            bool, Meta(description="false: quotes only. true: call a model even if it is too small to be relied on.")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class EvidenceArguments(FilterArguments, frozen=True, kw_only=True):

@@ -121,8 +121,8 @@ class QuoteOutput(Output, frozen=True, kw_only=True):
 
 class AskOutput(Output, frozen=True, kw_only=True):
     quotes: Annotated[list[QuoteOutput], Meta(description="What best answers the question, best first.")]
-    answered: Annotated[bool, Meta(description="The model on this machine wrote an answer.")]
-    answer: Annotated[str, Meta(description="With citations such as [1], each checked against its source.")]
+    answered: Annotated[bool, Meta(description="A model wrote an answer, and a source supports each sentence of it.")]
+    answer: Annotated[str, Meta(description="With citations such as [1], each checked; empty unless answered.")]
     sources: Annotated[list[Citation], Meta(description="The cited sources; without an answer, all that were read.")]
     note: Note = None
 
@@ -286,12 +286,13 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 def ask_output(result: AskResult) -> AskOutput:
     """Return the quotes, and the answer with the sources that it cites."""
     notes = [missed_by(result.freshness, nothing_found=not (result.sources or result.quotes)), *result.notes]
-    if result.reason == "no_model":
+    if result.model is None:
         notes.append("no model wrote an answer: read the quotes, or `search` and `get` for more")
-    elif result.finish in ("length", "time"):
-        notes.append("the answer was cut off: ask for less, or read the sources with `get`")
     elif not result.answered:
-        notes.append("`search` may still find documents to read")
+        unsupported = "no source supports what the model wrote: " if result.reason == "unsupported" else ""
+        notes.append(f"{unsupported}read the quotes, or `search` and `get` for more")
+    elif result.finish in ("length", "time", "repetition"):
+        notes.append("the answer was cut off: ask for less, or read the sources with `get`")
     sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answered]
     quotes = [copied(QuoteOutput, each, score=round(each.score, 3)) for each in result.quotes]
     return AskOutput(quotes=quotes, answered=result.answered, answer=result.answer, sources=sources, note=_join(notes))

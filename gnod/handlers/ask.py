@@ -1,8 +1,8 @@
 """`ask.answer`: search, quote; choose sources, generate an answer, check its citations.
 
 Progress notifications carry the quotes as soon as they are found, the sources before the answer begins, and then the
-text as the model writes it, unchecked. The result is checked. The model stops when the client cancels or disconnects.
-Without a model for answers, the quotes are all.
+text as the model writes it, unchecked. The result is checked. The model stops when the client cancels or disconnects,
+and when it only repeats itself. Without a capable model for answers, the quotes are all.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import Stages, filters_of, freshness_of, milliseconds_since, stages_of
 from gnod.models.generator import Generated, Generator
-from gnod.pipeline.answering import citations, prompt
-from gnod.pipeline.answering.citations import NOT_ENOUGH, CheckedAnswer, CitedText
+from gnod.pipeline.answering import citations, prompt, verdict
+from gnod.pipeline.answering.citations import CheckedAnswer, CitedText
 from gnod.pipeline.answering.quotes import DOCUMENTS, Quote
 from gnod.pipeline.answering.sources import (
     NONSENSE,
@@ -38,11 +38,10 @@ from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
-from gnod.services.search import HybridSearch
+from gnod.services.search import HybridSearch, NotCalled
 from gnod.store.database import Database, Read
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessService
-from gnod.types import Unavailable
 
 # Without a GPU, a model writes a few words per second. At the limit, the text so far is the answer.
 LIMIT_S = 120.0
@@ -65,7 +64,7 @@ def handlers(
         filters = filters_of(params)
         if not params.question.strip():
             raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
-        generator = await hybrid.generator(params.collections)
+        generator = await hybrid.generator(params.collections, params.generate)
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
@@ -96,7 +95,7 @@ class _Answer:
     services: _Services
     params: AskParams
     filters: Filters
-    generator: Generator | Unavailable
+    generator: Generator | NotCalled
     nonsense: dict[str, Floats]
     call: Call
     started: float = field(default_factory=time.perf_counter)
@@ -109,7 +108,7 @@ class _Answer:
         found = await self._quotes()
         shown = [_quote_to_wire(quote, explain=self.params.explain) for quote in found]
         self.call.say(ProgressValue(stage="quotes", done=len(shown), total=len(shown), quotes=shown))
-        if isinstance(self.generator, Unavailable):
+        if isinstance(self.generator, NotCalled):
             return await self._result(shown, _Written([], None, None))
         return await self._result(shown, await self._write(self.generator, language))
 
@@ -192,6 +191,7 @@ class _Answer:
             max_tokens=self.params.max_tokens,
             limit_s=LIMIT_S,
             on_text=on_text,
+            may_repeat=False,
         )
         stage: dict[str, object] = {"stage": "answer", "ran": True, "ms": milliseconds_since(begun)}
         stage |= {"model": generator.uri, "prompt_tokens": generated.prompt_tokens, "tokens": generated.tokens}
@@ -201,7 +201,7 @@ class _Answer:
     def _check(self, sources: Sequence[SourcePassage], answer: str, language: str | None) -> CheckedAnswer:
         begun = time.perf_counter()
         texts = [CitedText(s.number, f"{s.title}\n{s.text}", s.language) for s in sources]
-        checked = citations.check(prompt.without_fences(answer), self.params.question, texts, Analyzer(language))
+        checked = citations.check(prompt.without_prompt(answer), self.params.question, texts, Analyzer(language))
         self.stages.append(
             {
                 "stage": "citations",
@@ -210,6 +210,7 @@ class _Answer:
                 "kept": checked.kept,
                 "dropped": checked.dropped,
                 "added": checked.added,
+                "removed": checked.removed,
             }
         )
         return checked
@@ -221,17 +222,18 @@ class _Answer:
         report = await self.services.database.read(
             lambda c: self.services.freshness.report(c, collections, embedded=True)
         )
-        missing = self.generator.reason if isinstance(self.generator, Unavailable) else None
+        not_called = self.generator if isinstance(self.generator, NotCalled) else None
+        answered, reason = verdict.decide(not_called and not_called.reason, len(sources), checked)
         return AskResult(
             question=self.params.question,
             quotes=list(quotes),
-            answer=checked.text if checked else "" if missing else NOT_ENOUGH,
-            answered=bool(checked and checked.answered),
-            reason=checked.reason if checked else "no_model" if missing else "no_sources",
+            answer=checked.text if checked and answered else "",
+            answered=answered,
+            reason=reason,
             sources=[_to_wire(source, cited=source.number in cited) for source in sources],
             citations=cited,
-            model=None if isinstance(self.generator, Unavailable) else self.generator.uri,
-            no_model_reason=missing,
+            model=None if isinstance(self.generator, NotCalled) else self.generator.uri,
+            no_model_reason=not_called and not_called.why,
             finish=generated.finish if generated else None,
             prompt_tokens=generated.prompt_tokens if generated else 0,
             tokens=generated.tokens if generated else 0,

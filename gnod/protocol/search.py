@@ -87,13 +87,15 @@ class QuestionParams(FilterParams, frozen=True):
 
 class AskParams(QuestionParams, frozen=True, kw_only=True):
     """`limit`: the number of documents to take passages from. `max_tokens`: the longest answer. `expand` and `rerank`
-    as in `search.query`. `full` has no effect. `fresh` also waits for the vectors of the collections that are
-    searched."""
+    as in `search.query`. `generate`: true calls the model for answers whatever its size, and its absence is an error;
+    false calls none; null calls it if it is large enough. `full` has no effect. `fresh` also waits for the vectors of
+    the collections that are searched."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
     max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512
     expand: bool = True
     rerank: bool = True
+    generate: bool | None = None
 
 
 class HitPassage(Result, frozen=True, kw_only=True):
@@ -162,12 +164,14 @@ class SearchResult(Result, frozen=True, kw_only=True):
 
 class AskResult(Result, frozen=True, kw_only=True):
     """`quotes`: at most three exact sentences, table rows, list items or lines that best answer the question, best
-    first; no model wrote them. `answer` contains citations such as `[1]` or `[1][3]`; each is checked against its
-    source. `answered` is false if no citation holds: then the answer is "not enough information in your documents", and
-    `reason` is no_sources (no result is about the question; the model was not asked), model_declined or no_citation.
-    Without a model for answers, `model` is null, `answer` is empty, `reason` is no_model, and `no_model_reason` says
-    why. `citations`: the numbers of the cited sources. `finish`: stop, length (`max_tokens`) or time; null if the model
-    was not asked. `notes`: as in SearchResult."""
+    first; no model wrote them. `answer` was generated from `sources`, and contains only sentences that a source
+    supports, with citations such as `[1]` or `[1][3]`. `answered` is true if there is such a sentence; otherwise
+    `answer` is empty, and `reason` says why: unsupported (no source supports the generated text), model_declined,
+    no_sources (no passage is about the question), or, if no model was called, no_model, model_too_small or not_wanted.
+    Then `model` is null, and `no_model_reason` says why in words. `citations`: the numbers of the cited sources.
+    `finish`: stop, length (`max_tokens`), time, or repetition (the text only repeated itself; its repeated end is cut
+    off); null if no model was called. `notes`: as in SearchResult. With `explain`, the stage `answer` contains the text
+    that the model wrote, and the stage `citations` the sentences that were removed."""
 
     question: str
     quotes: list[Quote] = []

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import psutil
 
 from gnod.egress import Egress
-from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotPulled, ShuttingDown
+from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotConfigured, ModelNotPulled, ShuttingDown
 from gnod.models import presets, uris
 from gnod.models.fetching import FetchProgress, OnProgress, fetch
 from gnod.models.files import Installed, ModelFiles
@@ -92,16 +92,22 @@ class ModelService:
         if uris.endpoint_of(uri) is None:
             self.require(uri)
 
-    def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
-        """Return the address of the model for `role`, installed or run by a server, or why there is none."""
+    def required(self, role: str, collection: str | None = None) -> str:
+        """Return the address of the model for `role`, installed or run by a server. Raises ModelNotConfigured,
+        ModelNotPulled and InvalidModelUri."""
         uri = self.uri_for(role, collection)
         if uri is None:
-            return Unavailable(f"no model is configured: set `models.{role}` in index.yml, or choose another preset")
+            text = f"no model is configured: set `models.{role}` in index.yml, or choose another preset"
+            raise ModelNotConfigured(text, {"role": role})
+        self.require_ready(uri)
+        return uri
+
+    def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
+        """Return the address of the model for `role`, installed or run by a server, or why there is none."""
         try:
-            self.require_ready(uri)
+            return self.required(role, collection)
         except GnoError as error:
             return Unavailable(error.message)
-        return uri
 
     def is_pulling(self, uri: str) -> bool:
         return str(uris.parse(uri)) in self._pulls

@@ -5,17 +5,19 @@ States why a stage has no model, and the command that helps; the pipeline passes
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gnod.errors import GnoError
+from gnod.models import uris
 from gnod.models.generator import Generator
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
 from gnod.pipeline import hybrid
-from gnod.pipeline.answering import evidence, quoting
+from gnod.pipeline.answering import evidence, quoting, verdict
 from gnod.pipeline.answering.evidence import Evidence
 from gnod.pipeline.answering.quoting import Quoted, QuoteDependencies
 from gnod.pipeline.answering.sources import NONSENSE, Floats
@@ -33,6 +35,13 @@ from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
 T = TypeVar("T")
+
+
+class NotCalled(NamedTuple):
+    """No model writes an answer. `why`: in words; None if the user does not want one."""
+
+    reason: verdict.NotCalled
+    why: str | None
 
 
 class HybridSearch:
@@ -123,15 +132,25 @@ class HybridSearch:
         throughput = self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri]
         return QuoteDependencies(read, embed, nonsense, reranker, throughput)
 
-    async def generator(self, collections: Sequence[str]) -> Generator | Unavailable:
-        """Return the model that writes answers, or why there is none: it may not be allowed to have these texts."""
-        found = self._model("answer", Generator, collections)
-        if isinstance(found, Generator):
-            try:
-                await self._factory.check(found.uri, self._egress.of_collections(collections))
-            except GnoError as error:
-                return Unavailable(error.message)
-        return found
+    async def generator(self, collections: Sequence[str], wanted: bool | None = None) -> Generator | NotCalled:
+        """Return the model that writes answers, or why none is called: it may be too small, or may not be allowed to
+        have these texts. `wanted`: any that is configured, or none; None: a capable one. Raises ModelNotConfigured,
+        ModelNotPulled, ModelCorrupt, EgressForbidden and EndpointFailed, if one is wanted and cannot be had."""
+        if wanted is False:
+            return NotCalled("not_wanted", None)
+        try:
+            uri = self._models.required("answer", _only(collections))
+            egress = self._egress.of_collections(collections)
+            await self._factory.check(uri, egress)
+            generator = self._factory.make(Generator, uri, egress)
+            size = None if wanted else await asyncio.to_thread(generator.parameters)
+        except GnoError as error:
+            if wanted:
+                raise
+            return NotCalled("no_model", error.message)
+        if size is None or verdict.is_capable(size):
+            return generator
+        return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
 
     def _model(self, role: str, kind: Callable[..., T], collections: Sequence[str]) -> T | Unavailable:
         uri = self._models.usable(role, _only(collections))

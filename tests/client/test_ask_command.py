@@ -56,9 +56,9 @@ ANSWERED = AskResult(
 )
 UNANSWERED = msgspec.structs.replace(
     ANSWERED,
-    answer="not enough information in your documents",
+    answer="",
     answered=False,
-    reason="no_citation",
+    reason="unsupported",
     sources=[source(1, "dogs.md")],
     citations=[],
 )
@@ -155,7 +155,7 @@ def test_json_is_the_result_and_nothing_else(gnoctl: Gnoctl) -> None:
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        ("no_citation", "no valid citation"),
+        ("unsupported", "no source supports what the model wrote"),
         ("model_declined", "finds no answer"),
         ("no_sources", "no document is about this"),
     ],
@@ -165,7 +165,7 @@ def test_no_answer_is_no_failure_and_says_why(reason: str, why: str, daemon: Fak
     daemon.answers["ask.answer"] = msgspec.structs.replace(UNANSWERED, reason=reason, sources=sources)
     outcome = gnoctl("ask", "what")
     assert outcome.status == 0
-    assert outcome.out.startswith("Not enough information in your documents.\n")
+    assert outcome.out.startswith("Nothing was found in your documents.\n")
     assert why in outcome.out
     assert "Miso" not in outcome.out
     assert ("dogs.md" in outcome.out) == bool(sources)
@@ -176,6 +176,8 @@ def test_an_answer_that_was_cut_off_says_so(daemon: FakeDaemon, gnoctl: Gnoctl) 
     assert "--max-tokens" in gnoctl("ask", "what").out
     daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="time")
     assert "took too long" in gnoctl("ask", "what").out
+    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="repetition")
+    assert "repeated itself" in gnoctl("ask", "what").out
 
 
 def test_quotes_stand_above_the_answer(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -199,8 +201,28 @@ def test_a_text_that_no_source_supports_does_not_contradict_the_quotes(daemon: F
     daemon.answers["ask.answer"] = msgspec.structs.replace(UNANSWERED, quotes=QUOTES)
     shown = gnoctl("ask", "what").out
     assert "is called Miso" in shown
-    assert "no valid citation" in shown
-    assert "Not enough information" not in shown
+    assert "no source supports" in shown
+    assert "Nothing was found" not in shown
+
+
+def test_a_model_may_be_asked_for_and_forbidden(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl("ask", "what", "--generate", "--json")
+    assert daemon.asked(AskParams).generate is True
+
+
+def test_without_a_generated_text_there_are_quotes_only(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(QUOTES_ONLY, reason="not_wanted", no_model_reason=None)
+    outcome = gnoctl("ask", "what", "--no-generate")
+    assert daemon.asked(AskParams).generate is False
+    assert outcome.out.endswith("  name: Miso\n\n")
+    assert "--no-generate exclude each other" in gnoctl("ask", "what", "--generate", "--no-generate").err
+
+
+def test_a_model_that_is_too_small_is_named_once(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    why = "m has 0.27 billion parameters: use --generate to call it anyway"
+    result = msgspec.structs.replace(QUOTES_ONLY, reason="model_too_small", no_model_reason=why)
+    daemon.answers["ask.answer"] = result
+    assert gnoctl("ask", "what").out.endswith(f"  name: Miso\n\n(quotes only: {why})\n")
 
 
 @pytest.mark.parametrize("words", [("-n", "0"), ("-n", "51"), ("--max-tokens", "0"), ("--max-tokens", "x")])
@@ -214,6 +236,7 @@ def test_a_terminal_shows_what_is_said_and_then_what_holds(daemon: FakeDaemon) -
     daemon.progress_pause_s = 0.02
     shown = _on_a_terminal("ask", "what")
     said = shown.index("It is ␛[31mMiso, I guess [9]")
+    assert "not checked yet:" in shown[:said]
     assert shown.index("searching …") < shown.index("reading 2 sources …") < said
     assert "\x1b[31m" not in shown
     assert shown.rindex("\x1b[J") < shown.index("The kitten is called Miso [2].")

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from gnod.pipeline.answering.citations import NOT_ENOUGH, cited
+from benchmarks import sample_questions
+from benchmarks.sample_questions import Asked
+from gnod.pipeline.answering.citations import cited
 from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -100,11 +102,11 @@ def check_shape(answer: dict[str, Any]) -> None:
     assert set(cited(answer["answer"])) == set(answer["citations"]) <= set(numbers)
     assert [source["number"] for source in answer["sources"] if source["cited"]] == answer["citations"]
     assert answer["answered"] == bool(answer["citations"]) == (answer["reason"] is None)
-    assert answer["answered"] or answer["answer"] == NOT_ENOUGH
+    assert answer["answered"] == bool(answer["answer"])
 
 
 def test_an_answer_cites_its_source(answering: Machine) -> None:
-    answer = ask(answering, QUESTION, "--max-tokens", "40", "--explain")
+    answer = ask(answering, QUESTION, "--generate", "--max-tokens", "40", "--explain")
     check_shape(answer)
     assert ("cat.md", 1, 3) in places(answer)
     assert answer["sources"][0]["path"] == "cat.md"
@@ -114,24 +116,24 @@ def test_an_answer_cites_its_source(answering: Machine) -> None:
     assert answer["tokens"] > 0
     if answer["answered"]:
         assert "Miso" in answer["answer"]
-    shown = answering.ok("ask", QUESTION, "--max-tokens", "40")
+    shown = answering.ok("ask", QUESTION, "--generate", "--max-tokens", "40")
     assert "notes/cat.md:1-3" in shown
     assert "\x1b" not in shown
 
 
 def test_without_relevant_sources_no_model_is_asked(answering: Machine) -> None:
     for question in ("xqzzy blorf wumpt", 'flurb gribble 5" nox?'):
-        answer = ask(answering, question)
+        answer = ask(answering, question, "--generate")
         check_shape(answer)
         assert answer["quotes"] == []
         assert (answer["reason"], answer["sources"], answer["tokens"], answer["finish"]) == ("no_sources", [], 0, None)
-    assert "Not enough information in your documents." in answering.ok("ask", "xqzzy", "blorf")
+    assert "Nothing was found in your documents." in answering.ok("ask", "--generate", "xqzzy", "blorf")
 
 
 def test_instructions_in_a_document_are_not_followed(answering: Machine) -> None:
-    before = ask(answering, QUESTION, "--max-tokens", "40")
+    before = ask(answering, QUESTION, "--generate", "--max-tokens", "40")
     (answering.notes / "cat.md").write_text(NOTES["cat.md"] + INJECTED)
-    after = ask(answering, QUESTION, "--max-tokens", "40", "--fresh", "--explain")
+    after = ask(answering, QUESTION, "--generate", "--max-tokens", "40", "--fresh", "--explain")
     check_shape(before)
     check_shape(after)
     assert [path for path, _, _ in places(after)] == [path for path, _, _ in places(before)]
@@ -154,28 +156,46 @@ def test_without_any_model_there_are_quotes(machine: Machine) -> None:
     config = machine.config.read_text()
     machine.config.write_text(f"models: {{answer: none}}\n{config}")
     wait_until(lambda: "no model is configured" in machine.run("ask", QUESTION).stdout)
+    wanted = machine.run("ask", QUESTION, "--generate")
+    assert (wanted.returncode, wanted.stdout) == (2, "")
+    assert "no model is configured: set `models.answer` in index.yml" in wanted.stderr
+    unwanted = ask(machine, QUESTION, "--no-generate")
+    assert (unwanted["reason"], unwanted["no_model_reason"], len(unwanted["quotes"])) == ("not_wanted", None, 1)
 
 
-@pytest.mark.parametrize(
-    ("question", "path", "line", "holds"),
-    [
-        ("what does error F28 mean", "household/heating.md", 6, "did not ignite"),
-        ("which days do we deploy", "docs/how-we-deploy.md", 11, "between Monday and Thursday"),
-        ("how often is a backup restored", "meetings/2026-10-12-retrospective.md", 10, "first Monday of each month"),
-        ("who answers info@harbour.example in October", "meetings/2026-09-14-planning.md", 9, "Mara until the 15th"),
-        ("how many boats want winter storage", "meetings/2026-09-14-planning.md", 5, "41 boats"),
-        ("what do I do when the pump lamp blinks", "household/washing-machine.html", None, "Empty the lint trap"),
-        ("帰りの電車は何時", "travel/kyoto.md", 15, "十七時"),
-    ],
-)
-def test_questions_about_the_sample(question: str, path: str, line: int | None, holds: str, sample: Machine) -> None:
-    best = ask(sample, question)["quotes"][0]
-    assert best["path"] == path
-    assert line in (None, best["line"])
-    assert holds in " ".join(best["text"].split())
-    if line:
-        file = (SAMPLES / path).read_text(encoding="utf-8").split("\n")
+def test_a_small_model_is_called_only_if_it_is_asked_for(answering: Machine) -> None:
+    answer = ask(answering, QUESTION, "--explain")
+    check_shape(answer)
+    assert (answer["reason"], answer["model"], answer["tokens"]) == ("model_too_small", None, 0)
+    assert "has 0.13 billion parameters" in answer["no_model_reason"]
+    assert "--generate" in answer["no_model_reason"]
+    assert answer["notes"] == []
+    assert answer["quotes"][0]["text"] == "The kitten is called Miso."
+    assert answer["took_ms"] < 5000
+    assert ask(answering, QUESTION, "--no-generate")["reason"] == "not_wanted"
+
+
+@pytest.mark.parametrize("asked", sample_questions.ANSWERED, ids=lambda asked: asked.question)
+def test_questions_about_the_sample(asked: Asked, sample: Machine) -> None:
+    best = ask(sample, asked.question)["quotes"][0]
+    assert best["path"] == asked.path
+    assert asked.line in (None, best["line"])
+    assert asked.holds in " ".join(best["text"].split())
+    if asked.line:
+        file = (SAMPLES / asked.path).read_text(encoding="utf-8").split("\n")
         assert best["text"] in "\n".join(file[best["line"] - 1 : best["end_line"]])
+
+
+@pytest.mark.xfail(reason="the answer is spread over two sentences", strict=False)
+@pytest.mark.parametrize("asked", sample_questions.MISSED, ids=lambda asked: asked.question)
+def test_questions_that_quotes_miss(asked: Asked, sample: Machine) -> None:
+    assert asked.holds in " ".join(ask(sample, asked.question)["quotes"][0]["text"].split())
+
+
+@pytest.mark.parametrize("asked", sample_questions.NOT_ANSWERED, ids=lambda asked: asked.question)
+def test_questions_that_the_sample_does_not_answer(asked: Asked, sample: Machine) -> None:
+    answer = ask(sample, asked.question)
+    assert (answer["answered"], answer["answer"]) == (False, "")
 
 
 def said(client: Any, until: int | None = None) -> list[dict[str, Any]]:
@@ -195,7 +215,7 @@ def values(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_over_the_socket_sources_come_first_and_the_text_without_gaps(answering: Machine) -> None:
     with answering.connect() as client:
         client.settimeout(180)
-        params = {"question": QUESTION, "max_tokens": 40, "explain": True, "progress_token": 7}
+        params = {"question": QUESTION, "generate": True, "max_tokens": 40, "explain": True, "progress_token": 7}
         request = {"jsonrpc": "2.0", "id": 1, "method": "ask.answer", "params": params}
         client.sendall(json.dumps(request).encode() + b"\n")
         messages = said(client)
@@ -215,7 +235,7 @@ def test_over_the_socket_sources_come_first_and_the_text_without_gaps(answering:
 def test_cancelling_the_client_stops_the_model(answering: Machine) -> None:
     halls = {f"more{n}.md": f"# Hall {n}\n\n" + "Many cranes of this hall stop in a storm. " * 30 for n in range(6)}
     index(answering, halls)
-    command = [sys.executable, "-m", "gnoctl", "ask", "What", "do", "the", "cranes", "do?", "--max-tokens", "2000"]
+    command = [sys.executable, "-m", "gnoctl", "ask", "--generate", "What", "do", "the", "cranes", "do?"]
     asking = subprocess.Popen(command, env=answering.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until(lambda: answering.json("status")["inference"]["state"] == "busy", 60)
     time.sleep(0.5)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.pipeline.answering.citations import cited
-from gnod.pipeline.answering.prompt import build, neutral, without_fences
+from gnod.pipeline.answering.prompt import build, neutral, without_prompt
 from gnod.pipeline.answering.sources import SourcePassage
 
 
@@ -78,4 +78,11 @@ def test_no_document_ends_its_own_quotation(documents: list[str], title: str) ->
     assert quoted == [neutral(text) for text in documents]
     assert content.count(f"<{fence}>") == content.count(f"</{fence}>") == len(documents)
     assert all(cited(text) == [] for text in quoted)
-    assert without_fences(content).count(fence) == 0
+    assert without_prompt(content).count(fence) == 0
+
+
+def test_what_a_model_repeats_of_the_prompt_is_no_answer() -> None:
+    content = build("What is it called?", [source(1, "The kitten is called Miso.")], "en")
+    said = "\n".join(message.content for message in content)
+    assert " ".join(without_prompt(said).split()) == "The kitten is called Miso. Question: What is it called?"
+    assert without_prompt("user: It is Miso [1].\nSource [1]: Cats") == "It is Miso [1].\n"

@@ -1,39 +1,69 @@
-"""Check the answer of a model against its sources: invalid citations are removed. Pure.
+"""Check the answer of a model against its sources: what no source supports is removed. Pure.
 
-A citation is `[1]`, `[1, 3]` or `[1][3]`. It is valid if the source contains all figures of the sentence and at least
-half of its words. A sentence without a valid citation gets the source that clearly contains it, if there is one. A
-sentence with a figure that no source contains is removed. An answer needs at least one valid citation.
+A citation is `[1]`, `[1, 3]` or `[1][3]`. It is valid if the source contains all figures, dates and names of the
+sentence (`claims`) and at least half of its words. A sentence without a valid citation gets the source that clearly
+contains it, if there is one; else it is removed. A sentence that is one word, or has no content word, or says nothing
+that the question does not say, is supported by nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
-from gnod.analysis.terms import Analyzer, compounds, visible
+from gnod.analysis.terms import Analyzer, compounds, is_unspaced, visible
+from gnod.pipeline.answering.claims import Claims, Evidence, claims
+from gnod.pipeline.answering.sentences import ORDINAL_DOTS
 from gnod.pipeline.answering.words import terms_of
 
-NOT_ENOUGH = "not enough information in your documents"
-
-Reason = Literal["no_sources", "no_citation", "model_declined"]
+Reason = Literal["unsupported", "model_declined"]
 
 _NUMBERS = r"\d{1,3}(?:\s*,\s*\d{1,3})*"
 _RANGE = r"\d{1,3}\s*[-–]\s*\d{1,3}"
 _MARK = rf"\[(?:{_NUMBERS}|{_RANGE})\](?!\()"
 _CITATION = re.compile(rf"[ \t]*(?:`[^`\n]*`|{_MARK})")
 _SENTENCE = re.compile(rf".+?(?:(?:[.!?…]+[\"'”’)]*(?=\s|\[|$)|[。！？]+)(?:[ \t]*{_MARK})*|$)")
+_ORDINAL = re.compile(r"(?<!\d)\d\d?\.\Z")
+_HEADING = re.compile(r"\s*#{1,6}\s")  # names what follows, and says nothing
 _END = re.compile(r"[.!?…。！？:;,]*[\"'”’)]*\s*\Z")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FENCE = re.compile(rf"(?:\s|{_MARK})*(```|~~~)")
-_FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
 _DECLINE = re.compile(
     r"not enough information|no(?:t| enough)? (?:relevant )?information|"
     r"nicht (?:genug|genügend|ausreichend)\w* information|keine (?:angabe|information)\w*|"
     r"(?:sources?|documents?|text) (?:do|does)(?:n't| not) (?:hold|contain|say|mention|provide|state|specify)|"
     r"quellen? (?:enth[aä]lt|enthalten|sagen|nennen) (?:dazu )?(?:nichts|keine)",
     re.I,
+)
+
+# Words about an answer, which say nothing themselves: "The answer is [1]."
+_ABOUT_ANSWERS = frozenset(
+    [
+        "answer",
+        "answers",
+        "question",
+        "questions",
+        "source",
+        "sources",
+        "document",
+        "documents",
+        "text",
+        "following",
+        "information",
+        "antwort",
+        "antworten",
+        "frage",
+        "quelle",
+        "quellen",
+        "dokument",
+        "dokumente",
+        "folgende",
+        "réponse",
+        "respuesta",
+        "fuente",
+    ]
 )
 
 # Shares of a sentence's words that its source must contain: a source that the model cited, and one that the check adds.
@@ -50,8 +80,9 @@ class CitedText(NamedTuple):
 
 
 class CheckedAnswer(NamedTuple):
-    """`citations`: numbers of the cited sources, ascending. `kept` and `dropped`: how many citations of the model are
-    valid and invalid. `added`: how many the check added."""
+    """`text`: the supported sentences with their citations; empty if `reason` is set. `citations`: numbers of the cited
+    sources, ascending. `kept` and `dropped`: how many citations of the model are valid and invalid. `added`: how many
+    the check added. `removed`: sentences that no source supports."""
 
     text: str
     citations: list[int]
@@ -59,17 +90,7 @@ class CheckedAnswer(NamedTuple):
     kept: int
     dropped: int
     added: int
-
-    @property
-    def answered(self) -> bool:
-        return self.reason is None
-
-
-class _Source(NamedTuple):
-    number: int
-    terms: frozenset[str]
-    figures: frozenset[str]
-    is_foreign: bool
+    removed: list[str]
 
 
 def check(answer: str, question: str, sources: Sequence[CitedText], analyzer: Analyzer) -> CheckedAnswer:
@@ -85,19 +106,20 @@ def check(answer: str, question: str, sources: Sequence[CitedText], analyzer: An
             code = [line[fence.start(1) :] if "[" in fence[0] else line]  # drop a citation before the fence
         elif code is not None and line is not None:
             code += [line] if checker.quotes(line) and line != code[-1] else []
-        elif line is not None:
-            lines.append(_joined(map(checker.sentence, _SENTENCE.findall(line))).rstrip())
+        elif line is not None and not _HEADING.match(line):
+            lines.append(_joined(map(checker.sentence, _sentences(line, analyzer.language))).rstrip())
     text = _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
     reason: Reason | None = None
     if not checker.cited:
-        reason = "model_declined" if _DECLINE.search(answer) else "no_citation"
+        reason = "model_declined" if _DECLINE.search(answer) else "unsupported"
     return CheckedAnswer(
-        NOT_ENOUGH if reason else text,
+        "" if reason else text,
         sorted(checker.cited),
         reason,
         checker.kept,
         checker.dropped,
         checker.added,
+        checker.removed,
     )
 
 
@@ -108,6 +130,18 @@ def cited(text: str) -> list[int]:
     [1, 3, 2, 12]
     """
     return [number for match in _CITATION.finditer(text) for number in _numbers(match[0])]
+
+
+def _sentences(line: str, language: str | None) -> list[str]:
+    """Cut a line into sentences. None ends before a small letter, or after an ordinal number ("im 19. Jahrhundert")."""
+    found: list[str] = []
+    for part in _SENTENCE.findall(line):
+        has_ordinal = bool(found) and language in ORDINAL_DOTS and _ORDINAL.search(found[-1]) is not None
+        if found and (part.lstrip()[:1].islower() or has_ordinal):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
 
 
 def _joined(sentences: Iterable[str]) -> str:
@@ -136,22 +170,14 @@ class _Checker:
     def __init__(self, question: str, sources: Sequence[CitedText], analyzer: Analyzer) -> None:
         self.cited: set[int] = set()
         self.kept = self.dropped = self.added = 0
+        self.removed: list[str] = []
         self._analyzer = analyzer
-        self._question = frozenset(self._terms(question))
-        self._question_figures = _figures(question)
-        self._figures = frozenset(figure for source in sources for figure in _figures(source.text))
+        self._question = self._terms(question)
         self._code = "\n".join(_unspaced(source.text) for source in sources)
         # Small models repeat sentences.
         self._seen: set[str] = set()
-        self._sources = [
-            _Source(
-                source.number,
-                frozenset(terms_of(compounds(visible(source.text)), analyzer)),
-                _figures(source.text),
-                source.language is not None and source.language != analyzer.language,
-            )
-            for source in sources
-        ]
+        self._sources = {source.number: Evidence(source.text, source.language, analyzer) for source in sources}
+        self._names = frozenset(name for each in self._sources.values() for name in each.capitalised)
 
     def quotes(self, line: str) -> bool:
         """Tell whether a source contains a line of code."""
@@ -159,53 +185,67 @@ class _Checker:
 
     def sentence(self, sentence: str) -> str:
         """Return the sentence with its valid citations before the full stop. Empty for a repeated sentence, and for one
-        with a figure that no source contains."""
+        that no source supports."""
         marks = [match[0] for match in _CITATION.finditer(sentence) if not match[0].strip().startswith("`")]
         bare = _CITATION.sub(lambda match: match[0] if match[0].strip().startswith("`") else "", sentence)
         numbers = {number for mark in marks for number in _numbers(mark)}
-        terms, figures = self._terms(bare), _figures(bare) - self._question_figures
-        named = [source for source in self._sources if source.number in numbers]
-        valid = [source.number for source in named if self._supports(source, terms, figures)]
-        self.kept += len(valid)
-        self.dropped += len(numbers) - len(valid)
-        if not valid and (best := self._best(terms, figures)):
-            self.added += 1
-            valid = [best]
-        self.cited.update(valid)
+        valid = self._valid(bare, numbers)
+        self.kept += len(numbers & set(valid))
+        self.dropped += len(numbers - set(valid))
+        self.added += bool(valid and not numbers & set(valid))
         form = " ".join(bare.split()).casefold()
-        if form in self._seen or (not valid and not figures <= self._figures):
+        if form in self._seen:
             return ""
-        if terms:
-            self._seen.add(form)
+        self._seen.add(form)
         if not valid:
-            return bare
+            self.removed += [bare.strip()] if form else []
+            return ""
+        self.cited.update(valid)
         end = _END.search(bare)
         assert end  # it may be empty
-        return f"{bare[: end.start()].rstrip()} {''.join(f'[{n}]' for n in sorted(valid))}{bare[end.start() :]}"
+        return f"{bare[: end.start()].rstrip()} {''.join(f'[{n}]' for n in valid)}{bare[end.start() :]}"
 
-    def _supports(self, source: _Source, terms: frozenset[str], figures: frozenset[str]) -> bool:
-        if not figures <= source.figures or not terms:
-            return False
-        # A source in another language uses other words.
-        return source.is_foreign or len(terms & source.terms) >= _CITED_SHARE * len(terms)
+    def _valid(self, sentence: str, numbers: Collection[int]) -> list[int]:
+        """Return the sources to cite: of `numbers`, those that support the sentence, else the one that clearly does."""
+        terms = self._terms(sentence)
+        if _word_count(sentence) < 2 or not _has_word(terms) or terms <= self._question:
+            return []
+        claimed = claims(sentence, self._analyzer, self._names)
+        fitting = {number: each for number, each in self._sources.items() if not each.missing(claimed)}
+        named = [n for n, each in fitting.items() if n in numbers and self._supports(each, terms, claimed)]
+        return sorted(named) or self._best(fitting, terms)
 
-    def _best(self, terms: frozenset[str], figures: frozenset[str]) -> int | None:
-        """Return the source that clearly contains the sentence, with a word that is not in the question."""
+    def _supports(self, source: Evidence, terms: frozenset[str], claimed: Claims) -> bool:
+        shared = terms & source.terms
+        if source.is_foreign:  # it uses other words
+            return bool(shared) or any(claimed)
+        return len(shared) >= _CITED_SHARE * len(terms)
+
+    def _best(self, sources: Mapping[int, Evidence], terms: frozenset[str]) -> list[int]:
+        """Return the source that clearly contains the sentence, with a word that is not in the question; or none."""
         best: tuple[float, int] | None = None
-        for source in self._sources:
+        for number, source in sources.items():
             shared = terms & source.terms
-            has_new = bool(shared - self._question)
-            is_enough = len(shared) > 1 or (len(terms) == 1 and not any(map(str.isdigit, terms)))
-            share = len(shared) / len(terms) if terms else 0.0
-            if figures <= source.figures and has_new and is_enough and share >= _FOUND_SHARE:
-                best = max(best or (0.0, 0), (share, -source.number))
-        return -best[1] if best else None
+            share = len(shared) / len(terms)
+            if shared - self._question and len(shared) > 1 and share >= _FOUND_SHARE:
+                best = max(best or (0.0, 0), (share, -number))
+        return [-best[1]] if best else []
 
     def _terms(self, text: str) -> frozenset[str]:
+        """Return the terms of the content words."""
         words = compounds(visible(text))
-        dropped = function_words(words, [self._analyzer.language]) | ENGLISH_FUNCTION_WORDS
+        dropped = function_words(words, [self._analyzer.language]) | ENGLISH_FUNCTION_WORDS | _ABOUT_ANSWERS
         return frozenset(terms_of((word for word in words if word.lower() not in dropped), self._analyzer))
 
 
-def _figures(text: str) -> frozenset[str]:
-    return frozenset(_FIGURE.findall(text))
+def _has_word(terms: Iterable[str]) -> bool:
+    return any(any(map(str.isalpha, term)) for term in terms)
+
+
+def _word_count(text: str) -> int:
+    """Return the number of words; two characters of a script without spaces count as one.
+
+    >>> _word_count("In 12 days."), _word_count("東京"), _word_count("十七時に出る")
+    (3, 1, 3)
+    """
+    return sum(max(len(each) // 2, 1) if is_unspaced(each[0]) else 1 for each in compounds(visible(text)))

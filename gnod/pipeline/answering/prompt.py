@@ -35,6 +35,9 @@ _RULES = {
 }
 _ANY_LANGUAGE = f"{_RULES['en']}\nWrite in the language of the question."
 _WORDS = {"en": ("Question", "Source"), "de": ("Frage", "Quelle")}
+_EACH_RULE = [line for rules in (*_RULES.values(), _ANY_LANGUAGE) for line in rules.split("\n")]
+_ROLE = r"(?:(?:system|user|assistant):[ \t]*)"
+_NOT_SAID = re.compile(rf"^(?:{_ROLE}?(?:Source|Quelle)(?:[ \t]*\[\d+\])?:[^\n]*$|{_ROLE})", re.M)
 _FENCE = re.compile(r"</?q[0-9a-f]{8}>")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _CITATION = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\s*\]")
@@ -66,13 +69,16 @@ def neutral(text: str) -> str:
     return _CHAT_MARKUP.sub(r"\g<0> ", _CITATION.sub(r"[ \1 ]", _CONTROL.sub("", text)))
 
 
-def without_fences(answer: str) -> str:
-    """Return the answer without fences that the model repeated.
+def without_prompt(answer: str) -> str:
+    """Return the answer without parts of the prompt that the model repeated: fences, rules, roles, and the lines that
+    name sources. Small models repeat all of it.
 
-    >>> without_fences("It is Miso.\\n</qc52b342b>")
-    'It is Miso.\\n'
+    >>> without_prompt("It is Miso [1].\\n</qc52b342b>\\nuser: Source [1]: Cats")
+    'It is Miso [1].\\n\\n'
     """
-    return _FENCE.sub("", answer)
+    for rule in _EACH_RULE:
+        answer = answer.replace(rule, "")
+    return _NOT_SAID.sub("", _FENCE.sub("", answer))
 
 
 def _fence(texts: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ _ABBREVIATIONS = """
 _KNOWN_ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 # These languages write ordinal numbers with a full stop: "am 3. November".
 _WITH_ORDINAL_DOTS = "bs cs da de et eu fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
-_ORDINAL_DOTS = frozenset(_WITH_ORDINAL_DOTS.split())
+ORDINAL_DOTS = frozenset(_WITH_ORDINAL_DOTS.split())
 
 _FRONTMATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -96,7 +96,7 @@ class _Cutter:
 
     def __init__(self, text: str, language: str | None) -> None:
         self._text = text
-        self._has_ordinals = language in _ORDINAL_DOTS
+        self._has_ordinals = language in ORDINAL_DOTS
         self._headings: list[tuple[int, str]] = []
         self._block = 0
         self._lead = (0, 0)

@@ -1,0 +1,45 @@
+"""Questions about the folder samples/, and where each is answered. The daemon's tests and a benchmark ask them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Asked(NamedTuple):
+    """`holds`: a part of the first quote; empty if the documents do not say. `line`: of the quote; None where the
+    format has no lines."""
+
+    question: str
+    path: str = ""
+    line: int | None = None
+    holds: str = ""
+
+
+ANSWERED = (
+    Asked("what does error F28 mean", "household/heating.md", 6, "did not ignite"),
+    Asked("which days do we deploy", "docs/how-we-deploy.md", 11, "between Monday and Thursday"),
+    Asked("how often is a backup restored", "meetings/2026-10-12-retrospective.md", 10, "first Monday of each month"),
+    Asked("who answers info@harbour.example in October", "meetings/2026-09-14-planning.md", 9, "Mara until the 15th"),
+    Asked("how many boats want winter storage", "meetings/2026-09-14-planning.md", 5, "41 boats"),
+    Asked("what do I do when the pump lamp blinks", "household/washing-machine.html", None, "Empty the lint trap"),
+    Asked("when was the boiler last serviced", "household/heating.md", 9, "3 November 2025"),
+    Asked("what does the crane cost this year", "meetings/2026-09-14-planning.md", 7, "2,350 €"),
+    Asked("how many attempts does retry_with_backoff make", "code/backoff.py", 20, "attempts: int = 5"),
+    Asked("wie lange muss die Suppe köcheln", "recipes/kartoffelsuppe.md", 11, "zwanzig Minuten"),
+    Asked("帰りの電車は何時", "travel/kyoto.md", 15, "十七時"),
+)
+
+# The first quote is another sentence. None says that it is rewritten: one says that it was written in C++, and a later
+# one that the next version is in Python. Only a model that reads both together can tell.
+MISSED = (
+    Asked(
+        "which language is the tide predictor rewritten in", "docs/decisions.md", 24, "The next version is in Python"
+    ),
+)
+
+# Quotes do not say yet that they contain no answer; a generated text must not be one.
+NOT_ANSWERED = (
+    Asked("who is the mayor of the town"),
+    Asked("what is the password of the wireless network"),
+    Asked("how many members does the club have"),
+)

@@ -1,0 +1,52 @@
+"""Decide whether a question was answered. Pure; the only place that does."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from gnod.pipeline.answering.citations import CheckedAnswer
+
+# The smallest model that is called without being asked for, in parameters. Models of 0.13 and 0.27 billion were
+# measured, and are far worse than the first quote; larger ones could not be had, so this value is an assumption
+# (docs/adr/0032-generated-answers.md; `benchmarks/generated.py` revises it).
+MIN_PARAMETERS = 1_000_000_000
+
+NotCalled = Literal["no_model", "model_too_small", "not_wanted"]
+Reason = Literal["no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"]
+
+
+class Verdict(NamedTuple):
+    """`reason`: why there is no answer; None if there is one."""
+
+    answered: bool
+    reason: Reason | None
+
+
+def is_capable(parameters: int | None) -> bool:
+    """Tell whether a model is called without being asked for. None: a server runs it, and the user chose that server.
+
+    Names of models are rounded, so the size is, too: a "1B" model may have 999,885,952 parameters.
+    """
+    return parameters is None or round(parameters / 1e9, 2) * 1e9 >= MIN_PARAMETERS
+
+
+def too_small(name: str, parameters: int) -> str:
+    """Return why a model is not called, and what to do.
+
+    >>> too_small("gemma3-270m", 268_098_176)[:76]
+    'gemma3-270m has 0.27 billion parameters; answers are written only by models '
+    """
+    return (
+        f"{name} has {parameters / 1e9:.2f} billion parameters; answers are written only by models with at least "
+        f"{MIN_PARAMETERS / 1e9:g} billion: use --generate to call it anyway"
+    )
+
+
+def decide(not_called: NotCalled | None, sources: int, checked: CheckedAnswer | None) -> Verdict:
+    """Return whether there is an answer: only if a generated text was checked, and a part of it is supported.
+    `not_called`: why no model was. `sources`: how many it could read."""
+    if not_called is not None:
+        return Verdict(False, not_called)
+    if not sources or checked is None:
+        return Verdict(False, "no_sources")
+    return Verdict(checked.reason is None, checked.reason)
