@@ -308,6 +308,17 @@ async def test_generation_stops_at_the_time_limit(
         assert generated.text == "".join(heard)
 
 
+async def test_text_that_repeats_itself_is_stopped(writer: Callable[[Inference], Generator]) -> None:
+    loop = 'root ::= "Set it: " ("sysctl net.core.rmem_max\\n")+'
+    async with inference() as served:
+        generator = writer(served)
+        generated = await generator.generate(STORY, max_tokens=400, grammar=loop, may_repeat=False)
+        assert (generated.text, generated.finish) == ("Set it: sysctl net.core.rmem_max", "repetition")
+        assert 0 < generated.tokens < 100
+        await until(lambda: served.status().state == "idle")  # the worker has stopped
+        assert (await generator.generate(STORY, max_tokens=60, grammar=loop)).finish == "length"
+
+
 async def test_loading_continues_after_the_time_limit(
     spec: ModelSpec, writer: Callable[[Inference], Generator]
 ) -> None:
