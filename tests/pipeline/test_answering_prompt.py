@@ -85,4 +85,5 @@ def test_what_a_model_repeats_of_the_prompt_is_no_answer() -> None:
     content = build("What is it called?", [source(1, "The kitten is called Miso.")], "en")
     said = "\n".join(message.content for message in content)
     assert " ".join(without_prompt(said).split()) == "The kitten is called Miso. Question: What is it called?"
+    assert without_prompt(" Source [1]: Cats\nIt is Miso [1].") == "\nIt is Miso [1]."
     assert without_prompt("user: It is Miso [1].\nSource [1]: Cats") == "It is Miso [1].\n"
