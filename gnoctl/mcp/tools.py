@@ -145,8 +145,8 @@ _ALL = (
         "Ask the user's documents",
         "Quote the sentences of the documents that answer a question, word for word and with their lines, in a "
         "fraction of a second. Then a language model of the user, if there is a capable one, writes an answer with "
-        "checked citations, which takes seconds; with generate=false it does not. Use it for a single fact; to write an "
-        "answer yourself, use `evidence`.",
+        "checked citations, which takes seconds; with generate=false it does not. Use it for a single fact; to write "
+        "an answer yourself, use `evidence`.",
         a.AskArguments,
         o.AskOutput,
         _calls("ask.answer", s.AskParams, s.AskResult, o.ask_output),
