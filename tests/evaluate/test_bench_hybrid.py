@@ -123,7 +123,7 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tup
     modes = ["hybrid", "hybrid-rrf", "hybrid-half", "hybrid-no-rerank", "hybrid-no-floor"]
     assert [line.split()[1] for line in runs.splitlines()[1:6]] == modes
     assert contrasts.startswith("nDCG@10 against hybrid, query by query. *: significant")
-    assert [line.split()[1] for line in contrasts.splitlines()[2:]] == modes[1:]
+    assert [line.split()[1] for line in contrasts.partition("\n\n")[0].splitlines()[2:]] == modes[1:]
 
 
 def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:

@@ -26,6 +26,7 @@ LEFT_OUT = """
 """
 NEEDED: dict[str, object] = {
     "query": "deploy",
+    "question": "how to deploy",
     "ref": "notes/deploy.md",
     "refs": ["notes/deploy.md"],
     "path": "notes/deploy.md",
