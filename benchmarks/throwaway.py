@@ -69,9 +69,13 @@ class Throwaway:
 
 
 @contextmanager
-def throwaway() -> Iterator[Throwaway]:
+def throwaway(config: str | None = None) -> Iterator[Throwaway]:
+    """`config`: the text of index.yml."""
     folder = Path(tempfile.mkdtemp(prefix="gnod-bench-", dir="/tmp"))
     daemon = Throwaway(folder)
+    if config is not None:
+        (folder / "config").mkdir()
+        (folder / "config" / "index.yml").write_text(config)
     try:
         daemon.gnoctl("daemon", "start")
         yield daemon

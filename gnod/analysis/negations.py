@@ -64,6 +64,11 @@ def is_negated(text: str, language: str | None) -> bool:
     return not implying.isdisjoint(words) or ("de" in _languages(language) and any(map(_GERMAN_FREE.match, words)))
 
 
+def negating_words() -> frozenset[str]:
+    """Return the folded negating words of all languages. Only for words that one of two similar texts has."""
+    return frozenset(_form(word) for words in _NEGATING.values() for word in words.split())
+
+
 def _languages(language: str | None) -> tuple[str, ...]:
     return (language,) if language in _NEGATING else _USUAL
 

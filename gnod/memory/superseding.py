@@ -1,0 +1,295 @@
+"""Tell whether a memory states another value of what an older one says, so that it may supersede it. Pure.
+
+Two sentences are aligned word by word. They are about the same thing if they differ in one place only, after the
+subject: there one has one number, name or word and the other another. A negation in only one of them is such a
+difference, too. Words that say that something is new (`now`, `no longer`, `moved to`) are no difference. Several
+differences mean another subject or another property: `Anna lives in Rome` says nothing about `Bruno lives in Oslo`.
+
+Nothing follows from a proposal by itself, so a plausible one is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from gnod.analysis.negations import negating_words
+from gnod.analysis.stopwords import LANGUAGES, function_words
+from gnod.analysis.terms import compounds, is_unspaced, visible
+from gnod.memory import update_words as words
+
+# Longer texts say more than one thing.
+MAX_COMPARED_CHARACTERS = 600
+_MAX_NAME_WORDS = 3
+# What the newer text adds after the value, such as a reason.
+_MAX_ADDED = 2
+_NEGATING = negating_words()
+_DROPPED = words.LIGHT | words.PREPOSITIONS | words.CHANGED
+_SHARED_PREFIX = 0.75
+_MIN_PREFIX = 3
+# 6,50 and 1,020 are numbers, not two.
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+
+
+class Difference(NamedTuple):
+    """The reason of a proposal. `subject`: words of both texts. Values are empty if one text negates the other."""
+
+    subject: str
+    old: str
+    new: str
+
+    def sentence(self) -> str:
+        """Return the reason.
+
+        >>> Difference("Pro plan costs", "20", "25").sentence()
+        'the same about "Pro plan costs", but 25 instead of 20'
+        """
+        if self.old and self.new:
+            return f'the same about "{self.subject}", but {self.new} instead of {self.old}'
+        if self.new:
+            return f'the same about "{self.subject}", now {self.new}'
+        return f'the same about "{self.subject}", but only one of them is negated'
+
+
+class _Word(NamedTuple):
+    """`form`: for comparison. `is_content`: not a function word, and no word that says that something is new."""
+
+    surface: str
+    form: str
+    is_content: bool
+
+    @property
+    def is_number(self) -> bool:
+        return any(map(str.isdecimal, self.surface))
+
+    @property
+    def is_name(self) -> bool:
+        return self.surface[0].isupper() or any(mark in self.surface for mark in "/_.@:")
+
+
+class _Place(NamedTuple):
+    """Where the texts differ. `at`: number of common content words before it. `before`: the word before it."""
+
+    old: list[_Word]
+    new: list[_Word]
+    at: int
+    before: str
+    after: _Word | None
+
+
+def difference(older: str, newer: str) -> Difference | None:
+    """Return how the newer text updates the older one; None: it says something else, or the same.
+
+    >>> difference("Staging uses Redis", "Staging no longer uses Redis")
+    Difference(subject='Staging uses Redis', old='', new='')
+    >>> difference("Anna lives in Rome", "Anna lives in Oslo now").new
+    'Oslo'
+    >>> difference("Anna lives in Rome", "Bruno lives in Oslo")
+    """
+    if max(len(older), len(newer)) > MAX_COMPARED_CHARACTERS:
+        return None
+    old, new = _read(older), _read(newer)
+    new = _in_the_words_of(old, new)
+    places, common = _compared(old, _without_replaced(new, old))
+    if not common:
+        return None
+    forms = {word.form for word in [*old, *new]}
+    has_changed = not forms.isdisjoint(words.CHANGED)
+    is_negated = _is_negated(old, new) != _is_negated(new, old)
+    subject = " ".join(word.surface for word in common)
+    values, added = _sorted_out(places, old, has_changed=has_changed)
+    if values is None:
+        return None
+    if not values:
+        return _without_replaced_value(subject, common, added, has_changed=has_changed, is_negated=is_negated)
+    if len(values) > 1 or (is_negated and not _mentions(values[0].old, new)):
+        return None
+    (value,) = values
+    has_role = not forms.isdisjoint(words.ROLES)
+    has_several = not {word.form for word in old}.isdisjoint(words.ADDITIVE)
+    rest = {word.form for word in common[value.at :]}
+    if has_several and rest <= words.ADDITIVE and value.at > 0 and not _is_numeric(value):
+        return None
+    if not _is_value(value, common, has_role=has_role, mentions_old=_mentions(value.old, new)):
+        return None
+    return Difference(subject, _shown(value.old), _shown(value.new))
+
+
+def _read(text: str) -> list[_Word]:
+    found = [part for compound in compounds(_DECIMAL_COMMA.sub(".", visible(text))) for part in _parts(compound)]
+    forms = [words.form(word) for word in found]
+    dropped = function_words([word.casefold() for word in found], LANGUAGES)
+    return [
+        _Word(word, form, word.casefold() not in dropped and form not in words.RECENT and not _negates(word))
+        for word, form in zip(found, forms, strict=True)
+    ]
+
+
+def _parts(compound: str) -> Sequence[str]:
+    """Return the word; of a script without spaces, its characters."""
+    return list(compound) if is_unspaced(compound) else [compound]
+
+
+def _in_the_words_of(old: Sequence[_Word], new: Sequence[_Word]) -> list[_Word]:
+    """Return the newer words; those that are other forms of an older one, such as a plural, compare equal to it."""
+    known = {word.form for word in old}
+    return [word if word.form in known else word._replace(form=_same_word(word, old) or word.form) for word in new]
+
+
+def _same_word(word: _Word, old: Sequence[_Word]) -> str | None:
+    for each in old:
+        shorter, longer = sorted((each.form, word.form), key=len)
+        if (
+            not (each.is_number or word.is_number)
+            and len(shorter) >= _MIN_PREFIX
+            and longer.startswith(shorter)
+            and (len(shorter) >= _SHARED_PREFIX * len(longer))
+        ):
+            return each.form
+    return None
+
+
+def _without_replaced(new: Sequence[_Word], old: Sequence[_Word]) -> list[_Word]:
+    """Return the newer words without the older value that they name: `instead of 20`."""
+    known = {word.form for word in old}
+    kept: list[_Word] = []
+    is_replaced = False
+    for word in new:
+        is_replaced = word.form in words.INSTEAD or (
+            is_replaced and (word.form in known or not word.is_content or word.form in _DROPPED)
+        )
+        if not is_replaced:
+            kept.append(word)
+    return kept
+
+
+def _compared(old: Sequence[_Word], new: Sequence[_Word]) -> tuple[list[_Place], list[_Word]]:
+    """Return the places where the texts differ, and the content words that they share."""
+    matcher = SequenceMatcher(None, [word.form for word in old], [word.form for word in new], autojunk=False)
+    places: list[_Place] = []
+    common: list[_Word] = []
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            common += [word for word in new[c:d] if word.is_content]
+            continue
+        place = _Place(_content(old[a:b]), _content(new[c:d]), len(common), _form_at(new, c), _at(new, d))
+        if place.old or place.new:
+            places.append(place)
+    return places, common
+
+
+def _content(part: Sequence[_Word]) -> list[_Word]:
+    found = [word for word in part if word.is_content and word.form not in _DROPPED]
+    return [word for word in found if word.form not in words.ROLES] or found
+
+
+def _form_at(part: Sequence[_Word], at: int) -> str:
+    """Return the form of the last word before that place that is not one of _RECENT; else ''."""
+    before = [word.form for word in part[:at] if word.form not in words.RECENT]
+    return before[-1] if before else ""
+
+
+def _at(part: Sequence[_Word], at: int) -> _Word | None:
+    return part[at] if at < len(part) else None
+
+
+def _sorted_out(
+    places: Sequence[_Place], old: Sequence[_Word], *, has_changed: bool
+) -> tuple[list[_Place] | None, list[_Place]]:
+    """Return the places where a value is replaced, and those where the newer text adds something; None: one where it
+    lacks something, or says more than an update says."""
+    known = {word.form for word in old}
+    values, added = [], []
+    for place in places:
+        if place.old and place.new:
+            values.append(place._replace(new=_undated(place.new) if _undated(place.old) == place.old else place.new))
+            continue
+        rest = _undated(place.old or place.new)
+        if place.new:
+            rest = [word for word in rest if word.form not in known]
+        if not rest:
+            continue
+        is_small = len(rest) <= _MAX_ADDED and not place.old
+        if not is_small or (place.at == 0 and not has_changed):
+            return None, []
+        added.append(place._replace(new=rest))
+    return values, added
+
+
+def _undated(side: Sequence[_Word]) -> list[_Word]:
+    """Return the words without those of a date, or all if there are no others."""
+    return [word for word in side if word.form not in words.DATED]
+
+
+def _without_replaced_value(
+    subject: str, common: Sequence[_Word], added: Sequence[_Place], *, has_changed: bool, is_negated: bool
+) -> Difference | None:
+    if not added:
+        return Difference(subject, "", "") if is_negated and len(common) > 1 else None
+    if len(added) == 1 and (is_negated or has_changed):
+        return Difference(subject, "", _shown(added[0].new))
+    return None
+
+
+def _is_negated(text: Sequence[_Word], other: Sequence[_Word]) -> bool:
+    """Return whether it has a negating word that the other text does not have."""
+    theirs = {word.form for word in other}
+    return any(_negates(word.surface) and word.form not in theirs for word in text)
+
+
+def _negates(word: str) -> bool:
+    return words.form(word) in _NEGATING or word.lower().endswith(("n't", "n’t"))
+
+
+def _mentions(value: Collection[_Word], new: Sequence[_Word]) -> bool:
+    """Return whether the newer text names the older value, as in `instead of 20`."""
+    theirs = {word.form for word in new}
+    return all(word.form in theirs for word in value)
+
+
+def _is_value(place: _Place, common: Sequence[_Word], *, has_role: bool, mentions_old: bool) -> bool:
+    old, new = place.old, place.new
+    if place.at == 0:  # another subject, unless it is the person of a role
+        return mentions_old or (has_role and _are_names(old) and _are_names(new))
+    if place.after is not None and place.after.form in words.LIGHT and not _is_version(place):
+        return False  # what comes before the verb belongs to the subject
+    if _is_numeric(place):
+        return _is_another_number(place)
+    if place.before in words.PURPOSE or _at_last(common, place.at) in words.IN_CHARGE:
+        return False
+    return len(old) == len(new) == 1 or (_are_names(old) and _are_names(new))
+
+
+def _at_last(common: Sequence[_Word], at: int) -> str:
+    """Return the form of the common content word before a place."""
+    return common[at - 1].form if at else ""
+
+
+def _is_numeric(place: _Place) -> bool:
+    return any(word.is_number for word in [*place.old, *place.new])
+
+
+def _is_version(place: _Place) -> bool:
+    """Return whether the values are numbers with letters or points, which are no numbers of something."""
+    return all(word.is_number and not word.surface.isdecimal() for word in [*place.old, *place.new])
+
+
+def _is_another_number(place: _Place) -> bool:
+    if len(_numbers(place.old)) != 1 or len(_numbers(place.new)) != 1:
+        return False
+    old, new = ([word for word in side if not word.is_number] for side in (place.old, place.new))
+    return (not old and len(new) <= 1) or {word.form for word in old} == {word.form for word in new}
+
+
+def _numbers(side: Sequence[_Word]) -> list[_Word]:
+    return [word for word in side if word.is_number]
+
+
+def _are_names(side: Sequence[_Word]) -> bool:
+    return 0 < len(side) <= _MAX_NAME_WORDS and all(word.is_name for word in side)
+
+
+def _shown(side: Sequence[_Word]) -> str:
+    return " ".join(word.surface for word in side)
