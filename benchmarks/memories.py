@@ -29,7 +29,7 @@ from gnod.__main__ import SWITCH_S
 from gnod.memory.keywords import keywords, lookup_words
 from gnod.memory.memories import Memories, checked
 from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
-from gnod.memory.transactions import Draft, Embedded, Transactions
+from gnod.memory.transactions import Change, Draft, Embedded, Transactions
 from gnod.models.inference import Inference
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.services.configuration import Configuration
@@ -171,7 +171,7 @@ async def _storing(service: MemoryService, memories: Memories) -> None:
         found = await service.recall(f"where is zirconium flange {n}", SEARCH, [], 0.0)
         found_immediately += stored.memory.name in [hit.memory.name for hit in found.hits]
         started = time.perf_counter()
-        await memories.update(stored.memory.name, text=text + " Again.")
+        await memories.update(stored.memory.name, Change(text=text + " Again."))
         changing.append((time.perf_counter() - started) * 1000)
         started = time.perf_counter()
         await memories.forget([stored.memory.name])

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import UNSET
 
 from gnod.errors import InvalidParams
 from gnod.handlers.wire_types import iso
 from gnod.memory import listing
+from gnod.memory.memories import Memories, Proposal
 from gnod.memory.previews import Preview, preview
 from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
 from gnod.memory.recall import Hit, Recalled
 from gnod.memory.records import PERSONAL, Memory
-from gnod.memory.transactions import Draft, Stored
+from gnod.memory.transactions import Change, Draft, Stored
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
@@ -25,8 +26,16 @@ from gnod.services.memory import MemoryService
 def handlers(service: MemoryService) -> Mapping[str, Handler]:
     async def store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
         memories = await service.memories()
-        (stored,) = await memories.store([Draft(params.text, params.type, params.topics, params.namespace)])
-        return _stored(stored)
+        draft = Draft(
+            params.text,
+            params.type,
+            params.topics,
+            params.namespace,
+            when_ms=_when_ms("when", params.when),
+            supersedes=params.supersedes,
+        )
+        (stored,) = await memories.store([draft])
+        return _stored(stored, await memories.proposals(stored.memory))
 
     async def search(params: m.MemorySearchParams, _: Call) -> m.MemorySearchResult:
         return await _searched(params, SEARCH)
@@ -40,13 +49,27 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
 
     async def retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
         memories = await service.memories()
-        return m.MemoryRecordsResult(memories=[_record(each) for each in await memories.retrieve(params.ids)])
+        return m.MemoryRecordsResult(memories=_records(memories, await memories.retrieve(params.ids)))
+
+    async def history(params: m.MemoryHistoryParams, _: Call) -> m.MemoryHistoryResult:
+        memories = await service.memories()
+        return m.MemoryHistoryResult(memories=_records(memories, await memories.history(params.id)))
 
     async def update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
-        if params.text is None and params.type is None and params.topics is None:
-            raise InvalidParams("nothing to change: give a text, a type or topics")
+        change = Change(
+            params.text,
+            params.type,
+            params.topics,
+            params.remove_topics,
+            _when_ms("when", params.when or None),
+            removes_when=params.when == "",
+            supersedes=params.supersedes,
+        )
+        if not (change.is_of_content or change.supersedes):
+            raise InvalidParams("nothing to change: give a text, a type, topics, a time or what it supersedes")
         memories = await service.memories()
-        return _record(await memories.update(params.id, text=params.text, type_=params.type, topics=params.topics))
+        (record,) = _records(memories, [await memories.update(params.id, change)])
+        return record
 
     async def forget(params: m.MemoryIdsParams, _: Call) -> m.MemoryForgetResult:
         memories = await service.memories()
@@ -63,7 +86,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             limit=params.limit,
             cursor=params.cursor,
         )
-        records = [_record(each, None if params.whole else preview(each.text, 0.0, 0, 0)) for each in page.memories]
+        records = _records(memories, page.memories, whole=params.whole)
         return m.MemoryListResult(memories=records, total=page.total, cursor=page.cursor, notes=page.notes)
 
     async def publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
@@ -109,6 +132,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         "memory.search": search,
         "memory.deep_search": deep_search,
         "memory.retrieve": retrieve,
+        "memory.history": history,
         "memory.update": update,
         "memory.forget": forget,
         "memory.list": list_,
@@ -155,10 +179,18 @@ def _hit(hit: Hit, rank: int, depth: Depth) -> m.MemoryFound:
         topics=memory.topics,
         complete=shown.complete,
         namespace=UNSET if memory.namespace == PERSONAL else memory.namespace,
+        when=_iso_ms(memory.when_ms) if memory.when_ms is not None else UNSET,
+        suggested=list(memory.suggested) or UNSET,
+        superseded_by=memory.superseded_by or UNSET,
     )
 
 
-def _record(memory: Memory, shown: Preview | None = None) -> m.MemoryRecord:
+def _records(memories: Memories, listed: Sequence[Memory], *, whole: bool = True) -> list[m.MemoryRecord]:
+    older = memories.superseded([each.name for each in listed])
+    return [_record(each, older[each.name], None if whole else preview(each.text, 0.0, 0, 0)) for each in listed]
+
+
+def _record(memory: Memory, older: list[str], shown: Preview | None) -> m.MemoryRecord:
     return copied(
         m.MemoryRecord,
         memory,
@@ -167,11 +199,26 @@ def _record(memory: Memory, shown: Preview | None = None) -> m.MemoryRecord:
         created=_iso_ms(memory.created_ms),
         updated=_iso_ms(memory.updated_ms),
         complete=shown.complete if shown else True,
+        when=_iso_ms(memory.when_ms) if memory.when_ms is not None else None,
+        suggested=list(memory.suggested),
+        supersedes=older,
     )
 
 
-def _stored(stored: Stored) -> m.MemoryStoreResult:
-    return m.MemoryStoreResult(id=stored.memory.name, existed=stored.existed)
+def _stored(stored: Stored, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
+    return m.MemoryStoreResult(
+        id=stored.memory.name, existed=stored.existed, proposals=[_proposal(each) for each in proposals]
+    )
+
+
+def _proposal(proposal: Proposal) -> m.MemoryProposal:
+    memory = proposal.memory
+    return m.MemoryProposal(
+        id=memory.name,
+        text=preview(memory.text, 0.0, 0, 0).text,
+        reason=proposal.reason,
+        time=_iso_ms(memory.created_ms if memory.when_ms is None else memory.when_ms),
+    )
 
 
 def _many(stored: Sequence[Stored]) -> m.MemoryManyResult:
@@ -179,9 +226,18 @@ def _many(stored: Sequence[Stored]) -> m.MemoryManyResult:
 
 
 def _draft(at: int, record: m.NewMemory) -> Draft:
-    created_ms = _milliseconds(at, "created", record.created)
-    updated_ms = _milliseconds(at, "updated", record.updated) or created_ms
-    return Draft(record.text, record.type, record.topics, record.namespace, created_ms or updated_ms, updated_ms)
+    created_ms = _milliseconds(f"records[{at}].created", record.created)
+    updated_ms = _milliseconds(f"records[{at}].updated", record.updated) or created_ms
+    return Draft(
+        record.text,
+        record.type,
+        record.topics,
+        record.namespace,
+        created_ms or updated_ms,
+        updated_ms,
+        _when_ms(f"records[{at}].when", record.when),
+        suggested=record.suggested,
+    )
 
 
 def _iso_ms(milliseconds: int) -> str:
@@ -191,19 +247,27 @@ def _iso_ms(milliseconds: int) -> str:
     '2025-11-21T12:34:56.042Z'
     """
     seconds, rest = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03}Z"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, milliseconds=rest)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _milliseconds(at: int, name: str, time: str | None) -> int:
-    """Return a time in milliseconds since 1970; 0 for none. Raises InvalidParams."""
-    if time is None:
-        return 0
+def _when_ms(name: str, time: str | None) -> int | None:
+    """Return when something happened, in milliseconds since 1970, or before it. Raises InvalidParams."""
+    return None if time is None else _parsed(name, time)
+
+
+def _milliseconds(name: str, time: str | None) -> int:
+    """Return when something was stored, in milliseconds since 1970; 0 for none. Raises InvalidParams."""
+    milliseconds = 0 if time is None else _parsed(name, time)
+    if time is not None and milliseconds <= 0:
+        raise InvalidParams(f"parameter '{name}': {time[:40]!r} is before 1970")
+    return milliseconds
+
+
+def _parsed(name: str, time: str) -> int:
     try:
         moment = datetime.fromisoformat(time)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        milliseconds = round(moment.timestamp() * 1000)
+        return round((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
     except (ValueError, OverflowError):
-        milliseconds = 0
-    if milliseconds <= 0:
-        raise InvalidParams(f"parameter 'records[{at}].{name}': {time[:40]!r} is not an ISO 8601 time since 1970")
-    return milliseconds
+        raise InvalidParams(f"parameter '{name}': {time[:40]!r} is not an ISO 8601 date or time") from None

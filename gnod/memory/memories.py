@@ -10,16 +10,17 @@ from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Map
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import accumulate
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from gnod.errors import InvalidName, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
-from gnod.memory import records
-from gnod.memory.keywords import folded
+from gnod.errors import InvalidName, InvalidParams, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
+from gnod.memory import records, superseding
+from gnod.memory.keywords import folded, topic_words
 from gnod.memory.records import PERSONAL, Body, Memory
 from gnod.memory.resident import OwnedVector, Resident
 from gnod.memory.sealing import Sealer
-from gnod.memory.transactions import Draft, Embedded, Stored, Transactions, Written, memory_of
-from gnod.memory_types import checked_type
+from gnod.memory.suggestions import suggest
+from gnod.memory.transactions import Change, Draft, Embedded, Stored, Transactions, Written, memory_of
+from gnod.memory_types import checked_type, is_done
 from gnod.store import memories as table
 from gnod.store.database import Connection, Database
 from gnod.store.memories import Row
@@ -28,8 +29,20 @@ MAX_NAMESPACE_CHARACTERS = 64
 # Small batches: a search may have to wait for one.
 _EMBEDDED_AT_A_TIME = 8
 _CHARACTERS_AT_A_TIME = 16_000
+# The nearest memories that a new one is compared with, and those with the same topics.
+_COMPARED = 24
+_PROPOSED_AT_MOST = 3
+# A word that is a suggested topic of this many memories, or of one in fifty, is suggested no more.
+_RARE_AT_MOST = 4
 
 T = TypeVar("T")
+
+
+class Proposal(NamedTuple):
+    """An older memory that a new one may supersede, and why."""
+
+    memory: Memory
+    reason: str
 
 
 class EmbedTexts(Protocol):
@@ -94,16 +107,43 @@ class Memories:
         return len(self._namespaces if ids is None else ids) > 1
 
     async def store(self, drafts: Sequence[Draft]) -> list[Stored]:
-        """Store memories, all or none. They can be found at once. Raises LimitExceeded, InvalidName."""
-        ready = [checked(draft) for draft in drafts]
+        """Store memories, all or none. They can be found at once. Raises LimitExceeded, InvalidName, and MemoryNotFound
+        for a memory to supersede."""
+        ready = [self._with_suggestions(*checked(draft)) for draft in drafts]
         vectors = await self._embed([body.text for _, body in ready], waits=len(ready) <= _EMBEDDED_AT_A_TIME)
         return await self._complete(self._store_all(ready, vectors))
 
-    async def update(
-        self, name: str, *, text: str | None = None, type_: str | None = None, topics: Sequence[str] | None = None
-    ) -> Memory:
-        """Change what is given and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName."""
-        return await self._complete(self._update_one(name, text, type_, topics))
+    async def proposals(self, memory: Memory) -> list[Proposal]:
+        """Return the older memories of the same namespace of which this one states another value, the nearest first."""
+        if is_done(memory.type):
+            return []
+        rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
+        opened = await self.open_all([id_ for id_, row in rows.items() if not is_done(row.type)])
+        older = [opened[id_] for id_ in rows if id_ in opened and _time(opened[id_]) <= _time(memory)]
+        found = []
+        for each in older:
+            if each.id != memory.id and (how := superseding.difference(each.text, memory.text)):
+                found.append(Proposal(each, how.sentence()))
+        return found[:_PROPOSED_AT_MOST]
+
+    def _nearest_to(self, memory: Memory) -> list[int]:
+        """Return the ids of the nearest in meaning, then of those that share topics."""
+        row = self.resident.of([memory.id]).get(memory.id)
+        if row is None:  # removed meanwhile
+            return []
+        words = dict.fromkeys(word for topic in [*memory.topics, *memory.suggested] for word in topic_words(topic))
+        lookups = [self.sealer.lookup(subject, word) for word in words for subject in ("topic", "suggested")]
+        nearest = [
+            id_
+            for vector in self.resident.vectors_of(memory.id)
+            for id_ in self.resident.nearest(vector, _COMPARED, {row.namespace_id})
+        ]
+        return list(dict.fromkeys([*nearest, *self.resident.topical(lookups, _COMPARED, {row.namespace_id})]))
+
+    async def update(self, name: str, change: Change) -> Memory:
+        """Change what is given and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName, and
+        InvalidParams for a topic to remove that it does not have."""
+        return await self._complete(self._update_one(name, change))
 
     async def retrieve(self, names: Sequence[str]) -> list[Memory]:
         """Return memories in the order of `names`. Raises MemoryNotFound and MemoryDamaged, which list the names."""
@@ -120,8 +160,38 @@ class Memories:
 
     async def publish(self, names: Sequence[str], namespace: str) -> list[Stored]:
         """Copy memories into another namespace, which need not exist. Raises MemoryNotFound, InvalidName."""
-        memories = await self.retrieve(names)
-        return await self.store([Draft(m.text, m.type, m.topics, namespace, m.created_ms) for m in memories])
+        memories = await self.retrieve(list(dict.fromkeys(names)))
+        stored = await self.store(
+            [
+                Draft(m.text, m.type, m.topics, namespace, m.created_ms, when_ms=m.when_ms, suggested=m.suggested)
+                for m in memories
+            ]
+        )
+        copies = {memory.name: copy for memory, copy in zip(memories, stored, strict=True)}
+        for memory in memories:
+            if newer := copies.get(memory.superseded_by or ""):
+                await self.update(newer.memory.name, Change(supersedes=[copies[memory.name].memory.name]))
+        return [copies[name] for name in names]
+
+    def superseded(self, names: Collection[str]) -> dict[str, list[str]]:
+        """Return the names of the memories that each of these supersedes, the latest first."""
+        found: dict[str, list[str]] = {name: [] for name in names}
+        for row in reversed(self.resident.rows()):
+            if row.superseded_by in found:
+                found[row.superseded_by].append(row.name)
+        return found
+
+    async def history(self, name: str) -> list[Memory]:
+        """Return the memories that supersede this one and those that they supersede, the current one first. Raises
+        MemoryNotFound, and MemoryDamaged if one cannot be decrypted."""
+        (id_,) = self._ids([name])
+        newest = self.resident.of([id_])[id_]
+        while newest.superseded_by and (newer := self.resident.row(newest.superseded_by)):
+            newest = newer
+        chain, older = [newest.name], [newest.name]
+        while older := [each for names in self.superseded(older).values() for each in names]:
+            chain += older
+        return await self.retrieve(chain)
 
     async def open_all(self, ids: Collection[int]) -> Mapping[int, Memory]:
         """Return the memories that exist and can be decrypted; the others are `damaged`."""
@@ -171,25 +241,68 @@ class Memories:
             self._follow(written)
         return [each.stored for each in written]
 
-    async def _update_one(self, name: str, text: str | None, type_: str | None, topics: Sequence[str] | None) -> Memory:
+    async def _update_one(self, name: str, change: Change) -> Memory:
         async with self._changing():
             before = (await self.retrieve([name]))[0]
-            body = records.checked(before.text if text is None else text, before.topics if topics is None else topics)
-            type_ = before.type if type_ is None else checked_type(type_)
-            is_changed = body.text != before.text
-            vectors = await self._embed([body.text]) if is_changed else None
-            written = await self._database.write(
-                partial(self._transactions.update, before, body, type_, vectors, is_changed)
-            )
-            self._follow([written])
-            await self._overwrite()
-        return written.stored.memory
+            self._ids(change.supersedes)
+            if change.is_of_content:
+                written = await self._rewrite(before, change)
+                self._follow([written])
+                before = written.stored.memory
+                await self._overwrite()
+            if change.supersedes:
+                written = await self._database.write(partial(self._transactions.link, before, change.supersedes))
+                self._follow([written])
+                before = written.stored.memory
+        return before
+
+    async def _rewrite(self, before: Memory, change: Change) -> Written:
+        body = self._changed_body(before, change)
+        type_ = before.type if change.type is None else checked_type(change.type)
+        is_changed = body.text != before.text
+        vectors = await self._embed([body.text]) if is_changed else None
+        return await self._database.write(partial(self._transactions.update, before, body, type_, vectors, is_changed))
+
+    def _changed_body(self, before: Memory, change: Change) -> Body:
+        text = before.text if change.text is None else change.text
+        topics = before.topics if change.topics is None else change.topics
+        suggested = list(before.suggested)
+        if change.text is not None:
+            # What was removed stays removed.
+            removed = set(self._suggested(before.text)) - set(before.suggested)
+            suggested = [topic for topic in self._suggested(change.text) if topic not in removed]
+        gone = {folded(topic) for topic in change.removed_topics}
+        if unknown := gone - {folded(topic) for topic in [*topics, *suggested]}:
+            raise InvalidParams(f"memory {before.name} has no topic {', '.join(sorted(unknown))}")
+        when_ms = before.when_ms if change.when_ms is None else change.when_ms
+        return records.checked(
+            text,
+            [topic for topic in topics if folded(topic) not in gone],
+            None if change.removes_when else when_ms,
+            [topic for topic in suggested if folded(topic) not in gone],
+        )
+
+    def _with_suggestions(self, draft: Draft, body: Body) -> tuple[Draft, Body]:
+        suggested = self._suggested(body.text) if draft.suggested is None else draft.suggested
+        return draft, records.checked(body.text, body.topics, draft.when_ms, suggested)
+
+    def _suggested(self, text: str) -> list[str]:
+        """Return topics for a text. A word that many memories have as a topic tells little about one of them."""
+        common = max(_RARE_AT_MOST, len(self.resident) // 50)
+
+        def is_rare(word: str) -> bool:
+            having = self.resident.having([self.sealer.lookup("suggested", word)])
+            return having is None or len(having) < common
+
+        return suggest(text, is_rare)
 
     async def _forget_all(self, names: Sequence[str]) -> None:
         async with self._changing():
             ids = self._ids(names)
-            await self._database.write(partial(table.delete, ids=ids))
+            relinked = await self._database.write(partial(table.delete, ids=ids))
             self.resident.remove(ids)
+            for row in relinked:
+                self.resident.change(row)
             self.damaged.difference_update(ids)
             await self._overwrite()
 
@@ -245,6 +358,8 @@ class Memories:
             self._namespaces[each.row.namespace_id] = each.stored.memory.namespace
             if each.vectors is not None:
                 self.resident.put_vectors([each.row.id], each.vectors)
+            for row in each.linked:
+                self.resident.change(row)
 
     def _load(self, connection: Connection) -> None:
         self._namespaces = {each.id: self._transactions.name_of(each) for each in table.namespaces(connection)}
@@ -272,8 +387,13 @@ def checked(draft: Draft) -> tuple[Draft, Body]:
     namespace = folded(records.check_unicode(draft.namespace, "the name of a namespace")) or PERSONAL
     if len(namespace) > MAX_NAMESPACE_CHARACTERS:
         raise InvalidName(f"the name of a namespace has at most {MAX_NAMESPACE_CHARACTERS} characters")
-    body = records.checked(draft.text, draft.topics)
+    body = records.checked(draft.text, draft.topics, draft.when_ms, draft.suggested or ())
     return draft._replace(type=checked_type(draft.type), namespace=namespace), body
+
+
+def _time(memory: Memory) -> int:
+    """Return when it happened, or else when it was stored, in milliseconds since 1970."""
+    return memory.created_ms if memory.when_ms is None else memory.when_ms
 
 
 def _readable_at_once(memories: Sequence[Memory]) -> list[Memory]:

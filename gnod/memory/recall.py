@@ -85,8 +85,10 @@ async def recall(
         cosines.update(found)
         return list(found)
 
+    suggested = [dependencies.sealer.lookup("suggested", word) for word in lookup_words(words)]
+
     def topical(limit: int) -> Sequence[int]:
-        return resident.topical(lookups, limit, namespaces)
+        return resident.topical(lookups, limit, namespaces, suggested)
 
     by_meaning, by_topic = await asyncio.gather(
         asyncio.to_thread(ranking.distinct, nearest, depth.pool, resident.fingerprint, has_shared=has_shared),
@@ -110,6 +112,7 @@ async def recall(
             for (id_, _), score, fraction in zip(chosen, scores, matched, strict=True)
         ]
     )
+    finished = _current_first(finished, memories)
     notes = [vector.reason if isinstance(vector, Unavailable) else None, reading.reason]
     notes.append(dependencies.damage_note([id_ for id_, _ in fused[: depth.pool]]))
     return Recalled(
@@ -119,6 +122,20 @@ async def recall(
         reranked=len(reading.scores),
         notes=[note for note in notes if note],
     )
+
+
+def _current_first(ranked: Sequence[Ranked], memories: Mapping[int, Memory]) -> list[Ranked]:
+    """Return the list with each memory before those that it supersedes, with at least their score."""
+    by_name = {memories[each.id].name: each for each in ranked}
+    placed: dict[int, Ranked] = {}
+    for each in ranked:
+        chain = []
+        next_: Ranked | None = each
+        while next_ is not None and next_.id not in placed:
+            chain.append(next_._replace(score=max(next_.score, each.score)))
+            next_ = by_name.get(memories[next_.id].superseded_by or "")
+        placed.update((one.id, one) for one in reversed(chain))
+    return list(placed.values())
 
 
 def _matched(memories: Sequence[Memory], words: Sequence[str]) -> list[float]:

@@ -27,14 +27,17 @@ Vector = NDArray[np.float32]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """The encrypted part of a memory."""
+    """The encrypted part of a memory. `when_ms`: when it happened. `suggested`: topics that nobody gave."""
 
     text: str
     topics: list[str]
+    when_ms: int | None = None
+    suggested: list[str] = []
 
 
 class Memory(NamedTuple):
-    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970."""
+    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970. `when_ms`: when it happened,
+    if that was stated. `suggested`: topics taken from the text. `superseded_by`: the name of another memory."""
 
     id: int
     name: str
@@ -44,6 +47,9 @@ class Memory(NamedTuple):
     updated_ms: int
     text: str
     topics: list[str]
+    when_ms: int | None = None
+    suggested: Sequence[str] = ()
+    superseded_by: str | None = None
 
 
 _body = msgspec.msgpack.Decoder(Body)
@@ -54,8 +60,9 @@ def new_name() -> str:
     return "m" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(_NAME_CHARACTERS))
 
 
-def checked(text: str, topics: Sequence[str]) -> Body:
-    """Return what to store; of topics that differ only in case, the first. Raises LimitExceeded, InvalidName."""
+def checked(text: str, topics: Sequence[str], when_ms: int | None = None, suggested: Sequence[str] = ()) -> Body:
+    """Return what to store; of topics that differ only in case, the first. Suggested topics that somebody gave are
+    dropped. Raises LimitExceeded, InvalidName."""
     clean = check_unicode(text, "the text").strip()
     if not folded(clean):
         raise LimitExceeded("the text is empty: give a text to remember")
@@ -72,7 +79,8 @@ def checked(text: str, topics: Sequence[str]) -> Body:
         raise LimitExceeded(f"a memory has at most {MAX_TOPICS} topics, and this has {len(kept)}")
     if long := next((topic for topic in kept if len(topic) > MAX_TOPIC_CHARACTERS), None):
         raise LimitExceeded(f"a topic is a name of at most {MAX_TOPIC_CHARACTERS} characters: {long[:30]!r}…")
-    return Body(text=clean, topics=kept)
+    more = [topic for topic in dict.fromkeys(suggested) if folded(topic) not in by_folded]
+    return Body(text=clean, topics=kept, when_ms=when_ms, suggested=more)
 
 
 def check_unicode(text: str, what: str) -> str:
@@ -109,5 +117,8 @@ def fingerprint(sealer: Sealer, body: Body) -> bytes:
 
 
 def topic_lookups(sealer: Sealer, body: Body) -> list[bytes]:
+    """Return the keyed hashes that find a memory by topic. Those of suggested topics have a purpose of their own, so
+    that a search can weigh them less."""
     words = dict.fromkeys(word for topic in body.topics for word in topic_words(topic))
-    return [sealer.lookup("topic", word) for word in words]
+    suggested = dict.fromkeys(word for topic in body.suggested for word in topic_words(topic) if word not in words)
+    return [sealer.lookup("topic", word) for word in words] + [sealer.lookup("suggested", word) for word in suggested]

@@ -17,6 +17,9 @@ from gnod.memory.records import Vector
 from gnod.pipeline.matrix import Ids, Matrix
 from gnod.store.memories import Row
 
+# Of a suggested topic, against one that somebody gave.
+_SUGGESTED_WEIGHT = 0.5
+
 
 class OwnedVector(NamedTuple):
     """`id`: of the vector's row in the database."""
@@ -93,6 +96,12 @@ class Resident:
             for topic in topics:
                 self._by_topic.setdefault(topic, set()).add(row.id)
 
+    def change(self, row: Row) -> None:
+        """Replace a row whose topics stay."""
+        with self._lock:
+            if row.id in self._rows:
+                self._rows[row.id] = row
+
     def put_vectors(self, owners: Collection[int], found: Sequence[OwnedVector]) -> None:
         """Replace the vectors of the owners; the new ones have higher ids than all before. All vectors have the length
         of the newest: after the model's file was replaced, the others are useless."""
@@ -142,12 +151,26 @@ class Resident:
                     return dict(list(best.items())[:limit])
                 depth *= 4  # a long memory has several vectors
 
-    def topical(self, topics: Sequence[bytes], limit: int, namespaces: Collection[int] | None) -> list[int]:
+    def vectors_of(self, id_: int) -> list[Vector]:
+        """Return the vectors of a memory."""
+        with self._lock:
+            ids = np.asarray(self._vector_ids.get(id_, []), np.int64)
+            return list(self._matrix.reader()(self._matrix.rows_of(ids))) if self._matrix is not None else []
+
+    def topical(
+        self,
+        topics: Sequence[bytes],
+        limit: int,
+        namespaces: Collection[int] | None,
+        suggested: Sequence[bytes] = (),
+    ) -> list[int]:
         """Return up to `limit` memories with any of the topics, those with most of them first; ties: the latest."""
         with self._lock:
-            counts = Counter(id_ for topic in topics for id_ in self._by_topic.get(topic, ()))
+            counts: dict[int, float] = dict(Counter(id_ for topic in topics for id_ in self._by_topic.get(topic, ())))
+            for id_ in (id_ for topic in suggested for id_ in self._by_topic.get(topic, ())):
+                counts[id_] = counts.get(id_, 0.0) + _SUGGESTED_WEIGHT
             if namespaces is not None:
-                counts = Counter({id_: n for id_, n in counts.items() if self._rows[id_].namespace_id in namespaces})
+                counts = {id_: n for id_, n in counts.items() if self._rows[id_].namespace_id in namespaces}
             ranked = sorted(counts, key=lambda id_: (-counts[id_], -self._rows[id_].updated_ms, -id_))
         return ranked[:limit]
 

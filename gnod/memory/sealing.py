@@ -22,7 +22,7 @@ _NONCE_BYTES = 12
 _LOOKUP_BYTES = 16
 
 # The purpose of a keyed hash: the same word has a different hash for each.
-Subject = Literal["topic", "text", "namespace"]
+Subject = Literal["topic", "suggested", "text", "namespace"]
 
 
 class Sealer:

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gnod.errors import MemoryDamaged, MemoryExists
+from gnod.errors import InvalidParams, MemoryDamaged, MemoryExists, MemoryNotFound
 from gnod.memory import records
 from gnod.memory.records import Body, Memory, Vector
 from gnod.memory.resident import OwnedVector
 from gnod.memory.sealing import Sealer
+from gnod.memory_types import DONE, checked_type, is_done
 from gnod.store import memories as table
 from gnod.store.database import Connection
 from gnod.store.memories import NewRow, Row
@@ -26,7 +27,8 @@ class Embedded(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A memory to store. Times as in Memory; 0: now. `namespace`: empty means the personal one.
+    """A memory to store. Times as in Memory; 0: now. `namespace`: empty means the personal one. `supersedes`: names of
+    memories. `suggested`: topics; None: take them from the text.
 
     `updated_ms`: of an imported record; it changes no memory with the same text that is at least as new.
     """
@@ -37,6 +39,29 @@ class Draft(NamedTuple):
     namespace: str = ""
     created_ms: int = 0
     updated_ms: int = 0
+    when_ms: int | None = None
+    supersedes: Sequence[str] = ()
+    suggested: Sequence[str] | None = None
+
+
+class Change(NamedTuple):
+    """What to change of a memory; None: nothing. `removed_topics`: given or suggested. `removes_when`: remove when it
+    happened."""
+
+    text: str | None = None
+    type: str | None = None
+    topics: Sequence[str] | None = None
+    removed_topics: Sequence[str] = ()
+    when_ms: int | None = None
+    removes_when: bool = False
+    supersedes: Sequence[str] = ()
+
+    @property
+    def is_of_content(self) -> bool:
+        """Return whether more changes than links to other memories."""
+        return any(each is not None for each in (self.text, self.type, self.topics, self.when_ms)) or bool(
+            self.removed_topics or self.removes_when
+        )
 
 
 class Stored(NamedTuple):
@@ -47,12 +72,14 @@ class Stored(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a transaction wrote, for the resident data. `vectors`: None: unchanged."""
+    """What a transaction wrote, for the resident data. `vectors`: None: unchanged. `linked`: other memories whose type
+    or link changed."""
 
     row: Row
     topics: Sequence[bytes]
     stored: Stored
     vectors: list[OwnedVector] | None
+    linked: Sequence[Row] = ()
 
 
 class Transactions:
@@ -64,10 +91,12 @@ class Transactions:
     def store(
         self, ready: Sequence[tuple[Draft, Body]], vectors: Embedded | None, connection: Connection
     ) -> list[Written]:
+        """Store memories. Raises MemoryNotFound for one to supersede."""
         written = []
         for at, (draft, body) in enumerate(ready):
             of_text = Embedded(vectors.uri, [vectors.vectors[at]]) if vectors else None
-            written.append(self._store_one(draft, body, of_text, connection))
+            one = self._store_one(draft, body, of_text, connection)
+            written.append(self._supersede(one, draft.supersedes, connection) if draft.supersedes else one)
         return written
 
     def _store_one(self, draft: Draft, body: Body, vectors: Embedded | None, connection: Connection) -> Written:
@@ -81,9 +110,11 @@ class Transactions:
                 memory = memory_of(row, draft.namespace, before)
                 lookups = records.topic_lookups(self._sealer, before)
                 return Written(row, lookups, Stored(memory, existed=True), None)
-            body = records.checked(body.text, [*before.topics, *body.topics])
+            when_ms = before.when_ms if body.when_ms is None else body.when_ms
+            body = records.checked(body.text, [*before.topics, *body.topics], when_ms, before.suggested)
             updated_ms = draft.updated_ms or now_ms
             new = self._sealed(row.name, namespace_id, draft.type, row.created_ms, updated_ms, body)
+            new = _linked(new, row.superseded_by)
             row = table.replace(connection, row.id, new)
         else:
             created_ms = draft.created_ms or now_ms
@@ -105,9 +136,11 @@ class Transactions:
     def update(
         self, before: Memory, body: Body, type_: str, vectors: Embedded | None, is_changed: bool, connection: Connection
     ) -> Written:
+        """Replace a memory. `is_changed`: its text is another."""
         now_ms = time.time_ns() // 1_000_000
         namespace_id = self._namespace_id(connection, before.namespace, now_ms)
         new = self._sealed(before.name, namespace_id, type_, before.created_ms, now_ms, body)
+        new = _linked(new, before.superseded_by)
         same = table.find(connection, namespace_id, new.fingerprint)
         if same and same[0].id != before.id:
             raise MemoryExists(f"memory {same[0].name} says that already; forget one of them")
@@ -117,6 +150,31 @@ class Transactions:
         if is_changed:  # the vectors of the old text must go, even if there are no new ones
             owned = self.put_vectors([memory], vectors or Embedded("", [[]]), connection)
         return Written(row, new.topics, Stored(memory, existed=True), owned)
+
+    def link(self, before: Memory, older: Sequence[str], connection: Connection) -> Written:
+        """Let a memory supersede others, and change nothing else of it. Raises MemoryNotFound."""
+        (row,) = table.named(connection, [before.name])
+        body = Body(text=before.text, topics=before.topics, when_ms=before.when_ms, suggested=list(before.suggested))
+        lookups = records.topic_lookups(self._sealer, body)
+        return self._supersede(Written(row, lookups, Stored(before, existed=True), None), older, connection)
+
+    def _supersede(self, written: Written, older: Sequence[str], connection: Connection) -> Written:
+        """Mark the older memories as done, with links. The newer one is current: a link of its own would close a
+        circle."""
+        row, memory = written.row, written.stored.memory
+        if missing := [name for name in older if name not in {each.name for each in table.named(connection, older)}]:
+            raise MemoryNotFound(f"there is no memory {', '.join(missing)}", {"missing": missing})
+        if row.superseded_by is not None:
+            row, memory = table.unlink(connection, row), memory._replace(superseded_by=None)
+        now_ms = time.time_ns() // 1_000_000
+        linked = []
+        for each in table.named(connection, older):
+            if each.id == row.id:
+                raise InvalidParams(f"memory {row.name} cannot supersede itself")
+            type_ = each.type if is_done(each.type) else checked_type(each.type + DONE)
+            changed_ms = each.updated_ms if type_ == each.type else now_ms
+            linked.append(table.supersede(connection, each, type_, changed_ms, row.name))
+        return written._replace(row=row, stored=written.stored._replace(memory=memory), linked=linked)
 
     def put_vectors(self, memories: Sequence[Memory], vectors: Embedded, connection: Connection) -> list[OwnedVector]:
         owned = []
@@ -150,6 +208,11 @@ class Transactions:
             return f"damaged-{namespace.id}"
 
 
+def _linked(new: NewRow, superseded_by: str | None) -> NewRow:
+    """Keep the link of a superseded memory, unless it is current again: its type does not end in `_done` any more."""
+    return new._replace(superseded_by=superseded_by if is_done(new.type) else None)
+
+
 def memory_of(row: Row, namespace: str, body: Body) -> Memory:
     return Memory(
         id=row.id,
@@ -160,4 +223,7 @@ def memory_of(row: Row, namespace: str, body: Body) -> Memory:
         updated_ms=row.updated_ms,
         text=body.text,
         topics=body.topics,
+        when_ms=body.when_ms,
+        suggested=body.suggested,
+        superseded_by=row.superseded_by,
     )

@@ -12,6 +12,8 @@ from gnod.protocol.base import Params, Result
 Text = Annotated[str, Meta(max_length=65_536)]
 MemoryId = Annotated[str, Meta(min_length=1, max_length=64)]
 Ids = Annotated[list[MemoryId], Meta(min_length=1, max_length=100)]
+Time = Annotated[str, Meta(max_length=64)]
+Superseded = Annotated[list[MemoryId], Meta(max_length=32)]
 Names = Annotated[list[str], Meta(max_length=100)]
 
 MAX_RESULTS = 32
@@ -22,13 +24,17 @@ MAX_IMPORTED = 100
 class MemoryStoreParams(Params, frozen=True):
     """`type`: one that docs/memory.md lists, or a word of your own; with `_done` at its end when it is finished or
     superseded. `topics`: names that find the memory in addition to its meaning. `namespace`: created by the first
-    memory stored in it. Storing the same text again changes the memory: the topics are added, and `type` replaces the
-    old one."""
+    memory stored in it. `when`: when it happened, in ISO 8601, if not now. `supersedes`: ids of memories that are no
+    longer true: their type gets `_done`, and both sides are linked. Storing the same text again changes the memory: the
+    topics are added, `when` and `type` replace the old ones, so proposals can be accepted by storing it again with
+    `supersedes`."""
 
     text: Text
     type: str = "fact"
     topics: list[str] = []
     namespace: str = "personal"
+    when: Time | None = None
+    supersedes: Superseded = []
 
 
 class MemorySearchParams(Params, frozen=True):
@@ -55,12 +61,23 @@ class MemoryIdsParams(Params, frozen=True):
 
 
 class MemoryUpdateParams(Params, frozen=True):
-    """Absent fields stay unchanged; `topics` replaces all."""
+    """Absent fields stay unchanged; `topics` replaces all that were given. `remove_topics`: also suggested ones, which
+    stay removed. `when`: "" removes it. `supersedes`: ids of memories that it makes obsolete, in addition. A superseded
+    memory whose type no longer ends in `_done` is current again, without a link."""
 
     id: MemoryId
     text: Text | None = None
     type: str | None = None
     topics: list[str] | None = None
+    remove_topics: list[str] = []
+    when: Time | None = None
+    supersedes: Superseded = []
+
+
+class MemoryHistoryParams(Params, frozen=True):
+    """`id`: any memory of the chain."""
+
+    id: MemoryId
 
 
 class MemoryListParams(Params, frozen=True, kw_only=True):
@@ -83,7 +100,8 @@ class MemoryPublishParams(MemoryIdsParams, frozen=True):
 
 
 class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory to import, as `memory.list` returns it; other fields are ignored. Times in ISO 8601; absent: now."""
+    """A memory to import, as `memory.list` returns it; other fields are ignored. Times in ISO 8601; absent: now.
+    `suggested`: absent: taken from the text. Links to other memories are made with `memory.update`."""
 
     text: Text
     type: str = "fact"
@@ -91,6 +109,8 @@ class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = "personal"
     created: str | None = None
     updated: str | None = None
+    when: str | None = None
+    suggested: list[str] | None = None
 
 
 class MemoryImportParams(Params, frozen=True, kw_only=True):
@@ -115,17 +135,31 @@ class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
     new_passphrase: Annotated[str, Meta(max_length=4096)] | None = None
 
 
+class MemoryProposal(Result, frozen=True, kw_only=True):
+    """An older memory that the stored one may supersede. `text`: its beginning. `reason`: a sentence. `time`: when it
+    happened, or was stored."""
+
+    id: str
+    text: str
+    reason: str
+    time: str
+
+
 class MemoryStoreResult(Result, frozen=True, kw_only=True):
-    """`existed`: the same text was stored before."""
+    """`existed`: the same text was stored before. `proposals`: nothing happens to them unless `supersedes` names
+    them; empty in `memory.import` and `memory.publish`."""
 
     id: str
     existed: bool
+    proposals: list[MemoryProposal] = []
 
 
 class MemoryFound(Result, frozen=True, kw_only=True):
     """One result. `text`: the beginning, or all of it if `complete`. `rerank`: the final score, in [0, 1], which orders
     the results: excellent from 0.30, good from 0.20, weak below. `vector`: the cosine to the query; null: found by
-    topic only. `namespace`: absent for the personal one. `time`: of the last change."""
+    topic only. `namespace`: absent for the personal one. `time`: of the last change. `when`: when it happened, if that
+    was stated. `suggested`: topics taken from the text. `superseded_by`: the id of the memory that replaces it, which
+    comes before it if both are found."""
 
     id: str
     text: str
@@ -136,6 +170,9 @@ class MemoryFound(Result, frozen=True, kw_only=True):
     topics: list[str]
     complete: bool
     namespace: str | UnsetType = UNSET
+    when: str | UnsetType = UNSET
+    suggested: list[str] | UnsetType = UNSET
+    superseded_by: str | UnsetType = UNSET
 
 
 class MemorySearchResult(Result, frozen=True, kw_only=True):
@@ -149,7 +186,8 @@ class MemorySearchResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Result, frozen=True, kw_only=True):
-    """`complete`: `text` is the whole text."""
+    """`complete`: `text` is the whole text. `when`: when it happened, if that was stated. `suggested`: topics taken
+    from the text. `superseded_by` and `supersedes`: ids."""
 
     id: str
     text: str
@@ -159,10 +197,20 @@ class MemoryRecord(Result, frozen=True, kw_only=True):
     created: str
     updated: str
     complete: bool = True
+    when: str | None = None
+    suggested: list[str] = []
+    superseded_by: str | None = None
+    supersedes: list[str] = []
 
 
 class MemoryRecordsResult(Result, frozen=True, kw_only=True):
     """In the order of the requested ids."""
+
+    memories: list[MemoryRecord]
+
+
+class MemoryHistoryResult(Result, frozen=True, kw_only=True):
+    """The current memory first, then what it superseded."""
 
     memories: list[MemoryRecord]
 

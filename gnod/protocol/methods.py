@@ -72,6 +72,7 @@ _ALL = [
     Method("memory.search", m.MemorySearchParams, m.MemorySearchResult, "Find memories by meaning and by topic."),
     Method("memory.deep_search", m.MemoryDeepSearchParams, m.MemorySearchResult, "Search more candidates, reranked."),
     Method("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, "Return complete memories."),
+    Method("memory.history", m.MemoryHistoryParams, m.MemoryHistoryResult, "Return what a memory superseded."),
     Method("memory.update", m.MemoryUpdateParams, m.MemoryRecord, "Change a memory."),
     Method("memory.forget", m.MemoryIdsParams, m.MemoryForgetResult, "Delete memories permanently."),
     Method("memory.list", m.MemoryListParams, m.MemoryListResult, "List memories, or export them."),

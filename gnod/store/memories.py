@@ -17,7 +17,7 @@ class Namespace(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A memory without its body. `name` is for users; times are milliseconds since 1970."""
+    """A memory without its body. `name` is for users; times are milliseconds since 1970. `superseded_by`: a name."""
 
     id: int
     name: str
@@ -26,10 +26,11 @@ class Row(NamedTuple):
     created_ms: int
     updated_ms: int
     fingerprint: bytes
+    superseded_by: str | None = None
 
 
 class NewRow(NamedTuple):
-    """A memory to be written. `topics`: keyed hashes."""
+    """A memory to be written. `topics`: keyed hashes. `superseded_by`: as it is, or None to remove the link."""
 
     name: str
     namespace_id: int
@@ -39,6 +40,7 @@ class NewRow(NamedTuple):
     fingerprint: bytes
     body: bytes
     topics: Sequence[bytes]
+    superseded_by: str | None = None
 
 
 class SealedVector(NamedTuple):
@@ -47,7 +49,10 @@ class SealedVector(NamedTuple):
     sealed: bytes
 
 
-_COLUMNS = "id, name, namespace_id, kind, created_ms, updated_ms, fingerprint"
+_COLUMNS = (
+    "id, name, namespace_id, kind, created_ms, updated_ms, fingerprint,"
+    " (SELECT newer.name FROM memories newer WHERE newer.id = memories.superseded_by)"
+)
 
 
 def key_record(connection: Connection) -> bytes | None:
@@ -93,6 +98,17 @@ def rows(connection: Connection) -> list[Row]:
     return [Row(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
 
 
+def named(connection: Connection, names: Collection[str]) -> list[Row]:
+    """Return the memories with those names that exist."""
+    wanted = msgspec.json.encode(list(names)).decode()
+    return [
+        Row(*row)
+        for row in connection.execute(
+            f"SELECT {_COLUMNS} FROM memories WHERE name IN (SELECT value FROM json_each(?)) ORDER BY id", (wanted,)
+        )
+    ]
+
+
 def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[Row, bytes] | None:
     """Return the memory with that fingerprint, and its body."""
     found = connection.execute(
@@ -120,7 +136,7 @@ def insert(connection: Connection, row: NewRow) -> Row:
     connection.execute(
         "INSERT INTO memories (name, namespace_id, kind, created_ms, updated_ms, fingerprint, body)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        row[:-1],
+        row[:7],
     )
     id_ = connection.last_insert_rowid()
     _put_topics(connection, id_, row.topics)
@@ -130,20 +146,55 @@ def insert(connection: Connection, row: NewRow) -> Row:
 def replace(connection: Connection, id_: int, row: NewRow) -> Row:
     """Overwrite a memory; its vectors stay until `put_vectors`."""
     connection.execute(
-        "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ? WHERE id = ?",
-        (row.type, row.updated_ms, row.fingerprint, row.body, id_),
+        "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ?,"
+        " superseded_by = (SELECT id FROM memories newer WHERE newer.name = ?) WHERE id = ?",
+        (row.type, row.updated_ms, row.fingerprint, row.body, row.superseded_by, id_),
     )
     connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
     _put_topics(connection, id_, row.topics)
-    return Row(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
+    return Row(
+        *(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint), row.superseded_by
+    )
 
 
-def delete(connection: Connection, ids: Collection[int]) -> None:
-    """Delete memories with their topics and vectors."""
+def supersede(connection: Connection, row: Row, type_: str, updated_ms: int, newer: str) -> Row:
+    """Link a memory to the one that supersedes it, and set its type."""
+    connection.execute(
+        "UPDATE memories SET kind = ?, updated_ms = ?,"
+        " superseded_by = (SELECT id FROM memories newer WHERE newer.name = ?) WHERE id = ?",
+        (type_, updated_ms, newer, row.id),
+    )
+    return row._replace(type=type_, updated_ms=updated_ms, superseded_by=newer)
+
+
+def unlink(connection: Connection, row: Row) -> Row:
+    """Remove the link to the memory that supersedes this one."""
+    connection.execute("UPDATE memories SET superseded_by = NULL WHERE id = ?", (row.id,))
+    return row._replace(superseded_by=None)
+
+
+def delete(connection: Connection, ids: Collection[int]) -> list[Row]:
+    """Delete memories with their topics and vectors. Returns the others that one of them superseded: they are now
+    superseded by its successor, if it had one."""
+    older: set[int] = set()
+    for id_ in ids:
+        older.update(
+            each
+            for (each,) in connection.execute(
+                "UPDATE memories SET superseded_by = (SELECT superseded_by FROM memories WHERE id = ?1)"
+                " WHERE superseded_by = ?1 RETURNING id",
+                (id_,),
+            )
+        )
     connection.execute(
         "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(sorted(ids)).decode(),),
     )
+    left = msgspec.json.encode(sorted(older)).decode()
+    changed = connection.execute(
+        f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (left,)
+    )
+    return [Row(*row) for row in changed]
 
 
 def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:

@@ -1,7 +1,7 @@
 """The schema of the database of memories, whose content is sealed.
 
-Not encrypted are the type of a memory, its times, the length of its body, how many vectors and topics it has, and
-which model made the vectors.
+Not encrypted are the type of a memory, when it was stored and changed, the length of its body, how many vectors and
+topics it has, which memory supersedes it, and which model made the vectors.
 """
 
 from __future__ import annotations
@@ -68,7 +68,17 @@ def m001_first_schema(connection: apsw.Connection) -> None:
     )
 
 
-MIGRATIONS = (m001_first_schema,)
+def m002_superseded(connection: apsw.Connection) -> None:
+    # A memory is superseded by at most one other, which may supersede several.
+    connection.execute(
+        """
+        ALTER TABLE memories ADD COLUMN superseded_by INTEGER REFERENCES memories (id) ON DELETE SET NULL;
+        CREATE INDEX memories_superseded_by ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
+        """
+    )
+
+
+MIGRATIONS = (m001_first_schema, m002_superseded)
 
 
 def migrate(connection: apsw.Connection, path: Path) -> None:

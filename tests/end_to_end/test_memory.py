@@ -77,7 +77,7 @@ def test_found_by_meaning_and_by_topic(filled: Machine) -> None:
     assert by_meaning["counts"] == f"Ranked 6 of 6 without a reranker, returned {len(by_meaning['results'])}"
     assert "no time to rerank" in by_meaning["notes"][0]
     best = next(each for each in by_meaning["results"] if "kitten" in each["text"])
-    assert set(best) == FIELDS
+    assert set(best) == FIELDS | {"suggested"}
     assert best["complete"] is True
     assert 0.3 < best["vector"] < 1
     scores = [each["rerank"] for each in by_meaning["results"]]

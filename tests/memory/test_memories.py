@@ -17,7 +17,7 @@ from gnod.errors import (
     StorageFailed,
 )
 from gnod.memory.memories import Memories
-from gnod.memory.transactions import Draft
+from gnod.memory.transactions import Change, Draft
 from tests.memory.memory_bench import URI, Kept, snapshot, vector_of
 
 OTHER = "file:/models/others.gguf"
@@ -121,9 +121,9 @@ class TestChanging:
     async def test_update_changes_only_given_fields(self, kept: Kept) -> None:
         memories = await kept.opened()
         first, second = await stored(memories, "the tide turns", "bread is baked", topics=["sea"])
-        changed = await memories.update(first, type_="fact_done")
+        changed = await memories.update(first, Change(type="fact_done"))
         assert (changed.text, changed.type, changed.topics) == ("the tide turns", "fact_done", ["sea"])
-        changed = await memories.update(first, text="boats leave", topics=["harbour"])
+        changed = await memories.update(first, Change(text="boats leave", topics=["harbour"]))
         assert (changed.text, changed.type, changed.topics) == ("boats leave", "fact_done", ["harbour"])
         assert nearest(memories, "boats leave")[0] == first
         assert nearest(memories, "the tide turns")[0] != first or len(memories.resident) == 2
@@ -134,16 +134,16 @@ class TestChanging:
         memories = await kept.opened()
         first, second = await stored(memories, "one", "two")
         with pytest.raises(MemoryExists, match=second):
-            await memories.update(first, text="two")
-        assert (await memories.update(first, text=" one ")).text == "one"
+            await memories.update(first, Change(text="two"))
+        assert (await memories.update(first, Change(text=" one "))).text == "one"
         with pytest.raises(MemoryNotFound):
-            await memories.update("mnone", type_="fact")
+            await memories.update("mnone", Change(type="fact"))
 
     async def test_the_vectors_of_an_old_text_do_not_answer_for_the_new_one(self, kept: Kept) -> None:
         memories = await kept.opened()
         (name,) = await stored(memories, "the tide turns")
         kept.words.is_here = False
-        await memories.update(name, text="bread")
+        await memories.update(name, Change(text="bread"))
         assert nearest(memories, "the tide turns") == []
         assert memories.resident.unembedded == 1
         kept.words.is_here = True
@@ -246,7 +246,7 @@ class TestModels:
         embedding = asyncio.create_task(memories.embed_missing())
         await asyncio.sleep(0.05)
         await memories.forget([gone])
-        updating = asyncio.create_task(memories.update(changed, text="four"))
+        updating = asyncio.create_task(memories.update(changed, Change(text="four")))
         await asyncio.sleep(0.05)
         kept.words.gate.set()
         await asyncio.gather(embedding, updating)
@@ -266,7 +266,7 @@ class TestCancelling:
     async def test_what_is_resident_follows_the_database(self, kept: Kept, steps: int) -> None:
         memories = await kept.opened()
         (name,) = await stored(memories, "first")
-        for work in (stored(memories, "second"), memories.update(name, text="third"), memories.forget([name])):
+        for work in (stored(memories, "second"), memories.update(name, Change(text="third")), memories.forget([name])):
             task = asyncio.create_task(work)
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -317,7 +317,7 @@ class TestDamage:
             await again.retrieve([good, bad])
         assert raised.value.details == {"damaged": [bad]}
         with pytest.raises(MemoryDamaged):
-            await again.update(bad, type_="fact")
+            await again.update(bad, Change(type="fact"))
 
     async def test_swapped_rows_are_noticed(self, kept: Kept) -> None:
         memories = await kept.opened()
@@ -374,7 +374,7 @@ async def test_a_full_disk_loses_nothing(kept: Kept) -> None:
     (name,) = await stored(memories, "one")
     pages = kept.database.submit_maintenance(lambda c: c.execute("PRAGMA page_count").get).result()
     kept.database.submit_maintenance(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").get).result()
-    for work in (stored(memories, "x" * 60_000), memories.update(name, text="y" * 60_000)):
+    for work in (stored(memories, "x" * 60_000), memories.update(name, Change(text="y" * 60_000))):
         with pytest.raises(StorageFailed, match="no space left"):
             await work
     assert snapshot(await kept.opened()) == snapshot(memories)

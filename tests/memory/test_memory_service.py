@@ -25,7 +25,7 @@ from gnod.memory import keys
 from gnod.memory.memories import Memories
 from gnod.memory.ranking import SEARCH
 from gnod.memory.records import Memory
-from gnod.memory.transactions import Draft
+from gnod.memory.transactions import Change, Draft
 from gnod.services.memory import MemoryService
 from tests.memory.memory_bench import Kept, harm, serving
 
@@ -231,7 +231,7 @@ class TestDamage:
 STORING = """
 import asyncio, os, sys
 from pathlib import Path
-from gnod.memory.transactions import Draft
+from gnod.memory.transactions import Change, Draft
 from tests.memory.memory_bench import Kept
 
 async def main() -> None:
@@ -305,7 +305,7 @@ async def test_nothing_is_left_in_clear(
             assert_nothing_in(tmp_path, secrets)
             await served.service.recall("a query about snarks", SEARCH, [], 1.0)
             assert_nothing_in(tmp_path, secrets)
-            await memories.update(stored.memory.name, text=CHANGED)
+            await memories.update(stored.memory.name, Change(text=CHANGED))
             await memories.publish([stored.memory.name], "wombat herd")
             assert_nothing_in(tmp_path, secrets)
             # Errors too: of ours, and those that nobody foresaw.
@@ -352,7 +352,7 @@ async def test_what_is_forgotten_or_changed_is_overwritten(tmp_path: Path, keyri
         bodies = [sealed(name) for name in names]
         files = [path, path.with_name(path.name + "-wal")]
         assert all(any(body[-40:] in file.read_bytes() for file in files) for body in bodies)
-        await memories.update(names[3], text="another one")
+        await memories.update(names[3], Change(text="another one"))
         await memories.forget([name for n, name in enumerate(names) if n % 2 == 0])
         gone = [body for n, body in enumerate(bodies) if n % 2 == 0 or n == 3]
         content = b"".join(file.read_bytes() for file in files if file.exists())
