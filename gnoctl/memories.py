@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, YELLOW, Terminal
 from gnoctl.wording import count
-from gnod.protocol.memory import MemoryListResult, MemoryRecord, MemorySearchResult, MemoryStatusResult
+from gnod.protocol.memory import (
+    MemoryHistoryResult,
+    MemoryListResult,
+    MemoryRecord,
+    MemorySearchResult,
+    MemoryStatusResult,
+)
 
 INDENT = "  "
 PERSONAL = "personal"
@@ -20,7 +26,10 @@ def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[s
     """Yield the lines of a search's results."""
     for each in result.results:
         namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
-        yield f"{each.rerank:.2f}  {_head(each.id, each.type, each.time, each.topics, namespace, terminal)}"
+        time = each.when if isinstance(each.when, str) else each.time
+        topics = _topics(each.topics, each.suggested if isinstance(each.suggested, list) else [])
+        newer = each.superseded_by if isinstance(each.superseded_by, str) else None
+        yield f"{each.rerank:.2f}  {_head(each.id, each.type, time, topics, namespace, terminal, newer)}"
         yield from _indented(each.text, terminal)
         yield ""
     yield terminal.paint(text.line(result.counts), DIM)
@@ -47,6 +56,13 @@ def render_whole(record: MemoryRecord, terminal: Terminal) -> Iterator[str]:
     """Yield a memory with its text: made safe for a terminal, unchanged for a file or a pipe."""
     yield _record_head(record, terminal)
     yield from (record.text if terminal.width is None else text.block(record.text)).split("\n")
+
+
+def render_history(result: MemoryHistoryResult, terminal: Terminal) -> Iterator[str]:
+    """Yield a chain of memories, the current one first."""
+    for each in result.memories:
+        yield _record_head(each, terminal)
+        yield from _indented(each.text, terminal)
 
 
 def render_status(status: MemoryStatusResult) -> Iterator[str]:
@@ -78,12 +94,21 @@ def memories(number: int) -> str:
 
 
 def _record_head(record: MemoryRecord, terminal: Terminal) -> str:
-    return _head(record.id, record.type, record.updated, record.topics, record.namespace, terminal)
+    time = record.when or (record.created if record.superseded_by else record.updated)
+    topics = _topics(record.topics, record.suggested)
+    return _head(record.id, record.type, time, topics, record.namespace, terminal, record.superseded_by)
 
 
-def _head(id: str, type: str, time: str, topics: Sequence[str], namespace: str, terminal: Terminal) -> str:
-    """Return `m4x0q2v7ke  decision  2026-11-21  auth, postgres  (team)`."""
+def _topics(given: Sequence[str], suggested: Sequence[str]) -> list[str]:
+    return [*given, *(f"~{topic}" for topic in suggested)]
+
+
+def _head(
+    id: str, type: str, time: str, topics: Sequence[str], namespace: str, terminal: Terminal, newer: str | None
+) -> str:
+    """Return `m4x0q2v7ke  decision  2026-11-21  auth, ~postgres  (team)`. `newer`: what supersedes it."""
     parts = [type, time[:10], ", ".join(topics), "" if namespace == PERSONAL else f"({namespace})"]
+    parts += [f"superseded by {newer}"] if newer else []
     about = text.line("  ".join(filter(None, parts)))
     return f"{terminal.paint(text.line(id), BOLD)}  {terminal.paint(about, DIM)}"
 

@@ -43,6 +43,7 @@ PANELS: dict[str, dict[str, str]] = {
         "memory show": "memory",
         "memory list": "memory",
         "memory update": "memory",
+        "memory history": "memory",
         "memory done": "memory",
         "memory forget": "memory",
         "memory publish": "memory",

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, Options, command
-from gnoctl.memories import memories, render_list, render_results, render_whole
+from gnoctl.memories import memories, render_history, render_list, render_results, render_whole
 from gnoctl.options import argument, option
 from gnoctl.output import note
 from gnoctl.standard_input import confirmed, given_text
@@ -23,6 +23,9 @@ from gnod.protocol import memory as wire
 RECALL_LIMIT = 10
 _DONE = "_done"
 _TYPES = [known.name for known in MEMORY_TYPES]
+
+_WHEN = "When it happened, as 2026-05-31 or another ISO 8601 time"
+_SUPERSEDES = "Mark this older memory as superseded. Repeatable"
 
 Ids = Annotated[list[str], argument("ID", help="A memory, as `gnoctl recall` and `gnoctl remember` print it")]
 Namespaces = Annotated[list[str], option("--namespace", metavar="NAME", help="Only this namespace. Repeatable")]
@@ -44,6 +47,8 @@ class RememberOptions(JsonOptions, frozen=True, kw_only=True):
     namespace: Annotated[
         str, option("--namespace", metavar="NAME", help="Store it in this namespace [default: personal]")
     ] = "personal"
+    when: Annotated[str | None, option("--when", metavar="TIME", help=f"{_WHEN} [default: now]")] = None
+    supersedes: Annotated[list[str], option("--supersedes", metavar="ID", help=_SUPERSEDES)] = []
 
 
 @command("remember", RememberOptions)
@@ -57,13 +62,27 @@ def remember(options: RememberOptions) -> None:
       gnoctl remember 'The staging database is restored from production every Monday' --topic staging --topic postgres
       gnoctl remember 'Prefers tabs to spaces in Makefiles only' -t preference
       git log -1 --format=%B | gnoctl remember -t result
+      gnoctl remember 'Anna lives in Bremen' --supersedes m4x0q2v7ke --when 2026-05-31
     """
     words = given_text(options.words, missing="nothing to remember: give a text, `gnoctl remember TEXT`, or pipe it in")
-    params = wire.MemoryStoreParams(text=words, type=options.type, topics=options.topic, namespace=options.namespace)
+    params = wire.MemoryStoreParams(
+        text=words,
+        type=options.type,
+        topics=options.topic,
+        namespace=options.namespace,
+        when=options.when,
+        supersedes=options.supersedes,
+    )
     result = options.call("memory.store", params, wire.MemoryStoreResult)
     options.show(result, result.id)
     if result.existed and not options.json:
         options.note(f"{result.id} has this text already: its topics were added and its type was set")
+    for each in [] if options.json else result.proposals:
+        options.note(
+            text.line(
+                f"{each.id} may be superseded, {each.reason}: `gnoctl memory update {result.id} --supersedes {each.id}`"
+            )
+        )
 
 
 class RecallOptions(JsonOptions, frozen=True, kw_only=True):
@@ -176,11 +195,16 @@ class UpdateOptions(JsonOptions, frozen=True, kw_only=True):
     topic: Annotated[
         list[str], option("--topic", metavar="NAME", help="The new topics, instead of all old ones; '' for none")
     ] = []
+    remove_topic: Annotated[
+        list[str], option("--remove-topic", metavar="NAME", help="Remove a topic, given or suggested (~). Repeatable")
+    ] = []
+    when: Annotated[str | None, option("--when", metavar="TIME", help=f"{_WHEN}; '' for none")] = None
+    supersedes: Annotated[list[str], option("--supersedes", metavar="ID", help=_SUPERSEDES)] = []
 
 
 @command("memory update", UpdateOptions)
 def update(options: UpdateOptions) -> None:
-    """Change the text, the type or the topics of a memory.
+    """Change the text, the type, the topics or the time of a memory, or what it supersedes.
 
     What is not given stays the same.
 
@@ -188,17 +212,37 @@ def update(options: UpdateOptions) -> None:
       gnoctl memory update m4x0q2v7ke 'The staging database is restored every Tuesday'
       gnoctl memory update m4x0q2v7ke --type decision_done
       gnoctl memory update m4x0q2v7ke - < note.txt
+      gnoctl memory update m4x0q2v7ke --remove-topic staging
+      gnoctl memory update m4x0q2v7ke --supersedes mtmv2eq90aw
     """
-    if not (options.words or options.type or options.topic):
-        raise UsageError("nothing to change: give a text, --type or --topic")
+    is_timed = options.when is not None
+    if not (options.words or options.type or options.topic or options.remove_topic or is_timed or options.supersedes):
+        raise UsageError("nothing to change: give a text, --type, --topic, --remove-topic, --when or --supersedes")
     params = wire.MemoryUpdateParams(
         id=options.id,
         text=given_text(options.words, missing="standard input is empty") if options.words else None,
         type=options.type,
         topics=options.topic or None,
+        remove_topics=[name.removeprefix("~") for name in options.remove_topic],
+        when=options.when,
+        supersedes=options.supersedes,
     )
     result = options.call("memory.update", params, wire.MemoryRecord)
     options.show(result, render_whole(result, options.terminal))
+
+
+class HistoryOptions(JsonOptions, frozen=True, kw_only=True):
+    id: Annotated[str, argument("ID", help="Any memory of the chain")]
+
+
+@command("memory history", HistoryOptions)
+def history(options: HistoryOptions) -> None:
+    """Show what a memory superseded, and what supersedes it.
+
+    The current memory comes first.
+    """
+    result = options.call("memory.history", wire.MemoryHistoryParams(id=options.id), wire.MemoryHistoryResult)
+    options.show(result, render_history(result, options.terminal))
 
 
 class DoneOptions(Options, frozen=True, kw_only=True):

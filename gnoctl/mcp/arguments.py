@@ -118,6 +118,8 @@ class MemoryStoreArguments(Arguments, frozen=True, kw_only=True):
     type: Annotated[str, Meta(description=f"{_TYPES}; with _done at its end if it is finished.")] = "fact"
     topics: Annotated[list[str], Meta(description="A few names to find it by: project, tool, person, subject.")] = []
     namespace: Annotated[str, Meta(description="Leave it out, unless the user names a shared namespace.")] = "personal"
+    when: Annotated[str, Meta(description="When it happened (ISO 8601), if not now.")] | UnsetType = UNSET
+    supersedes: Annotated[list[str], Meta(max_length=32, description="Ids of memories that this makes obsolete.")] = []
 
 
 class MemorySearchArguments(Arguments, frozen=True, kw_only=True):

@@ -92,7 +92,12 @@ def _(output: o.MultiGetOutput) -> str:
 
 @render.register
 def _(output: o.StoredMemory) -> str:
-    return f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
+    head = f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
+    proposed = [
+        text.line(f"{each.id} may be superseded, {each.reason} ({each.time[:10]})") + "\n" + _quoted(each.text)
+        for each in output.proposals
+    ]
+    return _paragraphs(head, *proposed)
 
 
 @render.register
@@ -114,18 +119,21 @@ def _(output: o.ForgetOutput) -> str:
 
 
 def _memory_hit(hit: o.MemoryHit) -> str:
-    head = f"{hit.id}  {_about(hit.type, hit.time, hit.topics, hit.namespace)}, score {hit.rerank}"
+    about = _about(hit.type, hit.when or hit.time, hit.topics, hit.namespace, hit.superseded_by)
+    head = f"{hit.id}  {about}, score {hit.rerank}"
     return head + ("\n" if hit.complete else " (shortened)\n") + _quoted(hit.text)
 
 
 def _memory(memory: o.Memory) -> str:
-    return (
-        f"{memory.id}  {_about(memory.type, memory.updated, memory.topics, memory.namespace)}\n{_quoted(memory.text)}"
-    )
+    time = memory.when or memory.updated
+    about = _about(memory.type, time, memory.topics, memory.namespace, memory.superseded_by)
+    older = f", supersedes {', '.join(memory.supersedes)}" if memory.supersedes else ""
+    return f"{memory.id}  {about}{older}\n{_quoted(memory.text)}"
 
 
-def _about(kind: str, time: str, topics: list[str], namespace: str | None) -> str:
+def _about(kind: str, time: str, topics: list[str], namespace: str | None, newer: str | None) -> str:
     parts = [kind, time[:10], *(["topics " + ", ".join(topics)] if topics else [])]
+    parts += [f"superseded by {newer}"] if newer else []
     return text.line(", ".join(parts + ([f"namespace {namespace}"] if namespace else [])))
 
 

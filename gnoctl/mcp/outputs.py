@@ -18,7 +18,7 @@ from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText
 from gnod.protocol.evidence import EvidenceResult
 from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
-from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult
+from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult, MemoryStoreResult
 from gnod.protocol.search import AskResult, SearchResult
 from gnod.types import canonical_line
 
@@ -157,11 +157,19 @@ class MultiGetOutput(Output, frozen=True, kw_only=True):
     skipped: Annotated[list[str], Meta(description="What was left out, and why.")] = []
 
 
+class ProposedMemory(Output, frozen=True, kw_only=True):
+    id: str
+    text: str
+    reason: str
+    time: str
+
+
 class StoredMemory(Output, frozen=True, kw_only=True):
     id: str
     existed: Annotated[bool, Meta(description="The text was stored before; topics were added, the type was set.")] = (
         False
     )
+    proposals: Annotated[list[ProposedMemory], Meta(description="Memories that it may supersede; unchanged.")] = []
 
 
 class MemoryHit(Output, frozen=True, kw_only=True):
@@ -174,6 +182,8 @@ class MemoryHit(Output, frozen=True, kw_only=True):
     topics: list[str] = []
     complete: Annotated[bool, Meta(description="The text is complete.")] = False
     namespace: str | None = None
+    when: Annotated[str | None, Meta(description="When it happened.")] = None
+    superseded_by: Annotated[str | None, Meta(description="The memory that replaces it.")] = None
 
 
 class MemorySearchOutput(Output, frozen=True, kw_only=True):
@@ -191,6 +201,9 @@ class Memory(Output, frozen=True, kw_only=True):
     namespace: str
     created: str
     updated: str
+    when: str | None = None
+    superseded_by: str | None = None
+    supersedes: list[str] = []
 
 
 class MemoriesOutput(Output, frozen=True, kw_only=True):
@@ -341,9 +354,19 @@ def multi_get_output(result: DocumentMultiGetResult) -> MultiGetOutput:
     return MultiGetOutput(documents=kept, skipped=skipped)
 
 
+def stored_memory_output(result: MemoryStoreResult) -> StoredMemory:
+    return copied(StoredMemory, result, proposals=[copied(ProposedMemory, each) for each in result.proposals])
+
+
 def memory_search_output(result: MemorySearchResult) -> MemorySearchOutput:
     results = [
-        copied(MemoryHit, each, namespace=each.namespace if isinstance(each.namespace, str) else None)
+        copied(
+            MemoryHit,
+            each,
+            namespace=each.namespace if isinstance(each.namespace, str) else None,
+            when=each.when if isinstance(each.when, str) else None,
+            superseded_by=each.superseded_by if isinstance(each.superseded_by, str) else None,
+        )
         for each in result.results
     ]
     return copied(MemorySearchOutput, result, results=results, note=_join(map(text.line, result.notes)))

@@ -189,8 +189,11 @@ _ALL = (
         "memory_store",
         "Store a memory",
         "Remember something for later conversations: one fact, preference or decision at a time, in a sentence that "
-        "can be understood on its own, with its type and a few topics. If something is finished or superseded, store "
-        "the same text again with _done at the end of its type (task_done), and the current state as another memory. "
+        "can be understood on its own, with its type and a few topics. If something has changed, store the new state "
+        "with `supersedes`: the old memory stays, ranks lower and names the new one. Without it, the result proposes "
+        "older memories that the new one may contradict, with reasons: if you agree, store the same text again with "
+        "their ids in `supersedes`. If something is finished, store the same text again with _done at the end of its "
+        "type (task_done). "
         "Never store passwords or other secrets, unless the user asks for it.",
         a.MemoryStoreArguments,
         o.StoredMemory,
@@ -198,7 +201,7 @@ _ALL = (
             "memory.store",
             m.MemoryStoreParams,
             m.MemoryStoreResult,
-            lambda result: copied(o.StoredMemory, result),
+            o.stored_memory_output,
         ),
         "adds",
     ),

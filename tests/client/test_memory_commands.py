@@ -207,3 +207,77 @@ def test_no_passphrase_is_none(daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: 
 def test_the_status(daemon: FakeDaemon, gnoctl: Gnoctl, state: m.MemoryStatusResult, said: str) -> None:
     daemon.answers["memory.status"] = state
     assert gnoctl("memory", "status").out.splitlines()[0] == said
+
+
+def test_remember_says_when_it_happened_and_what_it_supersedes(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    proposal = m.MemoryProposal(id="mold", text="It is red.", reason='the same about "kayak"', time="2026-05-01")
+    daemon.answers["memory.store"] = m.MemoryStoreResult(id="mnew", existed=False, proposals=[proposal])
+    outcome = gnoctl("remember", "It is blue", "--when", "2026-05-31", "--supersedes", "mred")
+    asked = daemon.asked(m.MemoryStoreParams)
+    assert (asked.when, asked.supersedes) == ("2026-05-31", ["mred"])
+    assert outcome.out == "mnew\n"
+    assert "mold may be superseded" in outcome.err
+    assert "`gnoctl memory update mnew --supersedes mold`" in outcome.err
+
+
+def test_update_removes_topics_and_times(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.update"] = record()
+    assert gnoctl("memory", "update", "m1", "--remove-topic", "~kayak", "--when", "").status == 0
+    asked = daemon.asked(m.MemoryUpdateParams)
+    assert (asked.remove_topics, asked.when, asked.text, asked.topics) == (["kayak"], "", None, None)
+
+
+def test_suggested_topics_and_links_are_shown(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    old = memory(type="fact_done", suggested=["boat"], superseded_by="mnew", when="2020-02-03T00:00:00.000Z")
+    daemon.answers["memory.search"] = recalled(old)
+    head = gnoctl("recall", "kayak").out.splitlines()[0]
+    assert head == "0.87  m4x0q2v7ke  fact_done  2020-02-03  kayak, ~boat  superseded by mnew"
+
+
+def test_history_lists_the_chain(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.history"] = m.MemoryHistoryResult(
+        memories=[record("It is blue"), record("It is red", "mold")]
+    )
+    lines = gnoctl("memory", "history", "mold").out.splitlines()
+    assert [line.strip() for line in lines[1::2]] == ["It is blue", "It is red"]
+
+
+def test_a_session_is_shown_first(gnoctl: Gnoctl, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    lines = [
+        {"role": "user", "content": "use\ttabs \u001b[31m", "timestamp": "2026-05-03T10:00:00Z"},
+        {"role": "user", "content": "password: hunter22"},
+        {"type": "tool"},
+    ]
+    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    outcome = gnoctl("memory", "import", "--from", str(file), "--dry-run")
+    first, *rest = outcome.out.splitlines()
+    assert first.startswith("2026-05-03 10:00  User: use tabs")
+    assert "\x1b" not in outcome.out
+    assert rest == [
+        "would import 1 turn; nothing was stored",
+        "1 turn left out: they seem to contain a key, a token or a password",
+        "1 line skipped: no turn of a conversation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "it is empty"),
+        (b"\x00\x01\n\xff", "is not JSON Lines: none of its 2 lines can be read"),
+        ("{}".encode("utf-16"), "is UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`"),
+        (b"{}\n", "1 line skipped: no turn of a conversation"),
+    ],
+)
+def test_files_without_turns_are_refused(data: bytes, problem: str, gnoctl: Gnoctl, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(data)
+    outcome = gnoctl("memory", "import", "--from", str(file))
+    assert (outcome.status, problem in outcome.err) == (1, True)
+
+
+def test_import_takes_one_file(gnoctl: Gnoctl) -> None:
+    assert "give one file" in gnoctl("memory", "import").err
+    assert "give one file" in gnoctl("memory", "import", "a", "--from", "b").err
+    assert "add --from" in gnoctl("memory", "import", "a", "--dry-run").err

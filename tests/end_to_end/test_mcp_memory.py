@@ -128,3 +128,24 @@ def keeper_id(result: object) -> str:
     content = getattr(result, "structured_content", None)
     assert isinstance(content, dict)
     return str(content["id"])
+
+
+async def test_a_new_value_supersedes_the_old_one(keeper: Machine) -> None:
+    async with agent(keeper) as client:
+        first = await client.call_tool("memory_store", {"text": "The mooring costs 20 euros", "when": "2024-05-31"})
+        old = first.structured_content
+        text = "The mooring costs 25 euros now"
+        stored = await client.call_tool("memory_store", {"text": text})
+        assert old
+        assert stored.structured_content
+        assert [each["id"] for each in stored.structured_content["proposals"]] == [old["id"]]
+        assert f"{old['id']} may be superseded, the same about" in said(stored)
+        again = await client.call_tool("memory_store", {"text": text, "supersedes": [old["id"]]})
+        assert "may be superseded" not in said(again)
+        found = await client.call_tool("memory_search", {"query": "mooring costs euros"})
+        assert found.structured_content
+        hits = found.structured_content["results"]
+        assert [each.get("superseded_by") for each in hits] == [None, stored.structured_content["id"]]
+        assert hits[1]["when"].startswith("2024-05-31")
+        read = await client.call_tool("memory_retrieve", {"ids": [stored.structured_content["id"]]})
+        assert f"supersedes {old['id']}" in said(read)

@@ -325,3 +325,42 @@ def test_nothing_is_anywhere_in_clear(machine: Machine, minilm_gguf: Path) -> No
     assert holding(folders, secrets) == []
     log = "".join(path.read_text() for path in (machine.folder / "data").rglob("*.log"))
     assert "memory.deep_search" in log  # it was the log that says all it can
+
+
+def test_a_new_value_is_proposed_superseded_exported_and_imported(keeper: Machine, elsewhere: Machine) -> None:
+    old = keeper.call("memory.store", text="The mooring costs 20 euros", when="2024-05-03")["id"]
+    stored = keeper.call("memory.store", text="The mooring costs 25 euros now")
+    (proposal,) = stored["proposals"]
+    assert (proposal["id"], proposal["time"]) == (old, "2024-05-03T00:00:00.000Z")
+    assert "25 instead of 20" in proposal["reason"]
+    assert keeper.call("memory.retrieve", ids=[old])["memories"][0]["type"] == "fact"
+    keeper.ok("memory", "update", stored["id"], "--supersedes", old)
+    found = keeper.call("memory.search", query="The mooring costs 20 euros")["results"]
+    assert [(hit["id"], hit.get("superseded_by")) for hit in found] == [(stored["id"], None), (old, stored["id"])]
+    assert found[0]["rerank"] >= found[1]["rerank"]
+    assert f"superseded by {stored['id']}" in keeper.ok("memory", "history", stored["id"])
+    export = keeper.folder / "export.jsonl"
+    keeper.ok("memory", "export", str(export))
+    for expected in ("imported 2 memories", "imported 0 memories; 2 existed already"):
+        assert expected in elsewhere.ok("memory", "import", str(export))
+        new, before = elsewhere.call("memory.list", whole=True)["memories"]
+        assert (before["superseded_by"], new["supersedes"]) == (new["id"], [before["id"]])
+        assert (before["when"], before["type"]) == ("2024-05-03T00:00:00.000Z", "fact_done")
+
+
+def test_a_session_is_imported_once(keeper: Machine) -> None:
+    session = keeper.folder / "session.jsonl"
+    lines = [
+        {"timestamp": f"2026-05-03T10:{n:02}:00Z", "message": {"role": "user", "content": f"mast number {n} is red"}}
+        for n in range(25)
+    ]
+    session.write_text("".join(json.dumps(each) + "\n" for each in lines) + "{broken\n")
+    out = keeper.ok("memory", "import", "--from", str(session), "--namespace", "log", "--limit", "24")
+    assert out.startswith("imported 24 memories")
+    before = keeper.call("memory.list", whole=True)
+    assert before["total"] == 24
+    assert before["memories"][0]["when"] == "2026-05-03T10:23:00.000Z"
+    assert before["memories"][0]["text"] == "User: mast number 23 is red"
+    out = keeper.ok("memory", "import", "--from", str(session), "--namespace", "log", "--limit", "24")
+    assert out.startswith("imported 0 memories; 24 existed already")
+    assert keeper.call("memory.list", whole=True) == before
