@@ -320,7 +320,7 @@ async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm
         assert "gno://notes/dog.md" in said(near)
         by_meaning = await client.call_tool("search", {"query": "a young cat", "mode": "vector", "limit": 1})
         assert "gno://notes/cat.md" in said(by_meaning)
-        question = {"question": "What is the kitten called?"}
+        question = {"question": "What is the kitten called?", "generate": True}
         answer = await client.call_tool("ask", question, progress_callback=on_progress)
         assert not answer.is_error
         assert answer.structured_content
