@@ -110,7 +110,8 @@ class Clients:
             while not self._ended.wait(ASK_EVERY_S * chance.random()):
                 began = time.monotonic()
                 try:
-                    client.ask(f"What does the text say about the {chance.choice(QUERIES)}?", max_tokens=24)
+                    question = f"What does the text say about the {chance.choice(QUERIES)}?"
+                    client.ask(question, max_tokens=24, generate=True)
                     self.took_ms["ask"].append((time.monotonic() - began) * 1000)
                 except InferenceFailed:
                     self.interrupted += 1  # its worker was killed during the answer
