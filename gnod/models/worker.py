@@ -170,7 +170,7 @@ class Worker:
         with self._models.use(RankingEngine, request.model) as engine:
             started = time.monotonic()
             tokens = 0
-            for score, read in engine.scores(request.query, request.documents, ended=stop):
+            for score, read in engine.scores(request.query, request.documents, stop=stop):
                 tokens += read
                 self._send(Scored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 

@@ -1,13 +1,14 @@
-"""Windows and batches lose nothing and keep their limits."""
+"""Windows and steps lose nothing and keep their limits."""
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.llama.embedding import batches, windows
+from gnod.models.llama.embedding import windows
+from gnod.models.llama.packing import packed
 
 
 @given(st.lists(st.integers(), max_size=300), st.integers(1, 40))
@@ -20,12 +21,12 @@ def test_windows_are_the_tokens_in_nearly_equal_parts(tokens: list[int], room: i
     assert len(parts) == max(1, -(-len(tokens) // room))
 
 
-@given(st.lists(st.lists(st.just(0), max_size=30), max_size=60), st.integers(1, 40), st.integers(1, 8))
-def test_each_part_is_in_one_batch(parts: list[list[int]], budget: int, most: int) -> None:
-    found = list(batches(parts, budget=budget, most=most))
-    assert sorted(number for batch in found for number in batch) == list(range(len(parts)))
-    for batch in found:
-        assert 1 <= len(batch) <= most
-        assert len(batch) == 1 or sum(len(parts[number]) for number in batch) <= budget
-    lengths = [len(parts[number]) for batch in found for number in batch]
-    assert lengths == sorted(lengths, reverse=True)
+@given(st.lists(st.text(max_size=30), max_size=60), st.integers(1, 40), st.integers(1, 8))
+def test_each_part_is_in_one_step(parts: list[str], tokens: int, most: int) -> None:
+    found = list(packed(parts, len, tokens=tokens, most=most))
+    assert list(chain.from_iterable(found)) == parts
+    for step in found:
+        assert 1 <= len(step) <= most
+        assert len(step) == 1 or sum(map(len, step)) <= tokens
+    for before, after in pairwise(found):
+        assert len(before) == most or sum(map(len, before)) + len(after[0]) > tokens

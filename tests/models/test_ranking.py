@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -9,11 +10,12 @@ from pathlib import Path
 
 import llama_cpp
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.llama import library
+from gnod.models.llama.library import Stop
 from gnod.models.llama.prompts import TemplatePrompts
 from gnod.models.llama.ranking import RankingEngine
 from gnod.models.messages import ModelSpec
@@ -38,20 +40,11 @@ class Tiny:
         self.engine = RankingEngine(spec(path))
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        return [score for score, _ in self.engine.scores(query, documents, ended=never)]
+        return [score for score, _ in self.engine.scores(query, documents)]
 
 
 def spec(path: Path, window: int | None = None) -> ModelSpec:
     return ModelSpec(path=str(path), window=window, gpu=False, threads=1)
-
-
-def never() -> bool:
-    return False
-
-
-def after(calls: int) -> Callable[[], bool]:
-    left = iter(range(calls))
-    return lambda: next(left, None) is None
 
 
 MAKERS: dict[str, Callable[[Path], tuple[CrossEncoder | Qwen3Ranker, Path]]] = {
@@ -77,7 +70,7 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_scores_are_those_of_numpy(tiny: Tiny) -> None:
     for query in QUERIES:
-        found = list(tiny.engine.scores(query, DOCUMENTS, ended=never))
+        found = list(tiny.engine.scores(query, DOCUMENTS))
         expected = [tiny.model.score(query, document) for document in DOCUMENTS]
         assert [score for score, _ in found] == pytest.approx(expected, abs=1e-3)
         assert [tokens for _, tokens in found] == [len(tiny.model.ids(query, document)) for document in DOCUMENTS]
@@ -91,7 +84,7 @@ def test_scores_differ(tiny: Tiny) -> None:
 def test_a_long_document_is_read_in_steps(qwen3: Path) -> None:
     model = Qwen3Ranker(QWEN3)
     with engine(qwen3) as ranking:
-        ((score, tokens),) = ranking.scores("boats", [WORDS[:600]], ended=never)
+        ((score, tokens),) = ranking.scores("boats", [WORDS[:600]])
     assert 700 < tokens < model.POSITIONS
     assert score == pytest.approx(model.score("boats", WORDS[:600]), abs=1e-3)
 
@@ -102,7 +95,7 @@ def test_what_is_too_long_for_a_cross_encoder_is_cut(tmp_path: Path, query: str,
     path = model.write(tmp_path / "tiny.gguf")
     for window in (POSITIONS, POSITIONS - 31):
         with engine(path, window) as ranking:
-            ((score, tokens),) = ranking.scores(query, [document], ended=never)
+            ((score, tokens),) = ranking.scores(query, [document])
         assert tokens <= window
         assert score == pytest.approx(model.score(query, document, window=window), abs=1e-3)
 
@@ -121,7 +114,7 @@ def test_what_is_too_long_for_a_language_model_is_cut(qwen3: Path, query: str, d
     ]
     assert ids[-10:] == empty[-10:], "the prompt must end as it should"
     with engine(qwen3, window) as ranking:
-        ((score, tokens),) = ranking.scores(query, [document], ended=never)
+        ((score, tokens),) = ranking.scores(query, [document])
     assert tokens == len(ids)
     assert score == pytest.approx(model.score_of(ids), abs=1e-3)
 
@@ -159,7 +152,7 @@ def test_special_tokens_in_a_text_are_plain_text(made: TemplatePrompts, ranker: 
 def test_special_tokens_for_a_cross_encoder_are_plain_text(tmp_path: Path) -> None:
     model = CrossEncoder(BERT)
     with engine(model.write(tmp_path / "tiny.gguf")) as ranking:
-        ((score, _),) = ranking.scores("a [SEP] b", ["[CLS] a [SEP]"], ended=never)
+        ((score, _),) = ranking.scores("a [SEP] b", ["[CLS] a [SEP]"])
     assert score == pytest.approx(model.score("a [SEP] b", "[CLS] a [SEP]"), abs=1e-3)
 
 
@@ -169,7 +162,7 @@ def test_the_files_own_prompt_is_used(tmp_path: Path) -> None:
         path = model.write(tmp_path / f"{seed}.gguf", labels=["yes", "no"])
         try:
             with engine(path) as ranking:
-                found = list(ranking.scores("boats", DOCUMENTS, ended=never))
+                found = list(ranking.scores("boats", DOCUMENTS))
         except ModelRejected:
             continue
         assert [score for score, _ in found] == pytest.approx(
@@ -182,12 +175,22 @@ def test_the_files_own_prompt_is_used(tmp_path: Path) -> None:
 
 def test_scores_do_not_depend_on_what_was_read_before(tiny: Tiny) -> None:
     scores = tiny.scores("who counts the boats", DOCUMENTS)
-    assert tiny.scores("who counts the boats", DOCUMENTS[::-1]) == scores[::-1]
-    alone = []
-    for document in DOCUMENTS:
-        tiny.scores("another " * 9, [WORDS])
-        alone += tiny.scores("who counts the boats", [document])
-    assert alone == scores
+    tiny.scores("another " * 9, [WORDS])
+    assert tiny.scores("who counts the boats", DOCUMENTS) == scores
+
+
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta"])
+def test_scores_hardly_depend_on_what_is_read_in_the_same_step(kind: str, tmp_path: Path) -> None:
+    @given(ends=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), min_size=2, max_size=30))
+    @settings(max_examples=20, deadline=None)
+    def check(ends: list[tuple[int, int]]) -> None:
+        texts = [WORDS[at : at + length] for at, length in ends]
+        alone = [score for text in texts for score in one.scores("boats?", [text])]
+        assert one.scores("boats?", texts) == pytest.approx(alone, abs=1e-3)
+
+    one = Tiny(*MAKERS[kind](tmp_path / "ranker.gguf"))
+    with closing(one.engine):
+        check()
 
 
 def test_several_threads_at_once(tiny: Tiny) -> None:
@@ -199,25 +202,34 @@ def test_several_threads_at_once(tiny: Tiny) -> None:
 def test_the_end_comes_between_documents(tiny: Tiny) -> None:
     scores = tiny.scores("boats", DOCUMENTS)
     found: list[float] = []
-    for score, _ in tiny.engine.scores("boats", DOCUMENTS, ended=lambda: len(found) == 3):
+    stop = Stop()
+    for score, _ in tiny.engine.scores("boats", DOCUMENTS, stop=stop):
         found.append(score)
+        if len(found) == 3:
+            stop.set()
     assert found == scores[:3]
-    assert list(tiny.engine.scores("boats", DOCUMENTS, ended=lambda: True)) == []
+    assert list(tiny.engine.scores("boats", DOCUMENTS, stop=stop)) == []
 
 
-@pytest.mark.parametrize("calls", [1, 2, 3, 10, 40])
-def test_the_end_comes_in_the_middle_of_a_document(tiny: Tiny, calls: int) -> None:
-    expected = tiny.scores("boats", [WORDS])
+@pytest.mark.parametrize("after_s", [0.0, 0.0005, 0.001, 0.002, 0.005])
+def test_the_end_comes_in_the_middle_of_a_document(tiny: Tiny, after_s: float) -> None:
+    texts = [WORDS] * 20
+    expected = tiny.scores("boats", texts)
     tiny.scores("another", ["text"])
-    assert list(tiny.engine.scores("boats", [WORDS], ended=after(calls))) == []
-    assert tiny.scores("boats", [WORDS]) == expected
+    stop = Stop()
+    timer = threading.Timer(after_s, stop.set)
+    timer.start()
+    found = [score for score, _ in tiny.engine.scores("boats", texts, stop=stop)]
+    timer.join()
+    assert found == expected[: len(found)]
+    assert tiny.scores("boats", texts) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "\x00", "\ud800 lone", "🙂" * 900, "日本語の文", "a" * 50_000, "\n\n", "{query}{document}"]
 )
 def test_any_text_has_a_score(tiny: Tiny, text: str) -> None:
-    for score, tokens in tiny.engine.scores(text, [text, "boats"], ended=never):
+    for score, tokens in tiny.engine.scores(text, [text, "boats"]):
         assert 0 <= score <= 1
         assert 0 < tokens <= tiny.engine.window
 

@@ -69,7 +69,7 @@ def test_logits_are_those_of_transformers(name: str, tmp_path: Path) -> None:
 
 def logits(spec: ModelSpec) -> list[float]:
     engine = RankingEngine(spec)
-    found = [next(engine.scores(query, [text], ended=lambda: False))[0] for query, text in replicas.pairs()]
+    found = [next(engine.scores(query, [text]))[0] for query, text in replicas.pairs()]
     engine.close()
     return [math.log(score / (1 - score)) for score in found]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import llama_cpp
 import numpy as np
@@ -18,19 +18,16 @@ import numpy as np
 from gnod.errors import ModelRejected
 from gnod.models import gguf_keys
 from gnod.models.llama import library
-from gnod.models.llama.lane import MAX_PARTS, Lane, Matrix
+from gnod.models.llama.lane import Lane, Matrix
+from gnod.models.llama.packing import STEP_TOKENS, packed
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
 from gnod.models.output_layers import OutputLayers, unit
 
-# Tokens in one step of the model; larger steps are not faster.
-BATCH_TOKENS = 256
 # A context is sized to the work: a model that takes 32,768 tokens at once would need gigabytes for it.
 MAX_WINDOW = 2048
 # Decoders keep keys and values of every token; queries are short.
 _INTERACTIVE_TOKENS = 512
-
-T = TypeVar("T")
 
 
 class EngineVectors(NamedTuple):
@@ -90,7 +87,9 @@ class EmbeddingEngine:
         fits = all(len(part) <= self._interactive.tokens for part in parts)
         lanes = [self._interactive] if interactive and fits else self._background
         steps: SimpleQueue[list[int]] = SimpleQueue()
-        for numbers in batches(parts, budget=min(BATCH_TOKENS, lanes[0].tokens), most=MAX_PARTS):
+        # Similar lengths together: the attention of a step costs the square of its longest part.
+        longest_first = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
+        for numbers in packed(longest_first, lambda number: len(parts[number])):
             steps.put(numbers)
         vectors = np.empty((len(parts), llama_cpp.llama_model_n_embd(self._model)), np.float32)
 
@@ -110,7 +109,7 @@ class EmbeddingEngine:
 
     def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
         is_encoder = not library.is_causal(self._model)
-        step = max(BATCH_TOKENS, self.window)
+        step = max(STEP_TOKENS, self.window)
         tokens = step if is_encoder else min(step, _INTERACTIVE_TOKENS)
         interactive = self._lane(tokens, spec.threads, background=False)
         if is_encoder:
@@ -144,24 +143,3 @@ def windows(tokens: Sequence[int], room: int) -> Iterator[Sequence[int]]:
         end = at + length + (number < longer)
         yield tokens[at:end]
         at = end
-
-
-def batches(parts: Sequence[Sequence[T]], *, budget: int, most: int) -> Iterator[list[int]]:
-    """Yield the numbers of the parts that go together, long ones first: at most `budget` tokens and `most` parts. A
-    part over the budget goes alone.
-
-    >>> list(batches([[1], [1, 2, 3], [1, 2]], budget=3, most=8))
-    [[1], [2, 0]]
-    """
-    batch: list[int] = []
-    used = 0
-    # Similar lengths together: the attention of a batch costs the square of its longest part.
-    for number in sorted(range(len(parts)), key=lambda n: -len(parts[n])):
-        length = len(parts[number])
-        if batch and (used + length > budget or len(batch) == most):
-            yield batch
-            batch, used = [], 0
-        batch.append(number)
-        used += length
-    if batch:
-        yield batch

@@ -1,4 +1,4 @@
-"""One llama.cpp context for embeddings with the thread that it belongs to: only one thread may use a context."""
+"""One llama.cpp context for whole texts with the thread that it belongs to: only one thread may use a context."""
 
 from __future__ import annotations
 
@@ -14,26 +14,38 @@ from numpy.typing import NDArray
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
+from gnod.models.llama.library import Stop
+from gnod.models.llama.packing import MAX_PARTS
 
 T = TypeVar("T")
 Matrix = NDArray[np.float32]
 
 _Numbers = ctypes.POINTER(ctypes.c_int32)
 
-# Sequences in one step.
-MAX_PARTS = 64
+
+class Stopped(Exception):
+    """A step was stopped."""
 
 
 class Lane:
     """Runs steps of at most `tokens` tokens on `threads` threads. `background`: at lower priority for the processor and
-    the disk. Raises ModelRejected."""
+    the disk. `ranks`: the output of a part is the number of the model's head, not a vector. Raises ModelRejected."""
 
-    def __init__(self, model: llama_cpp.llama_model_p, *, tokens: int, threads: int, background: bool) -> None:
+    def __init__(
+        self,
+        model: llama_cpp.llama_model_p,
+        *,
+        tokens: int,
+        threads: int,
+        background: bool = False,
+        ranks: bool = False,
+    ) -> None:
         self.tokens = tokens
-        self._dimensions = llama_cpp.llama_model_n_embd(model)
+        # llama-cpp-python reads as many numbers as a vector has, also where a head gives one.
+        self._dimensions = 1 if ranks else llama_cpp.llama_model_n_embd(model)
         self._context = library.new_context(
             model,
-            "for embeddings",
+            "for reranking" if ranks else "for embeddings",
             threads=threads,
             n_ctx=tokens,
             n_batch=tokens,
@@ -41,11 +53,14 @@ class Lane:
             n_seq_max=MAX_PARTS,
             embeddings=True,
             kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
+            # Files do not always say that a model has a head.
+            **({"pooling_type": llama_cpp.LLAMA_POOLING_TYPE_RANK} if ranks else {}),
         )
-        if llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
+        if not ranks and llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
             llama_cpp.llama_free(self._context)
             raise ModelRejected("the model is a reranker, it scores pairs and gives no vectors: use it as `rerank`")
         self._batch = _Batch(tokens)
+        self._stop: Stop | None = None  # kept: llama.cpp reads it
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
         )
@@ -58,14 +73,22 @@ class Lane:
         self._thread.shutdown(wait=True)
         llama_cpp.llama_free(self._context)
 
-    def run(self, parts: Sequence[Sequence[int]]) -> Matrix:
-        """Return the pooled vector of each part. On the lane's thread only. Raises InferenceFailed."""
+    def run(self, parts: Sequence[Sequence[int]], stop: Stop | None = None) -> Matrix:
+        """Return the output of each part: a vector, or one number. On the lane's thread only. Raises InferenceFailed;
+        Stopped if `stop` was set, also in the middle of the step."""
+        if stop:
+            if stop():
+                raise Stopped
+            self._stop = stop
+            stop.watch(self._context)
         batch = self._batch.holding(parts)
         if memory := llama_cpp.llama_get_memory(self._context):  # decoders have one
             llama_cpp.llama_memory_clear(memory, True)
             status = llama_cpp.llama_decode(self._context, batch)
         else:
             status = llama_cpp.llama_encode(self._context, batch)
+        if status == library.ABORTED and stop and stop():
+            raise Stopped
         if status:
             raise InferenceFailed(f"the model failed on a text (llama.cpp's status {status})")
         return np.stack([self._pooled(sequence) for sequence in range(len(parts))])
@@ -73,7 +96,7 @@ class Lane:
     def _pooled(self, sequence: int) -> Matrix:
         vector = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not vector:
-            raise ModelRejected("the model gives no vector for a text: it is not an embedding model")
+            raise ModelRejected("the model gives nothing for a text: it is no model for this role")
         return np.ctypeslib.as_array(vector, (self._dimensions,)).copy()
 
 

@@ -12,8 +12,8 @@ import llama_cpp
 import numpy as np
 
 from gnod.models.llama import library
-from gnod.models.llama.embedding import BATCH_TOKENS
 from gnod.models.llama.lane import Lane
+from gnod.models.llama.packing import STEP_TOKENS
 from gnod.models.messages import ModelSpec
 from gnod.models.speed.random_model import VOCABULARY, write_random_model
 from gnod.models.speed.shapes import Shape
@@ -36,7 +36,7 @@ def tokens_per_s(shape: Shape, folder: Path, *, threads: int, gpu: bool) -> floa
         # As `EmbeddingEngine` embeds documents: encoders on one lane for each core.
         count, each = (1, threads) if library.is_causal(model) else (threads, 1)
         for _ in range(count):
-            lanes.append(Lane(model, tokens=BATCH_TOKENS, threads=each, background=False))
+            lanes.append(Lane(model, tokens=STEP_TOKENS, threads=each, background=False))
         return _speed(lanes, shape)
     finally:
         for lane in lanes:
@@ -46,7 +46,7 @@ def tokens_per_s(shape: Shape, folder: Path, *, threads: int, gpu: bool) -> floa
 
 def _speed(lanes: Sequence[Lane], shape: Shape) -> float:
     # By the clock: on virtual machines, the time of the processor leaves out what others take.
-    parts = np.random.default_rng(7).integers(1, VOCABULARY, (BATCH_TOKENS // shape.passage, shape.passage)).tolist()
+    parts = np.random.default_rng(7).integers(1, VOCABULARY, (STEP_TOKENS // shape.passage, shape.passage)).tolist()
     _run(lanes, parts, 0)
     started = time.monotonic()
     done = _run(lanes, parts, MEASURE_S)
