@@ -45,7 +45,7 @@ def test_loading_the_languages_does_not_stop_other_threads() -> None:
     languages._load_in_slices()
     stop.set()
     thread.join()
-    assert ticks >= 5, "one for several slices, on the busiest machine"
+    assert ticks >= 2, "loaded at once, it would be one at the end"
 
 
 def test_the_examples_of_negations() -> None:

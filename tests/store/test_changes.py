@@ -8,15 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+import apsw
 
-from gnod.store import migrations
-from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, collections, documents, failures, maintenance
 from gnod.store.documents.changes import Page, Position
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.records import FileStat
-from tests.small_index import SmallIndex, prepared
+from tests.small_index import SmallIndex
 
 BEGIN = Position(0)
 
@@ -294,24 +292,14 @@ def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
     index.close()
 
 
-def test_an_older_database_tells_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as older:
-        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:3])
-        older.setattr(migrations, "SCHEMA_VERSION", 3)
-        database = Database(tmp_path / "i.sqlite")
-
-        def fill(connection: Connection) -> None:
-            collections.mirror(connection, [Folder("notes", "/data/notes", None)], [])
-            for path in ("a.md", "b.md"):
-                documents.put(connection, 1, path, prepared(f"# {path}\n", path), now=0.0)
-            documents.remove(connection, 1, ["b.md"])
-            for path, kind in (("c.pdf", "corrupt"), ("d.jpg", "binary")):
-                failures.note(connection, 1, path, stage="convert", kind=kind, message="", stat=None, now=0.0)
-
-        database.submit_write(fill).result()
-        database.close()
+def test_an_older_database_tells_what_it_has(tmp_path: Path) -> None:
+    older = apsw.Connection(str(tmp_path / "i.sqlite"))
+    older.execute((Path(__file__).parent / "schemas" / "v3.sql").read_text())
+    older.execute("DELETE FROM documents WHERE path NOT IN ('harbour.md', 'tide.py')")
+    older.execute("UPDATE documents SET active = 0 WHERE path = 'tide.py'")
+    older.close()
     index = SmallIndex(tmp_path / "i.sqlite")
-    assert told(page(index)) == ["indexed notes/a.md", "failed notes/c.pdf"]
+    assert told(page(index)) == ["indexed notes/harbour.md", "failed notes/broken.pdf"]
     index.close()
 
 
