@@ -109,7 +109,7 @@ class Memories:
     async def store(self, drafts: Sequence[Draft]) -> list[Stored]:
         """Store memories, all or none. They can be found at once. Raises LimitExceeded, InvalidName, and MemoryNotFound
         for a memory to supersede."""
-        ready = [self._with_suggestions(*checked(draft)) for draft in drafts]
+        ready = await asyncio.to_thread(lambda: [self._with_suggestions(*checked(draft)) for draft in drafts])
         vectors = await self._embed([body.text for _, body in ready], waits=len(ready) <= _EMBEDDED_AT_A_TIME)
         return await self._complete(self._store_all(ready, vectors))
 
@@ -120,10 +120,11 @@ class Memories:
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
         opened = await self.open_all([id_ for id_, row in rows.items() if not is_done(row.type)])
         older = [opened[id_] for id_ in rows if id_ in opened and _time(opened[id_]) <= _time(memory)]
-        found = []
-        for each in older:
-            if each.id != memory.id and (how := superseding.difference(each.text, memory.text)):
-                found.append(Proposal(each, how.sentence()))
+        older = [each for each in older if each.id != memory.id]
+        differences = await asyncio.to_thread(
+            lambda: [superseding.difference(each.text, memory.text) for each in older]
+        )
+        found = [Proposal(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
         return found[:_PROPOSED_AT_MOST]
 
     def _nearest_to(self, memory: Memory) -> list[int]:

@@ -11,7 +11,7 @@ Nothing follows from a proposal by itself, so a plausible one is enough.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -29,6 +29,8 @@ _NEGATING = negating_words()
 _DROPPED = words.LIGHT | words.PREPOSITIONS | words.CHANGED
 _SHARED_PREFIX = 0.75
 _MIN_PREFIX = 3
+# Of the content words of the text with fewer.
+_MIN_SHARED = 0.3
 # 6,50 and 1,020 are numbers, not two.
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
@@ -92,6 +94,8 @@ def difference(older: str, newer: str) -> Difference | None:
         return None
     old, new = _read(older), _read(newer)
     new = _in_the_words_of(old, new)
+    if not _share_enough(old, new):  # the alignment is slow
+        return None
     places, common = _compared(old, _without_replaced(new, old))
     if not common:
         return None
@@ -134,21 +138,28 @@ def _parts(compound: str) -> Sequence[str]:
 
 def _in_the_words_of(old: Sequence[_Word], new: Sequence[_Word]) -> list[_Word]:
     """Return the newer words; those that are other forms of an older one, such as a plural, compare equal to it."""
+    by_prefix: dict[str, list[str]] = {}
+    for word in old:
+        if len(word.form) >= _MIN_PREFIX and not word.is_number:
+            by_prefix.setdefault(word.form[:_MIN_PREFIX], []).append(word.form)
     known = {word.form for word in old}
-    return [word if word.form in known else word._replace(form=_same_word(word, old) or word.form) for word in new]
+    return [word if word.form in known else word._replace(form=_same_word(word, by_prefix)) for word in new]
 
 
-def _same_word(word: _Word, old: Sequence[_Word]) -> str | None:
-    for each in old:
-        shorter, longer = sorted((each.form, word.form), key=len)
-        if (
-            not (each.is_number or word.is_number)
-            and len(shorter) >= _MIN_PREFIX
-            and longer.startswith(shorter)
-            and (len(shorter) >= _SHARED_PREFIX * len(longer))
-        ):
-            return each.form
-    return None
+def _same_word(word: _Word, by_prefix: Mapping[str, Sequence[str]]) -> str:
+    """Return the form of the older word that the word is another form of, or its own."""
+    if not word.is_number:
+        for form in by_prefix.get(word.form[:_MIN_PREFIX], ()):
+            shorter, longer = sorted((form, word.form), key=len)
+            if longer.startswith(shorter) and len(shorter) >= _SHARED_PREFIX * len(longer):
+                return form
+    return word.form
+
+
+def _share_enough(old: Sequence[_Word], new: Sequence[_Word]) -> bool:
+    theirs = {word.form for word in old if word.is_content}
+    ours = {word.form for word in new if word.is_content}
+    return len(theirs & ours) >= _MIN_SHARED * min(len(theirs), len(ours))
 
 
 def _without_replaced(new: Sequence[_Word], old: Sequence[_Word]) -> list[_Word]:

@@ -47,7 +47,7 @@ def fill(places: Places, many: int) -> tuple[SmallIndex, Database]:
     index.add({f"{n}.md": f"# {n}\n" for n in range(many)})
     memories = Database(places.memory_database, schema=memory_schema.SCHEMA, readers=1, use_knn=False)
     memories.submit_write(lambda c: c.execute("INSERT INTO namespaces VALUES (1, x'00', x'00', 0)")).result()
-    row = "INSERT INTO memories VALUES (?1, ?1, 1, 'fact', 0, 0, CAST(?1 AS BLOB), x'00')"
+    row = "INSERT INTO memories VALUES (?1, ?1, 1, 'fact', 0, 0, CAST(?1 AS BLOB), x'00', NULL)"
     memories.submit_write(lambda c: c.executemany(row, [(n + 1,) for n in range(many)])).result()
     return index, memories
 
