@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 
 class Filters(NamedTuple):
-    """Empty tuples and None mean no filter. `since` and `until` in seconds since 1970, inclusive."""
+    """Empty tuples and None mean no filter. `since` and `until` in seconds since 1970, inclusive. `excluded`: ids of
+    documents that are left out; evaluation needs it."""
 
     collections: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()
@@ -17,6 +20,7 @@ class Filters(NamedTuple):
     author: str | None = None
     since: float | None = None
     until: float | None = None
+    excluded: frozenset[int] = frozenset()
 
     @property
     def are_empty(self) -> bool:
@@ -55,6 +59,9 @@ class Filters(NamedTuple):
             add("d.dated >= ?", self.since)
         if self.until is not None:
             add("d.dated <= ?", self.until)
+        if self.excluded:
+            listed = msgspec.json.encode(sorted(self.excluded)).decode()
+            add("d.id NOT IN (SELECT value FROM json_each(?))", listed)
         return " AND ".join(conditions), tuple(values)
 
 
