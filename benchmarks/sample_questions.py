@@ -37,7 +37,7 @@ MISSED = (
     ),
 )
 
-# Quotes do not say yet that they contain no answer; a generated text must not be one.
+# The documents do not say this.
 NOT_ANSWERED = (
     Asked("who is the mayor of the town"),
     Asked("what is the password of the wireless network"),

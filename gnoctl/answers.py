@@ -16,14 +16,13 @@ from gnoctl.wording import missed_by
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
-_UNANSWERED = {
-    "no_sources": "no document is about this",
+_NOT_FOUND = "Your documents do not say."
+# Why there is no generated text beside the quotes.
+_UNWRITTEN = {
+    "no_sources": "no passage is near enough for the model to answer from",
     "model_declined": "the model finds no answer in these sources",
     "unsupported": "no source supports what the model wrote",
 }
-# Without one of these reasons, a model was called.
-_QUOTES_ONLY = ("no_model", "model_too_small", "not_wanted")
-_NOTHING = "Nothing was found in your documents."
 _DRAFT = "not checked yet:"
 _INDENT = "  "
 _CUT = {
@@ -38,20 +37,16 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
     the quotes, unless they are drawn already."""
     if quotes:
         yield from render_quotes(result.quotes, terminal)
-    if result.answered:
+    if result.answer:
         yield from _wrapped(result.answer, terminal)
         if cut := _CUT.get(result.finish or ""):
             yield terminal.paint(f"({cut})", YELLOW)
-    elif result.reason in _QUOTES_ONLY:
-        if not result.quotes:
-            yield _NOTHING
-        if why := text.line(result.no_model_reason or ""):
-            yield terminal.paint(f"(quotes only: {why})", DIM)
-    else:
-        if not result.quotes:
-            yield _NOTHING
-        why = _UNANSWERED.get(result.reason or "", text.line(result.reason or ""))
-        yield terminal.paint(f"({why}; it read:)" if result.sources else f"({why})", YELLOW)
+    elif not result.quotes:
+        yield _NOT_FOUND
+    if result.no_model_reason:
+        yield terminal.paint(f"(quotes only: {text.line(result.no_model_reason)})", DIM)
+    elif result.answered and result.reason:
+        yield terminal.paint(f"({_UNWRITTEN.get(result.reason, text.line(result.reason))})", DIM)
     if result.sources:
         yield ""
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
@@ -63,11 +58,16 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
         yield from (terminal.paint(line, DIM) for line in _quote_explanation(result.quotes))
+        yield terminal.paint(_confidence(result), DIM)
         yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))
 
 
 def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of the quotes: the place of each, then its text, and a blank line."""
+    """Yield the lines of the quotes: the place of each, then its text, and a blank line. Above those that probably do
+    not answer the question, say so."""
+    if quotes and quotes[0].perhaps:
+        yield f"{_NOT_FOUND} Perhaps:"
+        yield ""
     for quote in quotes:
         end = "" if quote.end_line == quote.line else f"-{quote.end_line}"
         where = text.line(f"{quote.collection}/{quote.path}:{quote.line}{end}")
@@ -167,6 +167,14 @@ def _quote_explanation(quotes: Sequence[Quote]) -> Iterator[str]:
     for quote in quotes:
         parts = " · ".join(f"{text.line(name)} {value:.3f}" for name, value in (quote.explain or {}).items())
         yield f"quote {quote.rank} · score {quote.score:.3f} · {parts}"
+
+
+def _confidence(result: AskResult) -> str:
+    components = (result.explain or {}).get("confidence")
+    named = components.items() if isinstance(components, dict) else ()
+    return " · ".join(
+        [f"confidence {result.confidence:.3f}", *(text.line(f"{name} {value:.3f}") for name, value in named)]
+    )
 
 
 def _explanation(explain: dict[str, object]) -> Iterator[str]:

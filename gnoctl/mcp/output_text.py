@@ -64,7 +64,8 @@ def _(output: o.AskOutput) -> str:
         for each in output.sources
     )
     quotes = [
-        f"{each.uri} lines {each.line}-{each.end_line}{f' ({text.line(each.heading)})' if each.heading else ''}\n"
+        ("perhaps: " if each.perhaps else "")
+        + f"{each.uri} lines {each.line}-{each.end_line}{f' ({text.line(each.heading)})' if each.heading else ''}\n"
         + _quoted(each.text)
         for each in output.quotes
     ]

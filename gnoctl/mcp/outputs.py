@@ -117,12 +117,16 @@ class QuoteOutput(Output, frozen=True, kw_only=True):
     heading: Annotated[str, Meta(description="The headings above it.")]
     kind: Annotated[str, Meta(description="sentence, row (of a table), item (of a list) or line (of code).")]
     score: float
+    perhaps: Annotated[bool, Meta(description="The nearest passage; it probably does not answer the question.")] = False
 
 
 class AskOutput(Output, frozen=True, kw_only=True):
     quotes: Annotated[list[QuoteOutput], Meta(description="What best answers the question, best first.")]
-    answered: Annotated[bool, Meta(description="A model wrote an answer, and a source supports each sentence of it.")]
-    answer: Annotated[str, Meta(description="With citations such as [1], each checked; empty unless answered.")]
+    answered: Annotated[bool, Meta(description="The quotes or `answer` answer the question; false: not found.")]
+    confidence: Annotated[float, Meta(description="That the quotes answer the question, from 0 to 1.")]
+    answer: Annotated[
+        str, Meta(description="Generated; each sentence with citations such as [1], checked; may be empty.")
+    ]
     sources: Annotated[list[Citation], Meta(description="The cited sources; without an answer, all that were read.")]
     note: Note = None
 
@@ -299,16 +303,24 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 def ask_output(result: AskResult) -> AskOutput:
     """Return the quotes, and the answer with the sources that it cites."""
     notes = [missed_by(result.freshness, nothing_found=not (result.sources or result.quotes)), *result.notes]
-    if result.model is None:
+    if not result.answered:
+        notes.append("the documents do not say; `search` may still find documents to read")
+    elif result.model is None:
         notes.append("no model wrote an answer: read the quotes, or `search` and `get` for more")
-    elif not result.answered:
-        unsupported = "no source supports what the model wrote: " if result.reason == "unsupported" else ""
-        notes.append(f"{unsupported}read the quotes, or `search` and `get` for more")
+    elif not result.answer:
+        notes.append("no source supports what the model wrote: read the quotes, or `search` and `get` for more")
     elif result.finish in ("length", "time", "repetition"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
-    sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answered]
+    sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answer]
     quotes = [copied(QuoteOutput, each, score=round(each.score, 3)) for each in result.quotes]
-    return AskOutput(quotes=quotes, answered=result.answered, answer=result.answer, sources=sources, note=_join(notes))
+    return AskOutput(
+        quotes=quotes,
+        answered=result.answered,
+        confidence=round(result.confidence, 3),
+        answer=result.answer,
+        sources=sources,
+        note=_join(notes),
+    )
 
 
 def evidence_output(result: EvidenceResult) -> EvidenceOutput:

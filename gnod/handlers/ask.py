@@ -21,7 +21,9 @@ from gnod.handlers.wire_types import Stages, filters_of, freshness_of, milliseco
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt, verdict
 from gnod.pipeline.answering.citations import CheckedAnswer, CitedText
+from gnod.pipeline.answering.confidence import Confidence
 from gnod.pipeline.answering.quotes import DOCUMENTS, Quote
+from gnod.pipeline.answering.quoting import Quoted
 from gnod.pipeline.answering.sources import (
     NONSENSE,
     Floats,
@@ -106,11 +108,12 @@ class _Answer:
         self.call.progress(ProgressValue(stage="searching", done=0))
         language = await asyncio.to_thread(detect_query, self.params.question)
         found = await self._quotes()
-        shown = [_quote_to_wire(quote, explain=self.params.explain) for quote in found]
+        sure = found.confidence
+        shown = [_quote_to_wire(quote, sure, explain=self.params.explain) for quote in found.quotes]
         self.call.say(ProgressValue(stage="quotes", done=len(shown), total=len(shown), quotes=shown))
         if isinstance(self.generator, NotCalled):
-            return await self._result(shown, _Written([], None, None))
-        return await self._result(shown, await self._write(self.generator, language))
+            return await self._result(shown, sure, _Written([], None, None))
+        return await self._result(shown, sure, await self._write(self.generator, language))
 
     async def _write(self, generator: Generator, language: str | None) -> _Written:
         sources = await self._sources(generator)
@@ -122,7 +125,7 @@ class _Answer:
         generated = await self._generate(generator, sources, language)
         return _Written(sources, generated, self._check(sources, generated.text, language))
 
-    async def _quotes(self) -> list[Quote]:
+    async def _quotes(self) -> Quoted:
         """Return quotes from the documents that keyword and vector search find. The other stages of a search may take
         seconds."""
         options = SearchOptions(limit=DOCUMENTS, min_score=self.params.min_score, expand=False, rerank=False)
@@ -135,7 +138,7 @@ class _Answer:
         self.stages.append(
             {"stage": "quotes", "ran": True, "ms": milliseconds_since(self.started), "quotes": len(quoted.quotes)}
         )
-        return quoted.quotes
+        return quoted
 
     async def _search(self, read: Read, options: SearchOptions) -> HybridResult:
         """Search for the question. Afterwards, the vectors of nonsense by the same models are known."""
@@ -215,7 +218,7 @@ class _Answer:
         )
         return checked
 
-    async def _result(self, quotes: Sequence[wire.Quote], written: _Written) -> AskResult:
+    async def _result(self, quotes: Sequence[wire.Quote], confidence: Confidence, written: _Written) -> AskResult:
         sources, generated, checked = written
         cited = checked.citations if checked else []
         collections = self.params.collections
@@ -223,12 +226,16 @@ class _Answer:
             lambda c: self.services.freshness.report(c, collections, embedded=True)
         )
         not_called = self.generator if isinstance(self.generator, NotCalled) else None
-        answered, reason = verdict.decide(not_called and not_called.reason, len(sources), checked)
+        answered, reason = verdict.decide(
+            not_called and not_called.reason, len(sources), checked, quoted=confidence.is_enough
+        )
+        explain: dict[str, object] = {"stages": self.stages, "confidence": dict(confidence.components)}
         return AskResult(
             question=self.params.question,
             quotes=list(quotes),
-            answer=checked.text if checked and answered else "",
+            answer=checked.text if checked and answered and not reason else "",
             answered=answered,
+            confidence=confidence.value,
             reason=reason,
             sources=[_to_wire(source, cited=source.number in cited) for source in sources],
             citations=cited,
@@ -240,7 +247,7 @@ class _Answer:
             took_ms=milliseconds_since(self.started),
             freshness=freshness_of(report),
             notes=self.notes,
-            explain={"stages": self.stages} if self.params.explain else None,
+            explain=explain if self.params.explain else None,
         )
 
 
@@ -248,5 +255,6 @@ def _to_wire(source: SourcePassage, *, cited: bool = False) -> AnswerSource:
     return AnswerSource(**source._asdict(), cited=cited)
 
 
-def _quote_to_wire(quote: Quote, *, explain: bool) -> wire.Quote:
-    return wire.copied(wire.Quote, quote, explain=dict(quote.components) if explain else None)
+def _quote_to_wire(quote: Quote, sure: Confidence, *, explain: bool) -> wire.Quote:
+    components = dict(quote.components) if explain else None
+    return wire.copied(wire.Quote, quote, perhaps=not sure.is_enough, explain=components)

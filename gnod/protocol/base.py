@@ -95,7 +95,7 @@ class Quote(Result, frozen=True, kw_only=True):
 
     `rank` from 1. `text` is as in the file, in Unicode NFC, or as in its Markdown. `heading`: the headings above it,
     joined by ` > `. `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
-    `score` is in [0, 1].
+    `score` is in [0, 1]. `perhaps`: it is the nearest passage, but it probably does not answer the question.
     """
 
     rank: int
@@ -110,6 +110,7 @@ class Quote(Result, frozen=True, kw_only=True):
     end_line: int
     text: str
     score: float
+    perhaps: bool = False
     language: str | None = None
     explain: dict[str, float] | None = None
 

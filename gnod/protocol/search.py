@@ -164,19 +164,22 @@ class SearchResult(Result, frozen=True, kw_only=True):
 
 class AskResult(Result, frozen=True, kw_only=True):
     """`quotes`: at most three exact sentences, table rows, list items or lines that best answer the question, best
-    first; no model wrote them. `answer` was generated from `sources`, and contains only sentences that a source
-    supports, with citations such as `[1]` or `[1][3]`. `answered` is true if there is such a sentence; otherwise
-    `answer` is empty, and `reason` says why: unsupported (no source supports the generated text), model_declined,
-    no_sources (no passage is about the question), or, if no model was called, no_model, model_too_small or not_wanted.
-    Then `model` is null, and `no_model_reason` says why in words. `citations`: the numbers of the cited sources.
-    `finish`: stop, length (`max_tokens`), time, or repetition (the text only repeated itself; its repeated end is cut
-    off); null if no model was called. `notes`: as in SearchResult. With `explain`, the stage `answer` contains the text
-    that the model wrote, and the stage `citations` the sentences that were removed."""
+    first; no model wrote them. `confidence`, in [0, 1], that they answer it; `explain` has its components. `answered`
+    is true if that is high enough, or if a source supports generated text. Otherwise `reason` is not_found: the
+    documents do not say, and the quotes are marked `perhaps`. `answer` was generated from `sources`, and contains only
+    sentences that a source supports, with citations such as `[1]` or `[1][3]`. If it is empty although the question is
+    answered, `reason` says why: unsupported (no source supports the generated text), model_declined, no_sources (no
+    passage is near enough to the question), or, if no model was called, no_model, model_too_small or not_wanted. Then
+    `model` is null, and `no_model_reason` says why in words. `citations`: the numbers of the cited sources. `finish`:
+    stop, length (`max_tokens`), time, or repetition (the text only repeated itself; its repeated end is cut off); null
+    if no model was called. `notes`: as in SearchResult. With `explain`, the stage `answer` contains the text that the
+    model wrote, and the stage `citations` the sentences that were removed."""
 
     question: str
     quotes: list[Quote] = []
     answer: str
     answered: bool
+    confidence: float = 0.0
     reason: str | None = None
     sources: list[AnswerSource]
     citations: list[int]

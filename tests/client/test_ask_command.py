@@ -47,6 +47,7 @@ ANSWERED = AskResult(
     question="What is the kitten called?",
     answer="The kitten is called Miso [2].",
     answered=True,
+    confidence=0.9,
     sources=[source(1, "dogs.md"), source(2, "cats.md", cited=True, line=3, end_line=3)],
     citations=[2],
     model="file:/m.gguf",
@@ -54,13 +55,8 @@ ANSWERED = AskResult(
     took_ms=1234.0,
     freshness=samples.CURRENT,
 )
-UNANSWERED = msgspec.structs.replace(
-    ANSWERED,
-    answer="",
-    answered=False,
-    reason="unsupported",
-    sources=[source(1, "dogs.md")],
-    citations=[],
+UNWRITTEN = msgspec.structs.replace(
+    ANSWERED, answer="", reason="unsupported", sources=[source(1, "dogs.md")], citations=[]
 )
 
 
@@ -85,13 +81,20 @@ QUOTES = [
     )
 ]
 QUOTES_ONLY = msgspec.structs.replace(
-    UNANSWERED,
+    UNWRITTEN,
     quotes=QUOTES,
     answer="",
     reason="no_model",
     sources=[],
     model=None,
     no_model_reason="no model: run `gnoctl models pull answer`",
+)
+NOT_FOUND = msgspec.structs.replace(
+    QUOTES_ONLY,
+    quotes=[msgspec.structs.replace(quote, perhaps=True) for quote in QUOTES],
+    answered=False,
+    confidence=0.2,
+    reason="not_found",
 )
 
 
@@ -157,18 +160,34 @@ def test_json_is_the_result_and_nothing_else(gnoctl: Gnoctl) -> None:
     [
         ("unsupported", "no source supports what the model wrote"),
         ("model_declined", "finds no answer"),
-        ("no_sources", "no document is about this"),
+        ("no_sources", "no passage is near enough"),
     ],
 )
-def test_no_answer_is_no_failure_and_says_why(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    sources = [] if reason == "no_sources" else UNANSWERED.sources
-    daemon.answers["ask.answer"] = msgspec.structs.replace(UNANSWERED, reason=reason, sources=sources)
+def test_quotes_without_a_generated_text_say_why(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(UNWRITTEN, reason=reason, quotes=QUOTES)
     outcome = gnoctl("ask", "what")
     assert outcome.status == 0
-    assert outcome.out.startswith("Nothing was found in your documents.\n")
+    assert outcome.out.startswith("notes/cats.md:3-4  Cats > Names\n  The kitten\n  is called Miso.\n")
     assert why in outcome.out
-    assert "Miso" not in outcome.out
-    assert ("dogs.md" in outcome.out) == bool(sources)
+    assert "do not say" not in outcome.out
+
+
+def test_what_the_documents_do_not_say_is_no_failure(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = NOT_FOUND
+    outcome = gnoctl("ask", "what")
+    assert outcome.status == 0
+    assert outcome.out.startswith(
+        "Your documents do not say. Perhaps:\n\nnotes/cats.md:3-4  Cats > Names\n  The kitten\n"
+    )
+    assert outcome.out.count("do not say") == 1
+    daemon.answers["ask.answer"] = msgspec.structs.replace(NOT_FOUND, quotes=[])
+    assert gnoctl("ask", "what").out.startswith("Your documents do not say.\n(quotes only: no model")
+
+
+def test_the_parts_of_the_confidence_are_explained(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    explain: dict[str, object] = {"stages": [], "confidence": {"words": 0.5, "lead": 0.25}}
+    daemon.answers["ask.answer"] = msgspec.structs.replace(NOT_FOUND, explain=explain)
+    assert "confidence 0.200 · words 0.500 · lead 0.250\n" in gnoctl("ask", "what", "--explain").out
 
 
 def test_an_answer_that_was_cut_off_says_so(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -193,16 +212,6 @@ def test_without_a_model_there_are_quotes_only(daemon: FakeDaemon, gnoctl: Gnoct
     outcome = gnoctl("ask", "what")
     assert outcome.status == 0
     assert outcome.out.endswith("  name: Miso\n\n(quotes only: no model: run `gnoctl models pull answer`)\n")
-    daemon.answers["ask.answer"] = msgspec.structs.replace(QUOTES_ONLY, quotes=[])
-    assert gnoctl("ask", "what").out.startswith("Nothing was found in your documents.\n(quotes only: no model")
-
-
-def test_a_text_that_no_source_supports_does_not_contradict_the_quotes(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = msgspec.structs.replace(UNANSWERED, quotes=QUOTES)
-    shown = gnoctl("ask", "what").out
-    assert "is called Miso" in shown
-    assert "no source supports" in shown
-    assert "Nothing was found" not in shown
 
 
 def test_a_model_may_be_asked_for_and_forbidden(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -264,6 +273,14 @@ def test_a_terminal_shows_quotes_at_once_and_keeps_them(daemon: FakeDaemon) -> N
         "",
         "The kitten is called Miso [2].",
     ]
+
+
+def test_a_terminal_says_above_the_quotes_that_they_do_not_answer(daemon: FakeDaemon) -> None:
+    daemon.answers["ask.answer"] = NOT_FOUND
+    daemon.progress["ask.answer"] = [ProgressValue(stage="quotes", done=2, total=2, quotes=NOT_FOUND.quotes)]
+    shown = _screen(_on_a_terminal("ask", "what"))
+    assert shown[:3] == ["Your documents do not say. Perhaps:", "", "notes/cats.md:3-4  Cats > Names"]
+    assert shown[-1].startswith("(quotes only: no model")
 
 
 def test_a_dumb_terminal_gets_the_checked_answer_only(daemon: FakeDaemon) -> None:

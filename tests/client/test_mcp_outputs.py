@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from gnoctl.mcp.arguments import GetArguments, SearchArguments, object_schema, read
 from gnoctl.mcp.daemon import describe, relayed
@@ -208,6 +209,13 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
     assert [each.number for each in answer.sources] == [2]
     assert "[2] T2 — gno://notes/2.md lines 2-3" in render(answer)
     assert "cut off" in (answer.note or "")
+    unsure = structs.replace(result.quotes[0], perhaps=True)
+    missed = ask_output(
+        structs.replace(result, answered=False, confidence=0.21234, reason="not_found", answer="", quotes=[unsure])
+    )
+    assert (missed.answered, missed.confidence, missed.quotes[0].perhaps) == (False, 0.212, True)
+    assert "the documents do not say" in (missed.note or "")
+    assert render(missed).startswith("perhaps: gno://notes/2.md lines 3-3")
 
 
 def test_arguments_are_read_strictly() -> None:

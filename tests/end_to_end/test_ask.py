@@ -18,6 +18,7 @@ import pytest
 from benchmarks import sample_questions
 from benchmarks.sample_questions import Asked
 from gnod.pipeline.answering.citations import cited
+from gnod.pipeline.answering.confidence import THRESHOLD, WEIGHTS
 from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -36,6 +37,7 @@ QUESTION = "What is the kitten called?"
 FIELDS = {
     *("question", "quotes", "answer", "answered", "reason", "sources", "citations", "model", "no_model_reason"),
     *("finish", "prompt_tokens", "tokens", "took_ms", "freshness", "notes", "explain"),
+    "confidence",
 }
 
 
@@ -101,8 +103,10 @@ def check_shape(answer: dict[str, Any]) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
     assert set(cited(answer["answer"])) == set(answer["citations"]) <= set(numbers)
     assert [source["number"] for source in answer["sources"] if source["cited"]] == answer["citations"]
-    assert answer["answered"] == bool(answer["citations"]) == (answer["reason"] is None)
-    assert answer["answered"] == bool(answer["answer"])
+    assert bool(answer["answer"]) == bool(answer["citations"]) == (answer["reason"] is None)
+    assert answer["answered"] == (answer["reason"] != "not_found")
+    assert answer["answered"] == (bool(answer["answer"]) or answer["confidence"] >= THRESHOLD)
+    assert all(quote["perhaps"] == (answer["confidence"] < THRESHOLD) for quote in answer["quotes"])
 
 
 def test_an_answer_cites_its_source(answering: Machine) -> None:
@@ -114,7 +118,8 @@ def test_an_answer_cites_its_source(answering: Machine) -> None:
     stages = {stage["stage"]: stage for stage in answer["explain"]["stages"]}
     assert {"passages", "answer", "citations"} <= stages.keys()
     assert answer["tokens"] > 0
-    if answer["answered"]:
+    assert answer["answered"]
+    if answer["answer"]:
         assert "Miso" in answer["answer"]
     shown = answering.ok("ask", QUESTION, "--generate", "--max-tokens", "40")
     assert "notes/cat.md:1-3" in shown
@@ -126,8 +131,9 @@ def test_without_relevant_sources_no_model_is_asked(answering: Machine) -> None:
         answer = ask(answering, question, "--generate")
         check_shape(answer)
         assert answer["quotes"] == []
-        assert (answer["reason"], answer["sources"], answer["tokens"], answer["finish"]) == ("no_sources", [], 0, None)
-    assert "Nothing was found in your documents." in answering.ok("ask", "--generate", "xqzzy", "blorf")
+        assert (answer["reason"], answer["sources"], answer["tokens"], answer["finish"]) == ("not_found", [], 0, None)
+        assert answer["confidence"] == 0
+    assert answering.ok("ask", "xqzzy", "blorf").startswith("Your documents do not say.\n")
 
 
 def test_instructions_in_a_document_are_not_followed(answering: Machine) -> None:
@@ -147,7 +153,7 @@ def test_without_any_model_there_are_quotes(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     machine.ok("index")
     answer = ask(machine, QUESTION)
-    assert (answer["reason"], answer["answered"], answer["answer"], answer["model"]) == ("no_model", False, "", None)
+    assert (answer["reason"], answer["answered"], answer["answer"], answer["model"]) == ("no_model", True, "", None)
     assert "gnoctl models pull" in answer["no_model_reason"]
     best = answer["quotes"][0]
     assert (best["text"], best["line"]) == ("The kitten is called Miso.", 3)
@@ -177,7 +183,9 @@ def test_a_small_model_is_called_only_if_it_is_asked_for(answering: Machine) -> 
 
 @pytest.mark.parametrize("asked", sample_questions.ANSWERED, ids=lambda asked: asked.question)
 def test_questions_about_the_sample(asked: Asked, sample: Machine) -> None:
-    best = ask(sample, asked.question)["quotes"][0]
+    answer = ask(sample, asked.question)
+    best = answer["quotes"][0]
+    assert (answer["answered"], best["perhaps"]) == (True, False)
     assert best["path"] == asked.path
     assert asked.line in (None, best["line"])
     assert asked.holds in " ".join(best["text"].split())
@@ -194,8 +202,14 @@ def test_questions_that_quotes_miss(asked: Asked, sample: Machine) -> None:
 
 @pytest.mark.parametrize("asked", sample_questions.NOT_ANSWERED, ids=lambda asked: asked.question)
 def test_questions_that_the_sample_does_not_answer(asked: Asked, sample: Machine) -> None:
-    answer = ask(sample, asked.question)
-    assert (answer["answered"], answer["answer"]) == (False, "")
+    answer = ask(sample, asked.question, "--explain")
+    assert (answer["answered"], answer["reason"], answer["answer"]) == (False, "not_found", "")
+    assert answer["confidence"] < THRESHOLD
+    assert all(quote["perhaps"] for quote in answer["quotes"])
+    assert answer["explain"]["confidence"].keys() in (WEIGHTS.keys(), set())
+    shown = sample.ok("ask", asked.question)
+    assert shown.startswith("Your documents do not say.")
+    assert ("Perhaps:" in shown) == bool(answer["quotes"])
 
 
 def said(client: Any, until: int | None = None) -> list[dict[str, Any]]:

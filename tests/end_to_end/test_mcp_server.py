@@ -170,7 +170,7 @@ async def test_ask_quotes_without_any_model(busy: Machine) -> None:
         result = await client.call_tool("ask", {"question": "How is it deployed?"})
     assert not result.is_error
     assert result.structured_content
-    assert result.structured_content["answered"] is False
+    assert result.structured_content["answered"] is True
     first = result.structured_content["quotes"][0]
     assert first["uri"] == "gno://notes/deploy.md"
     assert first["text"] in said(result)

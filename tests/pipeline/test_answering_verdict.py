@@ -1,4 +1,4 @@
-"""A question is answered only by a generated text of which a source supports a part; small models are not asked."""
+"""A question is answered by a supported text or by confident quotes; small models are not asked."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ from gnod.pipeline.answering.citations import CheckedAnswer, Reason
 SUPPORTED = CheckedAnswer("So [1].", [1], None, 1, 0, 0, [])
 
 
-def test_only_supported_text_answers() -> None:
-    assert verdict.decide(None, 1, SUPPORTED) == (True, None)
-    assert verdict.decide(None, 0, None) == (False, "no_sources")
-    for reason in ("no_model", "model_too_small", "not_wanted"):
-        assert verdict.decide(reason, 0, None) == (False, reason)
+def test_supported_text_answers_whatever_the_quotes() -> None:
+    for quoted in (True, False):
+        assert verdict.decide(None, 1, SUPPORTED, quoted=quoted) == (True, None)
+
+
+def test_quotes_answer_and_the_reason_says_why_there_is_no_text() -> None:
+    assert verdict.decide(None, 0, None, quoted=True) == (True, "no_sources")
+    for missing in ("no_model", "model_too_small", "not_wanted"):
+        assert verdict.decide(missing, 0, None, quoted=True) == (True, missing)
     reasons: list[Reason] = ["unsupported", "model_declined"]
     for reason in reasons:
         checked = SUPPORTED._replace(text="", citations=[], reason=reason)
-        assert verdict.decide(None, 1, checked) == (False, reason)
+        assert verdict.decide(None, 1, checked, quoted=True) == (True, reason)
+        assert verdict.decide(None, 1, checked, quoted=False) == (False, "not_found")
+    assert verdict.decide("no_model", 0, None, quoted=False) == (False, "not_found")
 
 
 @pytest.mark.parametrize(

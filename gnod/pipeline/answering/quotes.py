@@ -130,12 +130,13 @@ class ReadText(NamedTuple):
 
 class Collected(NamedTuple):
     """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
-    `texts`: by document id."""
+    `texts`: by document id. `weight`: of all words of the question in the index."""
 
     candidates: list[Candidate]
     base: Mapping[str, float]
     units: int
     texts: Mapping[int, ReadText]
+    weight: float
 
 
 def collect(
@@ -163,7 +164,7 @@ def collect(
     ]
     order = _best_first([_scored(each, base, None)[0] for each in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
-    return Collected(candidates, base, len(reader.candidates), reader.texts)
+    return Collected(candidates, base, len(reader.candidates), reader.texts, reader.weight)
 
 
 def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
@@ -209,6 +210,10 @@ class _Reader:
         self._seen: set[str] = set()
         # By model: the cosines of nonsense with all pieces, one row each.
         self._nonsense: dict[str, list[Floats]] = {}
+
+    @property
+    def weight(self) -> float:
+        return self._words.weight
 
     def read(self, document: Document, score: float) -> None:
         if document.mirror_hash in self._seen:
@@ -328,7 +333,8 @@ class _Words:
         self._finders = {each.language: WordFinder(variants, each) for each in analyzers}
         terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
         weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
-        self._weights = weights / (weights.sum() or 1.0)
+        self.weight = float(weights.sum())
+        self._weights = weights / (self.weight or 1.0)
         self._letters = [_sequences(word.surface) for word in words]
 
     def match(self, text: str, document: Document) -> _Match:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
 from gnod.pipeline.answering import quotes
+from gnod.pipeline.answering.confidence import NOTHING_FOUND, Confidence, assess
 from gnod.pipeline.answering.quotes import Collected, Quote, Scored
 from gnod.pipeline.answering.sources import Floats, Question
 from gnod.pipeline.budget import MARGIN_S, Budget, Plan, Skipped, Stage, ThroughputEstimate
@@ -39,9 +40,10 @@ class QuoteDependencies(NamedTuple):
 
 
 class Quoted(NamedTuple):
-    """`quotes`: best first."""
+    """`quotes`: best first. `confidence`: that they answer the question."""
 
     quotes: list[Quote]
+    confidence: Confidence
     stages: list[Stage]
 
 
@@ -54,12 +56,15 @@ class ScoredUnits(NamedTuple):
     stages: list[Stage]
 
 
+NOTHING_QUOTED = Quoted([], NOTHING_FOUND, [])
+
+
 async def quote(
     dependencies: QuoteDependencies, question: str, found: HybridResult, *, limit_s: float = LIMIT_S
 ) -> Quoted:
     """Return the sentences of the documents found that answer the question. `limit_s`: for the models."""
     scored = await score(dependencies, question, found, limit_s=limit_s)
-    return Quoted(quotes.choose(scored.units), scored.stages)
+    return Quoted(quotes.choose(scored.units), assess(scored.units, scored.collected.weight), scored.stages)
 
 
 async def score(

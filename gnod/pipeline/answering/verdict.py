@@ -12,11 +12,13 @@ from gnod.pipeline.answering.citations import CheckedAnswer
 MIN_PARAMETERS = 1_000_000_000
 
 NotCalled = Literal["no_model", "model_too_small", "not_wanted"]
-Reason = Literal["no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"]
+Reason = Literal[
+    "not_found", "no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"
+]
 
 
 class Verdict(NamedTuple):
-    """`reason`: why there is no answer; None if there is one."""
+    """`reason`: not_found, or why the quotes are the whole answer; None if there is a generated text."""
 
     answered: bool
     reason: Reason | None
@@ -42,11 +44,13 @@ def too_small(name: str, parameters: int) -> str:
     )
 
 
-def decide(not_called: NotCalled | None, sources: int, checked: CheckedAnswer | None) -> Verdict:
-    """Return whether there is an answer: only if a generated text was checked, and a part of it is supported.
-    `not_called`: why no model was. `sources`: how many it could read."""
+def decide(not_called: NotCalled | None, sources: int, checked: CheckedAnswer | None, *, quoted: bool) -> Verdict:
+    """Return whether the question is answered: by a generated text of which a source supports a part, or by quotes with
+    enough confidence (`quoted`). `not_called`: why no model was. `sources`: how many it could read."""
+    if checked is not None and checked.reason is None:
+        return Verdict(True, None)
+    if not quoted:
+        return Verdict(False, "not_found")
     if not_called is not None:
-        return Verdict(False, not_called)
-    if not sources or checked is None:
-        return Verdict(False, "no_sources")
-    return Verdict(checked.reason is None, checked.reason)
+        return Verdict(True, not_called)
+    return Verdict(True, checked.reason if sources and checked and checked.reason else "no_sources")
