@@ -231,6 +231,7 @@ class _Bench:
             report.against_sides(losses(saved.runs)),
             report.ablation(contrasts(saved.runs)),
             report.evidence(saved.runs),
+            report.abstention(saved.runs),
         ]
         sections += [report.comparison(each, self._queries[each.collection]) for each in compared]
         texts = filter(None, map("\n".join, sections))

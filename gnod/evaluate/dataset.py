@@ -2,7 +2,8 @@
 
 A folder holds `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`, or
 `qrels/test.tsv` (query-id, corpus-id, score; usually under a header line). It may hold `answers.tsv` (query-id,
-corpus-id and the text of an answer, as in the document; under a header line).
+corpus-id and the text of an answer, as in the document; under a header line), and `unanswerable.jsonl` (`_id`, `text`):
+questions about the documents that these do not answer.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
 ANSWERS = "answers.tsv"
+UNANSWERABLE = "unanswerable.jsonl"
 LAYOUT = f"a collection in BEIR layout has {CORPUS}, {QUERIES} and {' or '.join(QRELS)}"
 
 Qrels = dict[str, dict[str, int]]
@@ -34,7 +36,8 @@ class CorpusDocument(NamedTuple):
 
 class Dataset(NamedTuple):
     """`queries`: those with judgements, in the order of the file. `answers`: of these, by query id; empty without a
-    file. `unjudged`: the number of the other queries. `sha256`: of corpus, queries and judgements together."""
+    file. `unjudged`: the number of the other queries. `sha256`: of corpus, queries and judgements together.
+    `unanswerable`: questions by id; empty without a file."""
 
     name: str
     path: Path
@@ -44,6 +47,7 @@ class Dataset(NamedTuple):
     unjudged: int
     sha256: str
     answers: dict[str, list[str]]
+    unanswerable: dict[str, str]
 
 
 class _CorpusLine(msgspec.Struct):
@@ -96,7 +100,12 @@ def read(folder: Path) -> Dataset:
         unjudged=len(queries) - len(judged),
         sha256=_digest(files),
         answers=_read_answers(folder / ANSWERS, judged.keys()) if (folder / ANSWERS).is_file() else {},
+        unanswerable=_unanswerable(folder / UNANSWERABLE),
     )
+
+
+def _unanswerable(path: Path) -> dict[str, str]:
+    return {line.id: line.text for line in _records(path, _QueryLine)} if path.is_file() else {}
 
 
 def _records(path: Path, kind: type[Record]) -> Iterator[Record]:

@@ -11,7 +11,8 @@ import msgspec
 import numpy
 
 from gnod.errors import QuerySyntaxError
-from gnod.evaluate import answers, evidence
+from gnod.evaluate import abstention, answers, evidence
+from gnod.evaluate.abstention import AbstentionFigures
 from gnod.evaluate.answers import QuoteFigures
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.evidence import EvidenceFigures
@@ -19,6 +20,7 @@ from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import DEPTH, in_order, measure
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import BASELINE, MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
+from gnod.evaluate.quoter import Quoter
 
 PERCENTILES = (50, 95, 99)
 
@@ -26,8 +28,8 @@ PERCENTILES = (50, 95, 99)
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `budget_s`: of each
     query; None: no limit. `latency_ms`: by percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id.
-    `cut`: stage → reason → number of queries in which the stage did not run completely. `quotes`: with the mode hybrid,
-    of collections that have answers. `evidence`: with the mode hybrid.
+    `cut`: stage → reason → number of queries in which the stage did not run completely. With the mode hybrid:
+    `abstention`, `evidence`, and `quotes` of collections that have answers.
 
     `rewritten_queries` are valid only without their quotation marks; `refused_queries` are not valid at all and score
     0. `failed_documents`: id → reason.
@@ -52,6 +54,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cut: dict[str, dict[str, int]] = {}
     quotes: QuoteFigures | None = None
     evidence: EvidenceFigures | None = None
+    abstention: AbstentionFigures | None = None
     per_query: dict[str, float] = {}
 
 
@@ -118,12 +121,14 @@ def evaluate(
             retriever = MODES[mode].retriever(index, budget_s)
             results = _run_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
             summary = _summary(dataset, mode, index, results, budget_s)
-            if mode == BASELINE and dataset.answers:
-                quotes = answers.measure(dataset, queries, index, progress)
-                summary = msgspec.structs.replace(summary, quotes=quotes)
-            if mode == BASELINE:
-                gathered = evidence.measure(dataset, queries, index, progress)
-                summary = msgspec.structs.replace(summary, evidence=gathered)
+            if mode == BASELINE and models is not None:
+                quoter = Quoter(index, models)
+                summary = msgspec.structs.replace(
+                    summary,
+                    quotes=answers.measure(dataset, queries, quoter, progress),
+                    abstention=abstention.measure(dataset, queries, quoter, index, progress),
+                    evidence=evidence.measure(dataset, queries, quoter, progress),
+                )
             yield Run(summary=summary, rankings=results.rankings)
 
 

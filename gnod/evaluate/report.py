@@ -11,6 +11,7 @@ from gnod.evaluate.evidence import PERCENTILES as EVIDENCE_PERCENTILES
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.modes import BASELINE
 from gnod.evaluate.runs import Saved
+from gnod.pipeline.answering.confidence import THRESHOLD
 
 MEAN = "mean"
 _HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]
@@ -114,6 +115,33 @@ def evidence(runs: Sequence[Summary]) -> Iterator[str]:
     ]
     names = ["hits", "answers", "documents", "tokens", "per hit", "passages", "questions"]
     yield from _columns(["collection", "mode", *names, *(f"p{at} ms" for at in EVIDENCE_PERCENTILES)], rows)
+
+
+def abstention(runs: Sequence[Summary]) -> Iterator[str]:
+    """Yield how well the confidence tells questions that a collection answers from those that it does not."""
+    measured = [(run, run.abstention) for run in runs if run.abstention]
+    if not measured:
+        return
+    yield (
+        "confidence: each question with and without its relevant documents; AUROC, and the share that reaches the"
+        f" threshold {THRESHOLD}; the same for questions without an answer, where a collection has them"
+    )
+    rows = [
+        [
+            _plain(run.collection),
+            run.mode,
+            *(f"{figure:.4f}" for figure in (figures.auroc, figures.answered, figures.answered_without)),
+            "" if figures.answered_unanswerable is None else f"{figures.answered_unanswerable:.4f}",
+            f"{figures.questions:,}",
+        ]
+        for run, figures in measured
+    ]
+    if len(rows) > 1:
+        shares = zip(
+            *((figures.auroc, figures.answered, figures.answered_without) for _, figures in measured), strict=True
+        )
+        rows.append([MEAN, "", *(f"{sum(column) / len(rows):.4f}" for column in shares), "", ""])
+    yield from _columns(["collection", "mode", "AUROC", "with", "without", "unanswerable", "questions"], rows)
 
 
 def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:

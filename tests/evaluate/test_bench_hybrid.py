@@ -103,6 +103,44 @@ def test_evidence_is_measured(measured: Callable[..., tuple[int, str, str]], tmp
     assert "evidence within 1,000 tokens" in measured("--mode=hybrid")[1]
 
 
+def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
+    tmp_path: Path, models: Path, minilm_gguf: Path, measured_models: Path
+) -> None:
+    shutil.copytree(measured_models, models)
+    folder = tiny.write(tmp_path / "tiny")
+    texts = {
+        "crane": "Tower cranes must stop when the wind is stronger than 20 m/s.",
+        "copy": "Tower cranes must stop when  the wind\nis stronger than 20 m/s.",
+        "cat": "The kitten is called Miso. It sleeps on the sofa all day.",
+        "boiler": "The safety valve of boiler 3 opens at 12 bar.",
+        "lamp": "A lamp of brass stands in the hall.",
+    }
+    (folder / "corpus.jsonl").write_text(
+        "".join(json.dumps({"_id": id_, "text": text}) + "\n" for id_, text in texts.items())
+    )
+    asked = {"crane": "When must tower cranes stop?", "cat": "What is the kitten called?"}
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps({"_id": id_, "text": text}) + "\n" for id_, text in asked.items())
+    )
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\ncrane\tcrane\t1\ncat\tcat\t-1\n")
+    unanswerable = {"_id": "who", "text": "Which submarine won the regatta?"}
+    (folder / "unanswerable.jsonl").write_text(json.dumps(unanswerable) + "\n")
+    out = io.StringIO()
+    words = [str(folder), f"--model=file:{minilm_gguf}", "--mode=hybrid"]
+    assert command.main([*words, "--json"], out, io.StringIO()) == 0
+    assert _by_mode(out.getvalue())["hybrid"]["abstention"] == {
+        "questions": 2,
+        "auroc": 1.0,
+        "answered": 1.0,
+        "answered_without": 0.0,
+        "unanswerable": 1,
+        "answered_unanswerable": 0.0,
+    }
+    out = io.StringIO()
+    assert command.main(words, out, io.StringIO()) == 0
+    assert "confidence: each question with and without its relevant documents; AUROC" in out.getvalue()
+
+
 def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, models: Path) -> None:
     model = tiny_embedder.write(tmp_path / "tiny.gguf")
     folder = tiny.write(tmp_path / "tiny")
@@ -119,7 +157,7 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tup
     status, out, err = measured("--ablation", f"--rerank=file:{ranker}")
     assert status == 0
     assert err.startswith("measured without query expansion and without hybrid-no-expand, hybrid-no-lex, hybrid-")
-    runs, _, contrasts = out.partition("\n\n")
+    runs, contrasts, _ = out.split("\n\n", 2)
     modes = ["hybrid", "hybrid-rrf", "hybrid-half", "hybrid-no-rerank", "hybrid-no-floor"]
     assert [line.split()[1] for line in runs.splitlines()[1:6]] == modes
     assert contrasts.startswith("nDCG@10 against hybrid, query by query. *: significant")
