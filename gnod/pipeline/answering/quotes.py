@@ -58,6 +58,8 @@ _REACH = 1_500
 _PLACES = 4
 # Forms of a word that a stemmer does not unite share most sequences of so many letters: "deploy", "deployment".
 _LETTERS = 4
+# Where words are not written apart, a question has pairs of characters, which overlap: about three for a word.
+_PAIR = 1 / 3
 
 _WORD = re.compile(r"\w+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
@@ -333,8 +335,10 @@ class _Words:
         self._finders = {each.language: WordFinder(variants, each) for each in analyzers}
         terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
         weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
-        self.weight = float(weights.sum())
-        self._weights = weights / (self.weight or 1.0)
+        self.weight: float = sum(
+            weight * (1 if word.surface else _PAIR) for word, weight in zip(words, weights.tolist(), strict=True)
+        )
+        self._weights = weights / (weights.sum() or 1.0)
         self._letters = [_sequences(word.surface) for word in words]
 
     def match(self, text: str, document: Document) -> _Match:
