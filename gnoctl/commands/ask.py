@@ -36,7 +36,8 @@ def ask(options: AskOptions) -> None:
     a source, which is cited as [1]; without such a sentence, no answer is shown. While the model writes, its text is
     dim because it is not checked yet. Ctrl-C stops it. `gnoctl models pull answer` downloads it.
 
-    The exit status is 0 even if your documents do not contain the answer. Scripts read `answered` with --json.
+    If your documents probably do not contain the answer, `ask` says so and shows the nearest passages. The exit status
+    is 0 in any case: scripts read `answered` and `confidence` with --json.
 
     Examples:
       gnoctl ask how long do we keep backups
