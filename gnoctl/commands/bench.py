@@ -77,10 +77,11 @@ def bench(options: BenchOptions) -> NoReturn:
     `pip install 'gnod[bench]'`.
 
     If DIR also contains answers.tsv (query-id, corpus-id, answer), the mode hybrid quotes as `gnoctl ask` does: the
-    figures say in how many queries the first quote, or one of the first three, contains an answer. In every collection, it
-    asks each query with and without its relevant documents (and copies of them): the figures say how well the confidence
-    tells the two apart. unanswerable.jsonl may have queries (_id, text) that no document answers. It also gathers
-    evidence of up to 1,000 tokens, and says how often that contains an answer or a part of a relevant document.
+    figures say in how many queries the first quote, or one of the first three, contains an answer. In every
+    collection, it asks each query with and without its relevant documents (and copies of them): the figures say how
+    well the confidence tells the two apart. unanswerable.jsonl may have queries (_id, text) that no document answers.
+    It also gathers evidence of up to 1,000 tokens, and says how often that contains an answer or a part of a relevant
+    document.
 
     Hybrid queries run without a time limit, and query variants are generated beforehand, so the figures show what each
     stage contributes; with --budget a query runs as in the daemon. The other modes are compared with hybrid query by
