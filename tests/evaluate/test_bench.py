@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from gnod.evaluate import command, runs
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import evaluate
 from tests.evaluate import tiny
+from tests.machine import wait_until
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "collections"
 
@@ -169,11 +169,9 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
         stderr=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(temporary)},
     )
-    deadline = time.monotonic() + 20
-    while not list(temporary.glob("gnod-bench-*/index.sqlite-wal")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: list(temporary.glob("gnod-bench-*/index.sqlite-wal")))
     process.send_signal(how)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")
     assert list(temporary.iterdir()) == []
 
