@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
-from gnod.models.generator import Generator
+from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
@@ -65,11 +65,12 @@ class Bench:
     def __init__(self, index: SmallIndex, inference: Inference, models: dict[str, Path | str]) -> None:
         self.index = index
         self.inference = inference
+        self._generator = _or_why(Generator, models.get("expand", "no model that expands"), inference)
         self.tools = SearchDependencies(
             read=index.database.read,
             nearest=Nearest(),
             embed=self._embed_with(models.get("embed", "no embedding model")),
-            expander=self._expander(models.get("expand", "no model that expands")),
+            expander=self._expander(),
             reranker=_or_why(Reranker, models.get("rerank", "no reranker"), inference),
             throughput=ThroughputEstimate(),
             backoff=Backoff(),
@@ -80,8 +81,10 @@ class Bench:
         return await hybrid.search(self.tools, parse_query(query), filters or Filters(), wanted)
 
     async def load(self, query: str = "boat") -> None:
-        """Ask all models once, so that no test measures how they are loaded."""
-        await self.search(query)
+        """Ask all models once, so that no test measures how they are loaded. A whole expansion takes ten seconds."""
+        await self.search(query, expand=False)
+        if isinstance(self._generator, Generator):
+            await self._generator.generate([Message("user", query)], max_tokens=1)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -104,11 +107,10 @@ class Bench:
 
         return embed
 
-    def _expander(self, model: Path | str) -> Expander | Unavailable:
-        generator = _or_why(Generator, model, self.inference)
-        if isinstance(generator, Unavailable):
-            return generator
-        return Expander(generator, self.index.database.read, self.index.database.write)
+    def _expander(self) -> Expander | Unavailable:
+        if isinstance(self._generator, Unavailable):
+            return self._generator
+        return Expander(self._generator, self.index.database.read, self.index.database.write)
 
 
 def _or_why(kind: Callable[..., T], model: Path | str, inference: Inference) -> T | Unavailable:
