@@ -17,7 +17,7 @@ import pytest
 
 from gnod.models import messages as m
 from gnod.models.files import ModelFiles
-from gnod.models.generator import Generator
+from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
 from gnod.models.llama import library
 from gnod.models.messages import ModelSpec
@@ -85,14 +85,14 @@ async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, s
 
 async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, small_index: SmallIndex) -> None:
     async with expander(smollm_gguf, small_index) as (expands, inference):
-        await expands.expand(QUERY, limit_s=90)  # loaded
+        await expands._generator.generate([Message("user", "Hi")], max_tokens=1)  # loaded
         query = asyncio.create_task(expands.expand("another question about boats and tides", limit_s=90))
         await until(lambda: inference.status().state == "busy")
         query.cancel()
         with pytest.raises(asyncio.CancelledError):
             await query
         await until(lambda: inference.status().state == "idle")
-        assert small_index.rows("SELECT count(*) FROM llm_cache") == [(1,)]
+        assert small_index.rows("SELECT count(*) FROM llm_cache") == [(0,)]
 
 
 async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, minilm_gguf: Path) -> None:
