@@ -53,6 +53,11 @@ PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
 # too, so they find everything that is indexed with it.
 DEFAULT_LANGUAGE = "en"
 
+# What stands for the stemmer in other languages: their words are only folded. Tags of two letters name languages.
+UNSTEMMED = "none"
+# Their words are pairs of characters; words in Latin letters among them are mostly English.
+_UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
+
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
 _LETTERS_THAT_DO_NOT_DECOMPOSE = str.maketrans(
     {"ß": "ss", "ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i"}
@@ -60,13 +65,16 @@ _LETTERS_THAT_DO_NOT_DECOMPOSE = str.maketrans(
 
 
 def stemming_language(language: str | None) -> str:
-    """Return the code of the stemmer for a BCP-47 tag: its primary subtag, or the default.
+    """Return the code of the stemmer for a BCP-47 tag: its primary subtag, UNSTEMMED, or the default.
 
-    >>> stemming_language("pt-BR"), stemming_language("zh"), stemming_language(None)
-    ('pt', 'en', 'en')
+    >>> stemming_language("pt-BR"), stemming_language("cs"), stemming_language("zh"), stemming_language(None)
+    ('pt', 'none', 'en', 'en')
     """
     primary = (language or "").partition("-")[0].lower()
-    return primary if primary in SNOWBALL and SNOWBALL[primary] in _available() else DEFAULT_LANGUAGE
+    if primary in SNOWBALL and SNOWBALL[primary] in _available():
+        return primary
+    is_known = primary == UNSTEMMED or (len(primary) == 2 and primary not in _UNSPACED)
+    return UNSTEMMED if is_known else DEFAULT_LANGUAGE
 
 
 class Stem:
@@ -75,24 +83,27 @@ class Stem:
     def __init__(self, language: str | None) -> None:
         # Cache size 0: the analyser caches whole compounds.
         code = stemming_language(language)
-        self._snowball = Stemmer.Stemmer(SNOWBALL[code], 0)
+        self._snowball = None if code == UNSTEMMED else Stemmer.Stemmer(SNOWBALL[code], 0)
         self._is_english = code == "en"
 
     def __call__(self, word: str) -> str:
         """Return the index form of a word without joiners. It is empty in all languages or in none: queries combine
         the forms that several languages give a word.
 
-        >>> Stem("en")("Deployments"), Stem("de")("Häuser"), Stem("en")("RÉSUMÉ"), Stem("el")("όταν")
-        ('deploy', 'haus', 'resum', 'οταν')
+        >>> Stem("en")("Deployments"), Stem("de")("Häuser"), Stem("en")("RÉSUMÉ"), Stem("cs")("Domů")
+        ('deploy', 'haus', 'resum', 'domu')
         """
         if word.isascii():
             lower = word.lower()
-            return str(self._snowball.stemWord(lower)) or lower if lower.isalpha() else lower
+            return self._stemmed(lower) or lower if lower.isalpha() else lower
         lower = unicodedata.normalize("NFC", normalise(word))
         # Accents in English words are often left out; stemmers of other languages need them.
-        stem = fold(str(self._snowball.stemWord(fold(lower) if self._is_english else lower))).strip()
+        stem = fold(self._stemmed(fold(lower) if self._is_english else lower)).strip()
         # The Greek and Nepali stemmers remove some function words completely (όταν, का).
         return stem or fold(lower).strip()
+
+    def _stemmed(self, word: str) -> str:
+        return word if self._snowball is None else str(self._snowball.stemWord(word))
 
 
 def normalise(word: str) -> str:

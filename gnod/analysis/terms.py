@@ -25,7 +25,7 @@ from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
 T = TypeVar("T")
 
 # Part of the index. Raise it when the same text gives other terms: indexes are then rebuilt.
-VERSION = 2
+VERSION = 3
 
 MAX_TERM_CHARACTERS = 64
 _MAX_CACHED = 200_000

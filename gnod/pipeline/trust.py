@@ -17,7 +17,7 @@ from gnod.pipeline.fusion import Trust
 READ_EXPONENT = 2.0
 UNREAD_EXPONENT = 1.0
 # Written languages that are close enough to share words.
-_SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr"}
+_SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr", "ms": "id", "xh": "zu", "tn": "st"}
 
 
 Reader = Callable[[str], Readability | None]

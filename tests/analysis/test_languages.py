@@ -1,10 +1,17 @@
 from __future__ import annotations
 
-import pytest
+import doctest
 
+import pytest
+from lingua import IsoCode639_1
+
+from gnod.analysis import alphabets, close_languages, stemming
+from gnod.analysis.alphabets import LANGUAGES
 from gnod.analysis.languages import detect
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.stopwords import function_words
+from gnod.analysis.terms import Analyzer
+from gnod.models.readability import samples
 
 
 @pytest.mark.parametrize(
@@ -20,13 +27,56 @@ def test_prose_is_told_apart(language: str, text: str) -> None:
     assert detect(text) == language
 
 
-@pytest.mark.parametrize("text", ["", "TODO", "x = 1\n" * 50, "```\nla la la la\n```\n" * 20])
-def test_what_is_too_little_stays_unknown(text: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("cs", "Starý most zničila povodeň a nový ještě nestojí."),
+        ("sk", "Starý most zničila povodeň a nový ešte nestojí, čo mrzí všetkých ľudí."),
+        ("uk", "Старий міст зруйнувала повінь, а нового ще немає."),
+        ("bg", "Старият мост беше разрушен от наводнението, а нов още няма."),
+        ("vi", "Cây cầu cũ đã bị lũ cuốn trôi và cầu mới vẫn chưa có."),
+        ("lv", "Veco tiltu nopostīja plūdi, bet jaunā vēl nav."),
+        ("fa", "پل قدیمی را سیل ویران کرد و پل تازه هنوز ساخته نشده است."),
+        ("bs", "Ko je u januaru čitao historiju Evrope na univerzitetu?"),
+        ("hr", "Tko je u siječnju čitao povijest Europe na sveučilištu?"),
+        ("ms", "Jambatan lama rosak kerana banjir dan yang baru belum boleh dibuka."),
+        ("he", "הגשר הישן נהרס בשיטפון והחדש עדיין לא נבנה."),
+    ],
+)
+def test_one_sentence_tells_the_language(language: str, text: str) -> None:
+    assert detect(text) == language
+
+
+def test_nearly_all_of_the_languages_are_recognised() -> None:
+    """In 500 characters. Bosnian is taken for Croatian where none of its own words occurs."""
+    texts = {language: " ".join(sample.statements) for language, sample in samples().items() if language in LANGUAGES}
+    wrong = {language: found for language, text in texts.items() if (found := detect(text)) != language}
+    assert len(texts) > 70
+    assert len(wrong) <= 2, wrong
+
+
+def test_the_languages_are_those_of_lingua() -> None:
+    assert {name.lower() for name in vars(IsoCode639_1) if name.isupper()} == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("module", [alphabets, close_languages, stemming])
+def test_the_examples(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "TODO", "x = 1\n" * 50, "```\nla la la la\n```\n" * 20, "ܫܠܡܐ ܥܠܝܟ ܐܚܐ ܕܝܠܝ"])
+def test_what_is_too_little_or_of_an_unknown_script_stays_unknown(text: str) -> None:
     assert detect(text) is None
 
 
-def test_a_language_without_a_stemmer_uses_the_default() -> None:
-    assert stemming_language("zh-Hant") == stemming_language(None) == "en"
+def test_a_language_without_a_stemmer_is_not_stemmed() -> None:
+    assert stemming_language("cs-CZ") == stemming_language("uk") == stemming.UNSTEMMED
+    assert Analyzer("cs").stream("Servery: žádné moduly") == "servery zadne moduly"
+    assert Analyzer("sv").stream("modulerna") != "modulerna"
+
+
+def test_unknown_languages_and_scripts_without_spaces_use_the_default() -> None:
+    assert stemming_language("zh-Hant") == stemming_language(None) == stemming_language("und") == "en"
 
 
 def test_function_words_depend_on_the_language_of_the_question() -> None:

@@ -32,7 +32,7 @@ def test_the_language_of_a_query(query: str, language: str | None) -> None:
 
 
 def test_loading_the_languages_does_not_stop_other_threads() -> None:
-    languages._load_in_slices.cache_clear()
+    languages._load.cache_clear()
     ticks, stop = 0, threading.Event()
 
     def tick() -> None:
@@ -42,7 +42,7 @@ def test_loading_the_languages_does_not_stop_other_threads() -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
-    languages._load_in_slices()
+    languages.detect_query("docker compose postgres redis")
     stop.set()
     thread.join()
     assert ticks >= 2, "loaded at once, it would be one at the end"

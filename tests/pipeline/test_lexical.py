@@ -49,6 +49,14 @@ def test_identifiers_and_compounds_are_found(small_index: SmallIndex, query: str
     assert small_index.search(query)[:1] == ["target.md"]
 
 
+@pytest.mark.parametrize("query", ["modulů", "modulu", '"nových modulů"', "seznam modulů servery"])
+def test_texts_in_a_language_without_a_stemmer_are_found_by_their_words(small_index: SmallIndex, query: str) -> None:
+    small_index.add({**FILLER, "de.md": "Die Häuser der Stadt wurden im Jahr der großen Flut gebaut.\n"})
+    small_index.add({"target.md": "Seznam nových modulů, které všechny servery načtou při spuštění.\n"})
+    assert small_index.search(query)[:1] == ["target.md"]
+    assert small_index.rows("SELECT language FROM documents WHERE path = 'target.md'") == [("cs",)]
+
+
 @pytest.mark.parametrize(("query", "path"), [("C++", "cpp.md"), ("C#", "csharp.md"), ("c++", "cpp.md")])
 def test_names_with_signs_are_found_and_not_every_c(small_index: SmallIndex, query: str, path: str) -> None:
     small_index.add(

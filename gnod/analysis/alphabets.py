@@ -1,0 +1,174 @@
+"""Which languages a text can be in, by its script and by its letters. Pure: no models, no statistics.
+
+The letters of each language are those of its orthography (as in Unicode's CLDR, exemplar characters). Only languages
+that lingua knows are listed, so that both give the same codes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from functools import cache
+
+# Scripts, as Unicode names them, that stand for one language.
+_ONE_LANGUAGE = {
+    "ARMENIAN": "hy",
+    "BENGALI": "bn",
+    "GEORGIAN": "ka",
+    "GREEK": "el",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "HANGUL": "ko",
+    "HEBREW": "he",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "THAI": "th",
+}
+# A Japanese text has at least this share of kana among its kana and Han; a Chinese text may quote some.
+_KANA_SHARE = 0.1
+
+_RUSSIAN = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+_SOUTH_SLAVIC = "абвгдежзиклмнопрстуфхцчш"
+# By script and language: all letters, but for Latin those beyond a to z, and for Devanagari those of one language only.
+_LETTERS = {
+    "LATIN": {
+        "af": "áèéêëíîïóôöúûüý",
+        "az": "çəğıöşü",
+        "bs": "ćčđšž",
+        "ca": "àçèéíïòóúü",
+        "cs": "áčďéěíňóřšťúůýž",
+        "cy": "àáâäèéêëìíîïòóôöùúûüŵŷ",
+        "da": "åæéø",
+        "de": "äöüß",
+        "en": "",
+        "eo": "ĉĝĥĵŝŭ",
+        "es": "áéíñóúü",
+        "et": "äõöüšž",
+        "eu": "çñü",
+        "fi": "åäöšž",
+        "fr": "àâæçèéêëîïôœùûüÿ",
+        "ga": "áéíóú",
+        "hr": "ćčđšž",
+        "hu": "áéíóöúüőű",
+        "id": "",
+        "is": "áæéíðóöúýþ",
+        "it": "àèéìíîòóùú",
+        "la": "āēīōū",
+        "lg": "ŋ",
+        "lt": "ąčęėįšųūž",
+        "lv": "āčēģīķļņšūž",
+        "mi": "āēīōū",
+        "ms": "",
+        "nb": "åæèéòóôø",
+        "nl": "áäçèéêëíïóöúü",
+        "nn": "åæèéòóôø",
+        "pl": "ąćęłńóśźż",
+        "pt": "àáâãçéêíóôõú",
+        "ro": "âîășțşţ",
+        "sk": "áäčďéíĺľňóôŕšťúýž",
+        "sl": "čšž",
+        "sn": "",
+        "so": "",
+        "sq": "çë",
+        "st": "êôš",
+        "sv": "åäéö",
+        "sw": "",
+        "tl": "ñ",
+        "tn": "êôš",
+        "tr": "âçğîıöşüû",
+        "ts": "",
+        "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
+        "xh": "",
+        "yo": "àáèéìíòóùúńǹẹọṣ\u0300\u0301\u0323",
+        "zu": "",
+    },
+    "CYRILLIC": {
+        "be": "абвгдежзйклмнопрстуфхцчшыьэюяёіў'’",
+        "bg": "абвгдежзийклмнопрстуфхцчшщъьюя",
+        "kk": _RUSSIAN + "іғқңүұһәө",
+        "mk": _SOUTH_SLAVIC + "јљњџѓќѕ",
+        "mn": _RUSSIAN + "үө",
+        "ru": _RUSSIAN,
+        "sr": _SOUTH_SLAVIC + "јљњџђћ",
+        "uk": "абвгдежзийклмнопрстуфхцчшщьюяєіїґ",
+    },
+    "ARABIC": {
+        "ar": "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي",
+        "fa": "ءآأؤئابتثجحخدذرزسشصضطظعغفقلمنهوپچژکگی",
+        "ur": "ءآأؤئابتثجحخدذرزسشصضطظعغفقلمنوٹپچڈڑژکگںھہۂۃیے",
+    },
+    "DEVANAGARI": {
+        "hi": "\u093c",  # the dot below of borrowed sounds
+        "mr": "ळॲऱ",
+    },
+}
+LATIN = frozenset(_LETTERS["LATIN"])
+LANGUAGES = sorted({"zh", *_ONE_LANGUAGE.values(), *(code for each in _LETTERS.values() for code in each)})
+# Every sentence of these has such letters: at least this share.
+_MARKED = {
+    "LATIN": {"vi": frozenset("ăđơưạảấầẩậắằặẹếềểệịọốồổộớờởợụủứừửựỷ"), "yo": frozenset("ẹọṣ\u0323")},
+    "CYRILLIC": {"kk": frozenset("ғқңүұһәө"), "mn": frozenset("үө")},
+}
+_MARKED_SHARE = 0.02
+# Foreign names and words have other letters: this share of a text's letters is no evidence.
+_FOREIGN_SHARE = 0.01
+
+
+def candidates(sample: str) -> list[str]:
+    """Return the ISO 639-1 codes of the languages that the sample can be in; none for an unknown script.
+
+    >>> candidates("Γειά σου"), candidates("東京へ行く"), candidates("Přílišný řev"), candidates("Ще не вмерла")
+    (['el'], ['ja'], ['cs'], ['bg', 'ru', 'uk'])
+    """
+    counts = Counter(filter(_script, sample.lower()))
+    scripts: Counter[str] = Counter()
+    for letter, count in counts.items():
+        scripts[_script(letter)] += count
+    kana = scripts["HIRAGANA"] + scripts["KATAKANA"]
+    if kana > _KANA_SHARE * (kana + scripts["CJK"]):
+        scripts["HIRAGANA"] += scripts.pop("CJK", 0) + scripts.pop("KATAKANA", 0)
+    elif scripts["CJK"]:
+        scripts["CJK"] += scripts.pop("HIRAGANA", 0) + scripts.pop("KATAKANA", 0)
+    if not scripts:
+        return []
+    script = scripts.most_common(1)[0][0]
+    if script == "CJK":
+        return ["zh"]
+    if script in _ONE_LANGUAGE:
+        return [_ONE_LANGUAGE[script]]
+    return _by_letters(script, counts, scripts[script]) if script in _LETTERS else []
+
+
+def _by_letters(script: str, counts: Counter[str], total: int) -> list[str]:
+    """Return the languages with the fewest letters that are not theirs."""
+    languages = _LETTERS[script]
+    telling = _telling(script)
+    present = {letter: count for letter, count in counts.items() if letter in telling}
+    foreign = {
+        language: sum(count for letter, count in present.items() if letter not in letters)
+        for language, letters in languages.items()
+    }
+    for language, marks in _MARKED.get(script, {}).items():
+        if sum(count for letter, count in present.items() if letter in marks) < _MARKED_SHARE * total:
+            del foreign[language]
+    limit = min(foreign.values()) + _FOREIGN_SHARE * total
+    return [language for language, count in foreign.items() if count <= limit]
+
+
+@cache
+def _telling(script: str) -> frozenset[str]:
+    """Return the letters that not all languages of the script have."""
+    sets = list(map(frozenset, _LETTERS[script].values()))
+    return frozenset().union(*sets) - frozenset.intersection(*sets)
+
+
+@cache
+def _script(letter: str) -> str:
+    """Return the first word of the letter's name (`LATIN SMALL LETTER A`); empty for what is no letter."""
+    if letter.isascii():
+        return "LATIN" if letter.isalpha() else ""
+    if unicodedata.category(letter)[0] not in "LM":
+        return ""
+    return unicodedata.name(letter, "").partition(" ")[0]
