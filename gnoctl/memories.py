@@ -29,7 +29,9 @@ def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[s
         time = each.when if isinstance(each.when, str) else each.time
         topics = _topics(each.topics, each.suggested if isinstance(each.suggested, list) else [])
         newer = each.superseded_by if isinstance(each.superseded_by, str) else None
-        yield f"{each.rerank:.2f}  {_head(each.id, each.type, time, topics, namespace, terminal, newer)}"
+        cosine = "   –" if each.vector is None else f"{each.vector:.2f}"
+        head = _head(each.id, each.type, time, topics, namespace, terminal, newer)
+        yield f"{each.rerank:.2f}  vector {cosine}  {head}"
         yield from _indented(each.text, terminal)
         yield ""
     yield terminal.paint(text.line(result.counts), DIM)

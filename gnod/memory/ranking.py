@@ -25,6 +25,8 @@ _SYNTHETIC_LOW, _SYNTHETIC_HIGH = 0.40, 0.70
 # With 10, the first of both lists (share 1) is within 0.001 of the top, and the last of a pool of 64 in one list
 # (share 0.25) a fifth of the way up.
 _SYNTHETIC_STEEPNESS = 10.0
+# No memory that a reranker did not read scores more, whatever its type: nobody has confirmed that it answers the query.
+_UNVERIFIED_CAP = _SYNTHETIC_HIGH
 # The cosine that changes nothing; half of it halves the score. With small models, texts that answer a query are around
 # 0.5, unrelated texts below 0.15.
 _NEUTRAL_COSINE = 0.5
@@ -57,12 +59,14 @@ _FAN_OUT = 2
 
 
 class Ranked(NamedTuple):
-    """A memory with its score. `matched`: the fraction of the query's terms in it."""
+    """A memory with its score. `matched`: the fraction of the query's terms in it. `verified`: the score is that of a
+    reranker."""
 
     id: int
     score: float
     type: str
     matched: float
+    verified: bool = True
 
 
 def distinct(
@@ -142,7 +146,7 @@ def finish(found: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _boosted(found: Ranked) -> float:
-    return min(found.score * type_named(found.type).rerank_boost, 1.0)
+    return min(found.score * type_named(found.type).rerank_boost, 1.0 if found.verified else _UNVERIFIED_CAP)
 
 
 def _penalised(found: Ranked) -> float:

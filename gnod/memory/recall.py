@@ -108,8 +108,8 @@ async def recall(
     matched = await asyncio.to_thread(_matched, [memories[id_] for id_, _ in chosen], words)
     finished = ranking.finish(
         [
-            Ranked(id_, score, memories[id_].type, fraction)
-            for (id_, _), score, fraction in zip(chosen, scores, matched, strict=True)
+            Ranked(id_, score, memories[id_].type, fraction, verified=at < len(reading.scores))
+            for at, ((id_, _), score, fraction) in enumerate(zip(chosen, scores, matched, strict=True))
         ]
     )
     finished = _current_first(finished, memories)

@@ -65,7 +65,7 @@ def test_recall_draws_what_was_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None
     )
     outcome = gnoctl("recall", "blue", "kayak", "--namespace", "team", "--budget", "5")
     assert outcome.out.splitlines() == [
-        "0.87  m4x0q2v7ke  fact  2026-11-21  kayak",
+        "0.87  vector 0.61  m4x0q2v7ke  fact  2026-11-21  kayak",
         "  first line",
         "  second line",
         "",

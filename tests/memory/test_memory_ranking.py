@@ -148,6 +148,18 @@ class TestAfterTheCrossEncoder:
     def test_the_floor_comes_after_the_penalties(self) -> None:
         assert score_of("result_done", 0.5, 1.0) == pytest.approx(0.30)  # 0.21 without
 
+    @pytest.mark.parametrize(
+        ("type_", "score", "final"),
+        [
+            ("summary", 0.70, 0.70),  # 0.91 without the cap
+            ("preference", 0.60, 0.70),  # 0.75
+            ("preference", 0.50, 0.625),
+            ("preference_done", 0.70, 0.49),  # 0.70 * 0.7: capped before the penalty
+        ],
+    )
+    def test_without_a_reranker_no_type_scores_above_the_cap(self, type_: str, score: float, final: float) -> None:
+        assert scores(Ranked(1, score, type_, 0, verified=False))[1] == pytest.approx(final)
+
     def test_nothing_below_the_score_floor(self) -> None:
         found = finish([Ranked(1, 0.03, "fact", 0), Ranked(2, 0.0299, "fact", 0), Ranked(3, 0.0299, "preference", 0)])
         assert [(each.id, round(each.score, 6)) for each in found] == [(3, 0.037375), (1, 0.03)]
