@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.errors import InvalidName, InvalidParams, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
 from gnod.memory import records, superseding
+from gnod.memory.keyword_index import KeywordIndex
 from gnod.memory.keywords import folded, topic_words
 from gnod.memory.records import PERSONAL, Body, Memory
 from gnod.memory.resident import OwnedVector, Resident
@@ -34,6 +35,7 @@ _COMPARED = 24
 _PROPOSED_AT_MOST = 3
 # A word that is a suggested topic of this many memories, or of one in fifty, is suggested no more.
 _RARE_AT_MOST = 4
+_INDEXED_AT_A_TIME = 100
 
 T = TypeVar("T")
 
@@ -59,6 +61,7 @@ class Memories:
 
     def __init__(self, sealer: Sealer, database: Database, embed: EmbedTexts) -> None:
         self.resident = Resident()
+        self.index = KeywordIndex()
         self.sealer = sealer
         # The ids of memories that cannot be decrypted.
         self.damaged: set[int] = set()
@@ -89,6 +92,7 @@ class Memories:
             self._is_closed = True
         while self._tasks:
             await asyncio.wait(self._tasks)
+        self.index.wipe()
 
     def namespaces(self) -> list[str]:
         """Return the names of all namespaces, the personal one first."""
@@ -234,12 +238,22 @@ class Memories:
             await self._complete(self._put_missing(chosen, vectors))
         return 0
 
+    async def index_all(self) -> None:
+        """Put all memories into the keyword index, a few at a time, the latest first. The latest are searched most."""
+        left = [row.id for row in reversed(self.resident.rows())]
+        while left:
+            batch, left = left[:_INDEXED_AT_A_TIME], left[_INDEXED_AT_A_TIME:]
+            async with self._changing():  # what is opened must not change before it is indexed
+                opened = await self.open_all([id_ for id_ in batch if id_ not in self.index])
+                await asyncio.to_thread(self.index.put, list(opened.values()))
+
     async def _store_all(self, ready: Sequence[tuple[Draft, Body]], vectors: Embedded | None) -> list[Stored]:
         async with self._changing():
             if vectors is not None and vectors.uri != self.model_uri:  # the model has changed meanwhile
                 vectors = await self._embed([body.text for _, body in ready])
             written = await self._database.write(partial(self._transactions.store, ready, vectors))
             self._follow(written)
+            await asyncio.to_thread(self.index.put, [each.stored.memory for each in written])
         return [each.stored for each in written]
 
     async def _update_one(self, name: str, change: Change) -> Memory:
@@ -250,6 +264,7 @@ class Memories:
                 written = await self._rewrite(before, change)
                 self._follow([written])
                 before = written.stored.memory
+                await asyncio.to_thread(self.index.put, [before])
                 await self._overwrite()
             if change.supersedes:
                 written = await self._database.write(partial(self._transactions.link, before, change.supersedes))
@@ -302,6 +317,7 @@ class Memories:
             ids = self._ids(names)
             relinked = await self._database.write(partial(table.delete, ids=ids))
             self.resident.remove(ids)
+            self.index.remove(ids)
             for row in relinked:
                 self.resident.change(row)
             self.damaged.difference_update(ids)

@@ -1,35 +1,30 @@
-"""From two lists of candidates to scores: every rule that orders memories, with its constants. Pure.
+"""From candidates to final scores: the rules that order memories, with their constants. Pure.
+
+`candidates` has the rules that choose them.
 
 docs/memory.md explains what users see of them; the factors of each type are in `gnod.memory_types`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
 from gnod.memory_types import DONE_PENALTY, is_done, type_named
 
-# Reciprocal rank fusion, with ranks from 0.
-_RRF_OFFSET = 60 + 1
-_LISTS = 2
-
 # After the reranker.
 _KEYWORD_FLOOR = 0.30
 _SCORE_FLOOR = 0.03
 
-# Without a reranker: a sigmoid over the share of the best possible fusion score.
+# Without a reranker: a sigmoid over the fused score, of which vectors and keywords give 1 at most.
 _SYNTHETIC_CENTRE = 0.4
 _SYNTHETIC_LOW, _SYNTHETIC_HIGH = 0.40, 0.70
-# With 10, the first of both lists (share 1) is within 0.001 of the top, and the last of a pool of 64 in one list
-# (share 0.25) a fifth of the way up.
+# With 10, what is first by vectors and by keywords (1) is within 0.001 of the top, and what has a quarter of that is a
+# fifth of the way up.
 _SYNTHETIC_STEEPNESS = 10.0
 # No memory that a reranker did not read scores more, whatever its type: nobody has confirmed that it answers the query.
 _UNVERIFIED_CAP = _SYNTHETIC_HIGH
-# The cosine that changes nothing; half of it halves the score. With small models, texts that answer a query are around
-# 0.5, unrelated texts below 0.15.
-_NEUTRAL_COSINE = 0.5
 
 
 class Depth(NamedTuple):
@@ -42,20 +37,12 @@ class Depth(NamedTuple):
     always_reranks: bool
     keywords: int
 
-    @property
-    def topics(self) -> int:
-        """Return the maximum of candidates by topic."""
-        return self.pool * 3 // 4
-
 
 SEARCH = Depth(pool=64, results=32, whole=3, always_reranks=False, keywords=0)
 DEEP_SEARCH = Depth(pool=256, results=100, whole=5, always_reranks=True, keywords=2)
 
 # A normal search does not rerank fewer candidates.
 FEW = 5
-
-# Factor for the candidates to fetch from several namespaces, where copies are dropped.
-_FAN_OUT = 2
 
 
 class Ranked(NamedTuple):
@@ -69,61 +56,24 @@ class Ranked(NamedTuple):
     verified: bool = True
 
 
-def distinct(
-    fetch: Callable[[int], Sequence[int]], limit: int, fingerprint_of: Callable[[int], bytes], *, has_shared: bool
-) -> list[int]:
-    """Return the first `limit` memories of a list, best first, without copies. `fetch` returns that many ids. Copies
-    in other namespaces have the same fingerprint; the first one stays."""
-    wanted = limit * _FAN_OUT if has_shared else limit
-    while True:
-        fetched = fetch(wanted)
-        first: dict[bytes, int] = {}
-        for id_ in fetched:
-            first.setdefault(fingerprint_of(id_), id_)
-        kept = list(first.values())
-        # Twice the limit is enough for one copy of each; more copies must not displace others.
-        if len(kept) >= limit or len(fetched) < wanted:
-            return kept[:limit]
-        wanted *= 2
+def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
+    """Return the fused scores of memories with the boosts of their types.
 
-
-def united(nearest: Sequence[int], topical: Sequence[int], fingerprint_of: Callable[[int], bytes]) -> list[int]:
-    """Return the second list, with the ids of the first list for the same texts, so that copies add to originals.
-
-    >>> united([4, 2], [7, 9], {2: b"a", 4: b"b", 7: b"a", 9: b"c"}.__getitem__)
-    [2, 9]
+    >>> boosted([0.5, 0.5], ["fact", "summary"])
+    [0.5, 0.7]
     """
-    known = {fingerprint_of(id_): id_ for id_ in nearest}
-    return [known.get(fingerprint_of(id_), id_) for id_ in topical]
+    return [score * type_named(type_).fusion_boost for score, type_ in zip(scores, types, strict=True)]
 
 
-def fuse(nearest: Sequence[int], topical: Sequence[int], type_of: Mapping[int, str]) -> list[tuple[int, float]]:
-    """Return ids with their fusion scores, best first; ties: the nearest first.
+def synthetic(fused: float, strength: float) -> float:
+    """Return the score of a memory that was not reranked: from its fused score, and from how much speaks for it by
+    itself (`candidates.Evidence.strength`), of which 1 or more changes nothing.
 
-    >>> fuse([7, 8], [8], {7: "fact", 8: "fact"})  # 1/62 + 1/61, and 1/61
-    [(8, 0.03252247488101534), (7, 0.01639344262295082)]
-    """
-    scores: dict[int, float] = {}
-    for ids in (nearest, topical):
-        for rank, id_ in enumerate(ids):
-            scores[id_] = scores.get(id_, 0.0) + 1 / (rank + _RRF_OFFSET)
-    boosted = {id_: score * type_named(type_of[id_]).fusion_boost for id_, score in scores.items()}
-    # The lists were added in order, the nearest first; sorting keeps that order for equal scores.
-    return sorted(boosted.items(), key=lambda entry: -entry[1])
-
-
-def synthetic(fused: float, cosine: float | None) -> float:
-    """Return the score of a memory that was not reranked, from its fusion score and, if vectors found it, its cosine.
-
-    >>> round(synthetic(2 / 61, 0.5), 4), round(synthetic(1 / 61, None), 4), round(synthetic(1 / 61, 0.1), 4)
+    >>> round(synthetic(1.0, 1.0), 4), round(synthetic(0.5, 1.0), 4), round(synthetic(0.5, 0.2), 4)
     (0.6993, 0.6193, 0.1239)
     """
-    share = min(fused / (_LISTS / _RRF_OFFSET), 1.0)
-    sigmoid = 1 / (1 + exp(-_SYNTHETIC_STEEPNESS * (share - _SYNTHETIC_CENTRE)))
-    score = _SYNTHETIC_LOW + (_SYNTHETIC_HIGH - _SYNTHETIC_LOW) * sigmoid
-    if cosine is not None:
-        score *= max(cosine, 0.0) / _NEUTRAL_COSINE
-    return min(score, _SYNTHETIC_HIGH)
+    sigmoid = 1 / (1 + exp(-_SYNTHETIC_STEEPNESS * (fused - _SYNTHETIC_CENTRE)))
+    return (_SYNTHETIC_LOW + (_SYNTHETIC_HIGH - _SYNTHETIC_LOW) * sigmoid) * min(max(strength, 0.0), 1.0)
 
 
 def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from math import isnan
 from typing import NamedTuple
 
+import numpy as np
+
 from gnod.errors import GnoError, QuerySyntaxError
-from gnod.memory import ranking
+from gnod.memory import candidates, ranking
+from gnod.memory.candidates import Evidence, Floats, Fusion
+from gnod.memory.keyword_index import KeywordIndex
 from gnod.memory.keywords import folded, keywords, lookup_words
 from gnod.memory.ranking import Depth, Ranked
 from gnod.memory.records import Memory, Vector
 from gnod.memory.resident import Resident
 from gnod.memory.sealing import Sealer
+from gnod.memory.time_expressions import periods
 from gnod.models.reranker import Reranker
+from gnod.pipeline.answering.question_type import AnswerType, expected
 from gnod.pipeline.budget import Plan, ThroughputEstimate
 from gnod.pipeline.exact_match import matched_fraction
 from gnod.pipeline.reranking import Reranked, rerank_within_budget
@@ -28,6 +36,9 @@ OpenAll = Callable[[Collection[int]], Awaitable[Mapping[int, Memory]]]
 # The vector of a query, or why there is none.
 Embed = Callable[[str], Awaitable[Vector | Unavailable]]
 
+# Of a suggested topic, against one that somebody gave.
+_SUGGESTED_WEIGHT = 0.5
+
 
 class RecallDependencies(NamedTuple):
     """What a search works with. `damage_note` describes memories that `open_all` could not open. `limit_s`: for the
@@ -35,12 +46,14 @@ class RecallDependencies(NamedTuple):
 
     sealer: Sealer
     resident: Resident
+    keyword_index: KeywordIndex
     open_all: OpenAll
     damage_note: Callable[[Collection[int]], str | None]
     embed: Embed
     reranker: Reranker | Unavailable
     throughput: ThroughputEstimate
     limit_s: float
+    fusion: Fusion = "convex"
 
 
 class Hit(NamedTuple):
@@ -63,7 +76,7 @@ class Recalled(NamedTuple):
 
 
 async def recall(
-    dependencies: RecallDependencies, query: str, depth: Depth, namespaces: Collection[int] | None, *, has_shared: bool
+    dependencies: RecallDependencies, query: str, depth: Depth, namespaces: Collection[int] | None
 ) -> Recalled:
     """Return memories for the query, best first, from the namespaces (None: all). Raises QuerySyntaxError when the
     query has too few keywords for the depth."""
@@ -74,50 +87,38 @@ async def recall(
             "or use the normal search"
         )
     vector = await dependencies.embed(query)
-    lookups = [dependencies.sealer.lookup("topic", word) for word in lookup_words(words)]
-    resident = dependencies.resident
-    cosines: dict[int, float] = {}
-
-    def nearest(limit: int) -> Sequence[int]:
-        if isinstance(vector, Unavailable):
-            return []
-        found = resident.nearest(vector, limit, namespaces)
-        cosines.update(found)
-        return list(found)
-
-    suggested = [dependencies.sealer.lookup("suggested", word) for word in lookup_words(words)]
-
-    def topical(limit: int) -> Sequence[int]:
-        return resident.topical(lookups, limit, namespaces, suggested)
-
-    by_meaning, by_topic = await asyncio.gather(
-        asyncio.to_thread(ranking.distinct, nearest, depth.pool, resident.fingerprint, has_shared=has_shared),
-        asyncio.to_thread(ranking.distinct, topical, depth.topics, resident.fingerprint, has_shared=has_shared),
-    )
-    by_topic = ranking.united(by_meaning, by_topic, resident.fingerprint)
-    types = resident.types([*by_meaning, *by_topic])
-    by_meaning = [id_ for id_ in by_meaning if id_ in types]  # some may have been removed meanwhile
-    fused = ranking.fuse(by_meaning, [id_ for id_ in by_topic if id_ in types], types)
-    memories = await dependencies.open_all([id_ for id_, _ in fused[: depth.pool]])
-    chosen = [(id_, score) for id_, score in fused[: depth.pool] if id_ in memories]
-    reading = await _rerank(dependencies, query, [memories[id_].text for id_, _ in chosen], depth)
-    # Only for candidates of the vector list: more cosines may be known.
-    known = {id_: min(max(cosines[id_], 0.0), 1.0) for id_ in by_meaning}
-    rest = [ranking.synthetic(score, known.get(id_)) for id_, score in chosen[len(reading.scores) :]]
-    scores = ranking.reranked(reading.scores, rest)
-    matched = await asyncio.to_thread(_matched, [memories[id_] for id_, _ in chosen], words)
+    found = await asyncio.to_thread(_searched, dependencies, query, words, vector, namespaces)
+    scores = candidates.fused(found, dependencies.fusion)
+    likely = np.flatnonzero(scores >= 0)
+    types = dependencies.resident.types(found.ids[likely].tolist())
+    scores[likely] = ranking.boosted(scores[likely].tolist(), [types.get(int(id_), "") for id_ in found.ids[likely]])
+    rows = candidates.pool(found, scores, dependencies.resident.fingerprint, depth.pool)
+    memories = await dependencies.open_all([int(found.ids[row]) for row in rows])
+    damage = dependencies.damage_note([int(found.ids[row]) for row in rows])
+    rows = [row for row in rows if int(found.ids[row]) in memories]
+    chosen = [memories[int(found.ids[row])] for row in rows]
+    reading = await _rerank(dependencies, query, [memory.text for memory in chosen], depth)
+    strength = _strength(found)
+    unread = rows[len(reading.scores) :]
+    rest = [ranking.synthetic(float(scores[row]), float(strength[row])) for row in unread]
+    is_stored = bool(reading.scores) or _is_stored(found, rows, has_vector=not isinstance(vector, Unavailable))
+    ordered = ranking.reranked(reading.scores, rest) if is_stored else []
+    matched = await asyncio.to_thread(_matched, chosen, words)
     finished = ranking.finish(
         [
-            Ranked(id_, score, memories[id_].type, fraction, verified=at < len(reading.scores))
-            for at, ((id_, _), score, fraction) in enumerate(zip(chosen, scores, matched, strict=True))
+            Ranked(memory.id, score, memory.type, fraction, verified=at < len(reading.scores))
+            for at, (memory, score, fraction) in enumerate(zip(chosen, ordered, matched, strict=False))
         ]
     )
-    finished = _current_first(finished, memories)
-    notes = [vector.reason if isinstance(vector, Unavailable) else None, reading.reason]
-    notes.append(dependencies.damage_note([id_ for id_, _ in fused[: depth.pool]]))
+    finished = _current_first(finished, {memory.id: memory for memory in chosen})
+    known = {int(found.ids[row]): min(max(float(found.cosines[row]), 0.0), 1.0) for row in rows}
+    notes = [vector.reason if isinstance(vector, Unavailable) else None, reading.reason, damage]
     return Recalled(
-        hits=[Hit(memories[each.id], each.score, known.get(each.id)) for each in finished[: depth.results]],
-        found=len(fused),
+        hits=[
+            Hit(memories[each.id], each.score, None if isnan(known[each.id]) else known[each.id])
+            for each in finished[: depth.results]
+        ],
+        found=int(found.found().sum()),
         ranked=len(chosen),
         reranked=len(reading.scores),
         notes=[note for note in notes if note],
@@ -136,6 +137,48 @@ def _current_first(ranked: Sequence[Ranked], memories: Mapping[int, Memory]) -> 
             next_ = by_name.get(memories[next_.id].superseded_by or "")
         placed.update((one.id, one) for one in reversed(chain))
     return list(placed.values())
+
+
+def _searched(
+    dependencies: RecallDependencies,
+    query: str,
+    words: Sequence[str],
+    vector: Vector | Unavailable,
+    namespaces: Collection[int] | None,
+) -> Evidence:
+    """Return what vectors, keywords, topics and times say of each memory in the namespaces."""
+    resident, index = dependencies.resident, dependencies.keyword_index
+    ids, times_ms = resident.stored(namespaces)
+    nothing = np.full(len(ids), np.nan)
+    latest = datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
+    return candidates.evidence(
+        ids,
+        times_ms,
+        nothing if isinstance(vector, Unavailable) else resident.cosines(vector, ids),
+        index.search(query, None if namespaces is None else ids.tolist()),
+        resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
+        periods(query, index.languages, datetime.now(UTC), latest),
+        asks_when=expected(query).type is AnswerType.DATE,
+    )
+
+
+def topic_weights(sealer: Sealer, words: Sequence[str]) -> dict[bytes, float]:
+    """Return the weights of the topics that words name: those that somebody gave, and those that were suggested."""
+    looked_up = lookup_words(words)
+    given = dict.fromkeys((sealer.lookup("topic", word) for word in looked_up), 1.0)
+    return given | dict.fromkeys((sealer.lookup("suggested", word) for word in looked_up), _SUGGESTED_WEIGHT)
+
+
+def _strength(found: Evidence) -> Floats:
+    """Return how much speaks for each memory; a topic that somebody gave it is enough."""
+    return np.maximum(found.strength(), np.where(np.isnan(found.cosines) & (found.topics > 0), 1.0, 0.0))
+
+
+def _is_stored(found: Evidence, rows: Sequence[int], *, has_vector: bool) -> bool:
+    """Tell whether enough speaks for any of the candidates. What is found by topic is what somebody filed there."""
+    if (found.topics[rows] >= 1.0).any():
+        return True
+    return bool(found.strength()[rows].max(initial=0.0) >= candidates.floor(len(found.ids), has_vector=has_vector))
 
 
 def _matched(memories: Sequence[Memory], words: Sequence[str]) -> list[float]:

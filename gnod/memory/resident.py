@@ -8,17 +8,15 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnod.memory.records import Vector
 from gnod.pipeline.matrix import Ids, Matrix
 from gnod.store.memories import Row
-
-# Of a suggested topic, against one that somebody gave.
-_SUGGESTED_WEIGHT = 0.5
 
 
 class OwnedVector(NamedTuple):
@@ -157,20 +155,51 @@ class Resident:
             ids = np.asarray(self._vector_ids.get(id_, []), np.int64)
             return list(self._matrix.reader()(self._matrix.rows_of(ids))) if self._matrix is not None else []
 
-    def topical(
-        self,
-        topics: Sequence[bytes],
-        limit: int,
-        namespaces: Collection[int] | None,
-        suggested: Sequence[bytes] = (),
-    ) -> list[int]:
+    def stored(self, namespaces: Collection[int] | None) -> tuple[Ids, Ids]:
+        """Return the ids of the memories in the namespaces, ascending, and when each was stored, in milliseconds since
+        1970."""
+        rows = sorted(self.rows(namespaces))
+        ids = np.fromiter((row.id for row in rows), np.int64, len(rows))
+        return ids, np.fromiter((row.created_ms for row in rows), np.int64, len(rows))
+
+    def cosines(self, query: Vector, ids: Ids) -> NDArray[np.float64]:
+        """Return the cosine of the nearest vector of each of the memories, whose ids ascend; NaN without a vector."""
+        best = np.full(len(ids), -np.inf)
+        with self._lock:
+            if self.dimensions == len(query) and self._matrix is not None and len(ids):
+                cosines, vectors = self._matrix.cosines(query), self._matrix.ids()
+                owners = np.fromiter(map(self._owners.get, vectors.tolist(), repeat(-1)), np.int64, len(vectors))
+                rows = np.minimum(np.searchsorted(ids, owners), len(ids) - 1)
+                known = ids[rows] == owners
+                np.maximum.at(best, rows[known], cosines[known])
+        return np.where(np.isinf(best), np.nan, best)
+
+    def first_vectors(self, ids: Sequence[int]) -> dict[int, Vector]:
+        """Return the first vector of each of the memories that have one."""
+        with self._lock:
+            first = {id_: self._vector_ids[id_][0] for id_ in ids if self._vector_ids.get(id_)}
+            if self._matrix is None or not first:
+                return {}
+            wanted = np.asarray(sorted(first.values()), np.int64)
+            values = dict(zip(wanted.tolist(), self._matrix.reader()(self._matrix.rows_of(wanted)), strict=True))
+        return {id_: values[vector_id] for id_, vector_id in first.items()}
+
+    def topic_weights(self, weights: Mapping[bytes, float], namespaces: Collection[int] | None) -> Mapping[int, float]:
+        """Return the sum of the weights of the topics that each memory has, for those that have any."""
+        found: dict[int, float] = {}
+        with self._lock:
+            for topic, weight in weights.items():
+                for id_ in self._by_topic.get(topic, ()):
+                    if namespaces is None or self._rows[id_].namespace_id in namespaces:
+                        found[id_] = found.get(id_, 0.0) + weight
+        return found
+
+    def topical(self, topics: Sequence[bytes], limit: int, namespaces: Collection[int] | None) -> list[int]:
         """Return up to `limit` memories with any of the topics, those with most of them first; ties: the latest."""
         with self._lock:
-            counts: dict[int, float] = dict(Counter(id_ for topic in topics for id_ in self._by_topic.get(topic, ())))
-            for id_ in (id_ for topic in suggested for id_ in self._by_topic.get(topic, ())):
-                counts[id_] = counts.get(id_, 0.0) + _SUGGESTED_WEIGHT
+            counts = Counter(id_ for topic in topics for id_ in self._by_topic.get(topic, ()))
             if namespaces is not None:
-                counts = {id_: n for id_, n in counts.items() if self._rows[id_].namespace_id in namespaces}
+                counts = Counter({id_: n for id_, n in counts.items() if self._rows[id_].namespace_id in namespaces})
             ranked = sorted(counts, key=lambda id_: (-counts[id_], -self._rows[id_].updated_ms, -id_))
         return ranked[:limit]
 

@@ -62,6 +62,7 @@ class MemoryService:
         self._memories: Memories | None = None
         self._opening = asyncio.Lock()
         self._embedding: asyncio.Task[None] | None = None
+        self._indexing: asyncio.Task[None] | None = None
         self._have_models_changed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         configuration.changed.connect(lambda _: self.models_changed())
@@ -123,6 +124,7 @@ class MemoryService:
         dependencies = recall.RecallDependencies(
             sealer=memories.sealer,
             resident=memories.resident,
+            keyword_index=memories.index,
             open_all=memories.open_all,
             damage_note=memories.damage_note,
             embed=partial(self._embed_query, memories),
@@ -130,10 +132,13 @@ class MemoryService:
             throughput=self._models.throughput(reranker),
             limit_s=limit_s,
         )
-        found = await recall.recall(dependencies, query, depth, ids, has_shared=memories.has_shared(ids))
+        found = await recall.recall(dependencies, query, depth, ids)
         if left := memories.resident.unembedded:
             self.models_changed()  # a model may have failed when they were stored
-            found.notes.append(f"{left:,} of {len(memories.resident):,} not embedded yet: found by topic only")
+            number = f"{left:,} of {len(memories.resident):,}"
+            found.notes.append(f"{number} not embedded yet: found by keyword and topic only")
+        if waiting := len(memories.resident) - len(memories.index):
+            found.notes.append(f"{waiting:,} of {len(memories.resident):,} not in the keyword index yet")
         return found
 
     async def forget_vectors(self, uri: str) -> None:
@@ -171,6 +176,7 @@ class MemoryService:
                 memories = Memories(vault.sealer, self._opened_database, self._models.embed_texts)
                 await memories.load(self._models.embedding_model())
                 self._memories = memories
+                self._indexing = asyncio.create_task(self._index(memories), name="indexing memories")
                 self.models_changed()
             return self._memories
 
@@ -178,9 +184,10 @@ class MemoryService:
         async with self._opening:
             vault = await self._open_vault()
             memories, self._memories = self._memories, None
-            if self._embedding is not None:
-                self._embedding.cancel()
-                await asyncio.wait([self._embedding])
+            for task in (self._embedding, self._indexing):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait([task])
             if memories is not None:
                 await memories.close()
             vault.lock()
@@ -233,6 +240,15 @@ class MemoryService:
             _log.exception("memory.not_embedded")
         finally:
             self._embedding = None
+
+    async def _index(self, memories: Memories) -> None:
+        """Fill the keyword index, behind the first searches."""
+        try:
+            await memories.index_all()
+        except GnoError as error:
+            _log.warning("memory.not_indexed", extra={"fields": {"kind": error.kind}})
+        except Exception:
+            _log.exception("memory.not_indexed")
 
     async def _embed_query(self, memories: Memories, query: str) -> Vector | Unavailable:
         vector = await self._models.embed_query(memories.model_uri, query)

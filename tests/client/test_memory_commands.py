@@ -69,7 +69,7 @@ def test_recall_draws_what_was_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None
         "  first line",
         "  second line",
         "",
-        "0.25  mzzz  fact  2026-11-21  (team)",
+        "0.25  vector 0.61  mzzz  fact  2026-11-21  (team)",
         "  The kayak is blue.",
         "",
         "Reranked 64 of 81, returned 2",

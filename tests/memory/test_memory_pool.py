@@ -1,77 +1,89 @@
-"""The sizes of the pool; copies never displace other memories."""
+"""From what was found to the pool: sizes, copies, and the floor below which nothing is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
+import pytest
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from gnod.memory import candidates
+from gnod.memory.candidates import Evidence
+from gnod.memory.ranking import DEEP_SEARCH, FEW, SEARCH
+from gnod.memory.time_expressions import Period
 
-from gnod.memory.ranking import DEEP_SEARCH, FEW, SEARCH, distinct, united
 
-few = settings(max_examples=60)
+def evidence(count: int, **columns: list[float]) -> Evidence:
+    zeros = np.zeros(count)
+    values = {name: np.asarray(columns.get(name, zeros), float) for name in Evidence._fields[1:]}
+    return Evidence(np.arange(1, count + 1), **values)
 
 
 def test_sizes() -> None:
-    assert (SEARCH.pool, SEARCH.topics, SEARCH.results, SEARCH.whole, SEARCH.keywords) == (64, 48, 32, 3, 0)
-    assert (DEEP_SEARCH.pool, DEEP_SEARCH.topics, DEEP_SEARCH.results) == (256, 192, 100)
-    assert (DEEP_SEARCH.whole, DEEP_SEARCH.keywords) == (5, 2)
+    assert (SEARCH.pool, SEARCH.results, SEARCH.whole, SEARCH.keywords) == (64, 32, 3, 0)
+    assert (DEEP_SEARCH.pool, DEEP_SEARCH.results, DEEP_SEARCH.whole, DEEP_SEARCH.keywords) == (256, 100, 5, 2)
     assert (SEARCH.always_reranks, DEEP_SEARCH.always_reranks, FEW) == (False, True, 5)
 
 
-class Asked:
-    """A list, best first, of memories with what they say; `asked`: how many were wanted of it."""
-
-    def __init__(self, texts: Sequence[int]) -> None:
-        self.texts = texts
-        self.asked: list[int] = []
-
-    def fetch(self, wanted: int) -> Sequence[int]:
-        self.asked.append(wanted)
-        return range(min(wanted, len(self.texts)))
-
-    def fingerprint(self, id_: int) -> bytes:
-        return b"%d" % self.texts[id_]
+def test_vectors_and_keywords_have_equal_parts() -> None:
+    found = evidence(3, cosines=[0.6, 0.1, 0.35], keywords=[0.0, 8.0, 4.0])
+    # Scaled to 1, 0, 0.5 and 0, 1, 0.5.
+    assert candidates.fused(found) == pytest.approx([0.5, 0.5, 0.5])
+    found = evidence(2, cosines=[0.6, 0.1])
+    assert candidates.fused(found) == pytest.approx([1.0, 0.0]), "no keyword occurs: vectors alone"
+    nothing = [np.nan, np.nan]
+    assert candidates.fused(evidence(2, cosines=nothing, keywords=[2.0, 1.0])) == pytest.approx([1.0, 0.5])
 
 
-def test_one_namespace_is_asked_for_the_pool() -> None:
-    found = Asked(range(500))
-    assert distinct(found.fetch, 64, found.fingerprint, has_shared=False) == list(range(64))
-    assert found.asked == [64]
+def test_without_a_vector_keywords_count_for_both() -> None:
+    found = evidence(3, cosines=[0.6, 0.1, np.nan], keywords=[4.0, 0.0, 4.0])
+    assert candidates.fused(found) == pytest.approx([1.0, 0.0, 1.0])
 
 
-def test_several_are_asked_for_twice_the_pool_and_cut_back() -> None:
-    found = Asked([n // 2 for n in range(500)])  # one copy of each
-    assert distinct(found.fetch, 64, found.fingerprint, has_shared=True) == list(range(0, 128, 2))
-    assert found.asked == [128]
+def test_what_nothing_found_has_no_score() -> None:
+    found = evidence(2, cosines=[np.nan, np.nan], keywords=[1.0, 0.0], named=[1.0, 1.0])
+    assert candidates.fused(found) == pytest.approx([1.1, -1.0]), "a speaker alone finds nothing"
 
 
-def test_many_copies_displace_nothing() -> None:
-    found = Asked([n // 10 for n in range(2000)])
-    assert distinct(found.fetch, 64, found.fingerprint, has_shared=True) == list(range(0, 640, 10))
-    assert found.asked == [128, 256, 512, 1024]
+def test_names_times_and_topics_are_added() -> None:
+    found = evidence(1, cosines=[0.5], keywords=[1.0], topics=[1.0], named=[1.0], nearness=[1.0], states_time=[1.0])
+    # 1 + 0.3 + 0.1 + 0.2 + 0.1
+    assert candidates.fused(found) == pytest.approx([1.7])
+    assert candidates.fused(found, "plain") == pytest.approx([1.3])
 
 
-def test_nothing_there() -> None:
-    assert distinct(Asked([]).fetch, 64, Asked([]).fingerprint, has_shared=True) == []
+def test_reciprocal_ranks_remain() -> None:
+    found = evidence(2, cosines=[0.9, 0.5], keywords=[0.0, 1.0])
+    # In two lists: first, and second and first. 61/61 / 2 and (61/62 + 61/61) / 2.
+    assert candidates.fused(found, "rrf") == pytest.approx([0.5, 0.9919355])
 
 
-@few
-@given(st.lists(st.integers(0, 12), max_size=120), st.integers(1, 12), st.booleans())
-def test_the_first_of_each_text_in_their_order(texts: list[int], limit: int, shared: bool) -> None:
-    found = Asked(texts)
-    firsts = [n for n, text in enumerate(texts) if texts.index(text) == n][:limit]
-    kept = distinct(found.fetch, limit, found.fingerprint, has_shared=shared)
-    assert kept == firsts
+def test_copies_take_one_place() -> None:
+    found = evidence(5, cosines=[0.9, 0.8, 0.8, 0.7, 0.1])
+    prints = {1: b"a", 2: b"a", 3: b"b", 4: b"c", 5: b""}
+    scores = np.asarray([0.9, 0.9, 0.8, 0.7, 0.1])
+    assert candidates.pool(found, scores, prints.__getitem__, 2) == [0, 2], "of equal ones the older"
+    assert candidates.pool(found, scores, prints.__getitem__, 9) == [0, 2, 3], "the last was removed meanwhile"
 
 
-@few
-@given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True), st.integers(1, 9))
-def test_copies_add_to_their_original(nearest: list[int], topical: list[int], kinds: int) -> None:
-    def text(id_: int) -> bytes:
-        return b"%d" % (id_ % kinds)
+def test_nearness_in_time() -> None:
+    day_ms = 86_400_000
+    ids = np.arange(1, 5)
+    times = np.asarray([100, 112, 90, 400]) * day_ms
+    found = candidates.evidence(ids, times, np.zeros(4), None, {}, [Period(100, 105, "")], asks_when=False)
+    # In the period; 7 days after it; 10 before it; long after it.
+    assert found.nearness == pytest.approx([1.0, np.exp(-1), np.exp(-10 / 7), 0.0], abs=1e-6)
+    found = candidates.evidence(ids, times, np.zeros(4), None, {2: 1.0}, [], asks_when=False)
+    assert np.isnan(found.nearness).all()
+    assert found.topics.tolist() == [0, 1, 0, 0]
 
-    joined = united(nearest, topical, text)
-    assert [text(id_) for id_ in joined] == [text(id_) for id_ in topical]
-    for id_ in joined:
-        assert id_ in nearest or not any(text(id_) == text(other) for other in nearest)
+
+@pytest.mark.parametrize(
+    ("number", "floor"), [(1, 0.0), (10, 0.38), (100, 0.76), (500, 1.0256), (1000, 1.14), (100_000, 1.15)]
+)
+def test_of_many_memories_the_best_must_be_better(number: int, floor: float) -> None:
+    assert candidates.floor(number, has_vector=True) == pytest.approx(floor, abs=1e-4)
+    assert candidates.floor(number, has_vector=False) == 0.35
+
+
+def test_strength() -> None:
+    found = evidence(3, cosines=[0.5, -0.2, np.nan], coverage=[0.25, 1.0, 0.5])
+    assert found.strength() == pytest.approx([1.25, 1.0, 0.5])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from math import exp
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.memory import ranking
-from gnod.memory.ranking import Ranked, finish, fuse, reranked, synthetic
+from gnod.memory.ranking import Ranked, boosted, finish, reranked, synthetic
 from gnod.pipeline.exact_match import matched_fraction
 
 few = settings(max_examples=60)
-
-FACTS = dict.fromkeys(range(400), "fact")
 
 
 def scores(*found: Ranked) -> dict[int, float]:
@@ -25,90 +21,43 @@ def score_of(type_: str, score: float, matched: float = 0.0) -> float:
     return scores(Ranked(1, score, type_, matched))[1]
 
 
-class TestFusion:
-    def test_a_list_gives_one_over_rank_and_61(self) -> None:
-        fused = fuse([5, 6, 7], [], FACTS)
-        assert [id_ for id_, _ in fused] == [5, 6, 7]
-        # 1 / (0 + 60 + 1), 1 / 62, 1 / 63
-        assert [score for _, score in fused] == pytest.approx([0.0163934426, 0.0161290323, 0.0158730159])
-
-    def test_both_lists_are_summed(self) -> None:
-        # 8 is second by meaning and first by topic: 1/62 + 1/61; 7 is first by meaning: 1/61; 9 second by topic: 1/62.
-        fused = fuse([7, 8], [8, 9], FACTS)
-        assert [id_ for id_, _ in fused] == [8, 7, 9]
-        assert [score for _, score in fused] == pytest.approx([0.0325224749, 0.0163934426, 0.0161290323])
-
+class TestBoosts:
     @pytest.mark.parametrize(
         ("type_", "score"),
-        [
-            ("fact", 0.0163934426),
-            ("preference", 0.0213114754),  # 1.3 / 61
-            ("summary", 0.0229508197),  # 1.4 / 61
-            ("summary_done", 0.0229508197),
-            ("result", 0.0163934426),
-        ],
+        [("fact", 0.5), ("preference", 0.65), ("summary", 0.7), ("summary_done", 0.7), ("result", 0.5)],
     )
-    def test_preferences_and_summaries_weigh_more(self, type_: str, score: float) -> None:
-        ((_, fused),) = fuse([1], [], {1: type_})
-        assert fused == pytest.approx(score)
-
-    def test_the_boost_lifts_over_ranks(self) -> None:
-        # A preference at rank r has 1.3 / (r + 61): more than 1/61 up to r = 18 (1.3 * 61 = 79.3).
-        types = FACTS | {18: "preference"}
-        assert [id_ for id_, _ in fuse(range(19), [], types)][:2] == [18, 0]
-        types = FACTS | {19: "preference"}
-        assert [id_ for id_, _ in fuse(range(20), [], types)][:2] == [0, 19]
-
-    def test_ties_are_ordered_by_vector_rank(self) -> None:
-        assert [id_ for id_, _ in fuse([9], [3], FACTS)] == [9, 3]
-
-    @few
-    @given(st.lists(st.integers(0, 50), unique=True), st.lists(st.integers(0, 50), unique=True))
-    def test_all_are_there_once_best_first(self, nearest: list[int], topical: list[int]) -> None:
-        found = fuse(nearest, topical, FACTS)
-        assert sorted(id_ for id_, _ in found) == sorted({*nearest, *topical})
-        values = [score for _, score in found]
-        assert values == sorted(values, reverse=True)
-        assert all(0 < value <= 2 / 61 for value in values)
+    def test_preferences_and_summaries_weigh_more_as_candidates(self, type_: str, score: float) -> None:
+        assert boosted([0.5], [type_]) == pytest.approx([score])
 
 
 class TestSynthetic:
     @pytest.mark.parametrize(
-        ("fused", "cosine", "score"),
+        ("fused", "strength", "score"),
         [
-            # The best possible is 2/61. Share 0.4 is the middle of the sigmoid: 0.40 + 0.30 / 2.
-            (0.8 / 61, None, 0.55),
-            # Share 1: 1 / (1 + e^-6) = 0.997527; 0.40 + 0.30 * 0.997527.
-            (2 / 61, None, 0.6992582),
-            # Share 0.5, the first of one list: 1 / (1 + e^-1) = 0.731059.
-            (1 / 61, None, 0.6193176),
-            # Share 0.246, the last of a pool of 64 in one list: (1/124) / (2/61); 1 / (1 + e^1.540323) = 0.176488.
-            (1 / 124, None, 0.4529465),
-            # A boosted share is 1 at most.
-            (2.8 / 61, None, 0.6992582),
-            # By the cosine: twice it. 0.55 * 2 * 0.25, 0.55 * 2 * 0.5.
-            (0.8 / 61, 0.25, 0.275),
-            (0.8 / 61, 0.5, 0.55),
-            # 0.55 * 2 * 0.6 = 0.66, and at 0.9 it would be 0.99: 0.70 is the most.
-            (0.8 / 61, 0.6, 0.66),
-            (0.8 / 61, 0.9, 0.70),
-            (2 / 61, 1.0, 0.70),
+            # 0.4 is the middle of the sigmoid: 0.40 + 0.30 / 2.
+            (0.4, 1.0, 0.55),
+            # 1: 1 / (1 + e^-6) = 0.997527; 0.40 + 0.30 * 0.997527.
+            (1.0, 1.0, 0.6992582),
+            # 0.5, the first of one list: 1 / (1 + e^-1) = 0.731059.
+            (0.5, 1.0, 0.6193176),
+            # Boosts and additions: never above the cap.
+            (2.0, 1.0, 0.70),
+            (2.0, 3.0, 0.70),
+            # By its strength: 0.55 * 0.5.
+            (0.4, 0.5, 0.275),
+            (0.4, 1.7, 0.55),
             # Opposite in meaning is no worse than nothing to do with it.
-            (2 / 61, -0.3, 0.0),
+            (1.0, -0.3, 0.0),
         ],
     )
-    def test_by_hand(self, fused: float, cosine: float | None, score: float) -> None:
-        assert synthetic(fused, cosine) == pytest.approx(score, abs=1e-6)
-
-    def test_the_sigmoid_of_the_table(self) -> None:
-        assert 1 / (1 + exp(-6)) == pytest.approx(0.997527, abs=1e-6)
-        assert pytest.approx(0.245968, abs=1e-6) == (1 / 124) / (2 / 61)
+    def test_by_hand(self, fused: float, strength: float, score: float) -> None:
+        assert synthetic(fused, strength) == pytest.approx(score, abs=1e-6)
 
     @few
-    @given(st.floats(0, 3 / 61), st.floats(0, 3 / 61))
-    def test_without_a_cosine_it_keeps_the_order_within_its_bounds(self, one: float, other: float) -> None:
+    @given(st.floats(0, 3), st.floats(0, 3))
+    def test_it_keeps_the_order_within_its_bounds(self, one: float, other: float) -> None:
         low, high = sorted((one, other))
-        assert 0.40 <= synthetic(low, None) <= synthetic(high, None) <= 0.70
+        assert 0.40 <= synthetic(low, 1.0) <= synthetic(high, 1.0) <= 0.70
 
 
 class TestAfterTheCrossEncoder:

@@ -1,0 +1,323 @@
+"""The keyword index of the memories: BM25 over their texts and topics, in RAM only, while they are unlocked.
+
+Terms are kept as numbers: Python's hash of a string, which has a random key in each process. The arrays are in
+`LockedArray`s, so that the index is not swapped and not in core dumps where the system allows that. Postings are in two
+segments: most are in a sorted one, and those of the latest memories in a small one that is sorted when it is searched.
+
+Methods lock, so searches can run in threads while memories are stored.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.analysis.languages import detect
+from gnod.analysis.stopwords import LANGUAGES, function_words
+from gnod.analysis.terms import Analyzer, Unit
+from gnod.memory.locked_memory import LockedArray
+from gnod.memory.records import Memory
+from gnod.memory.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
+from gnod.memory.turns import turn
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+# Of _POSTING or of _SLOT.
+Table = NDArray[Any]
+
+# BM25: texts are short and of similar length, so that length says little.
+_K1, _B = 1.2, 0.4
+# A keyword in the turn before or after counts this part: an answer is often short, and the question has the words.
+_NEIGHBOUR = 0.2
+_SESSION_MS = 3_600_000
+# The latest memories are merged into the sorted segment when they have this many postings.
+_MAX_LATEST = 20_000
+_FIRST_SLOTS = 256
+# A short text is in the language of which it has this many function words, more than of any other.
+_MIN_FUNCTION_WORDS = 3
+
+_POSTING = np.dtype([("term", np.int64), ("slot", np.int32), ("count", np.uint16)])
+_SLOT = np.dtype(
+    [
+        ("id", np.int64),
+        ("length", np.int32),
+        ("session", np.int64),
+        ("time_ms", np.int64),
+        ("days", np.int32, MAX_DAYS),
+        ("is_live", np.bool_),
+    ]
+)
+_TIME = "\0states a time"
+_SPEAKER = "\0speaker:"
+
+
+class Matches(NamedTuple):
+    """Arrays with a value for each indexed memory, by ascending id. `scores`: BM25. `coverage`: how much of the query
+    is in the memory, in [0, 1], by the weight of its words. `named`: whether a word of the query names its speaker.
+    `states_time`: whether its text says when something happens. `times_ms`: when it
+    happened, or was stored. `days`: the days in its text, since 1970."""
+
+    ids: Ids
+    scores: Floats
+    coverage: Floats
+    named: NDArray[np.bool_]
+    states_time: NDArray[np.bool_]
+    times_ms: Ids
+    days: NDArray[np.int32]
+
+
+class KeywordIndex:
+    """`put` and `remove` follow the database. After `wipe` it is empty and stays so."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_wiped = False
+        self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
+        self._used = 0
+        self._slot_of: dict[int, int] = {}
+        self._sorted = LockedArray(0, _POSTING)
+        self._latest: list[LockedArray] = []
+        self._analyzers: dict[str, Analyzer] = {"en": Analyzer("en")}
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, id_: int) -> bool:
+        return id_ in self._slot_of
+
+    @property
+    def languages(self) -> list[str]:
+        """Return the languages of the memories."""
+        return list(self._analyzers)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays())
+
+    @property
+    def is_locked(self) -> bool:
+        """Tell whether no part of the index can be swapped."""
+        return all(array.is_locked for array in self._arrays())
+
+    def put(self, memories: Sequence[Memory]) -> None:
+        """Index memories; those that are indexed already are replaced. May take milliseconds: call it in a thread."""
+        with self._lock:
+            found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
+            if found:
+                self._latest.append(_merged(found))
+            if sum(map(len, self._parts()[1:])) > _MAX_LATEST:
+                self._merge()
+
+    def remove(self, ids: Iterable[int]) -> None:
+        with self._lock:
+            for id_ in ids:
+                slot = self._slot_of.pop(id_, None)
+                if slot is not None:
+                    self._rows()["is_live"][slot] = False
+
+    def wipe(self) -> None:
+        """Overwrite everything with zeros and forget it."""
+        with self._lock:
+            self._is_wiped = True  # a thread may still be about to put
+            for array in self._arrays():
+                array.wipe()
+            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), LockedArray(0, _POSTING), []
+            self._used = 0
+            self._slot_of.clear()
+            self._analyzers.clear()  # they cache words
+
+    def search(self, query: str, allowed: Collection[int] | None = None) -> Matches:
+        """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
+        allowed memories weigh more."""
+        with self._lock:
+            rows = self._rows()
+            live = rows["is_live"].copy()  # after `wipe` there are none
+            if allowed is not None:
+                live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
+            groups = self._groups(query)
+            parts = self._searchable()
+            scores, coverage = self._bm25(groups, parts, live)
+            named = np.zeros(len(rows), bool)
+            for group in groups:
+                for term in group.speakers:
+                    named[_found(parts, [term])["slot"]] = True
+            dated = np.zeros(len(rows), bool)
+            dated[_found(parts, [hash(_TIME)])["slot"]] = True
+            chosen = np.flatnonzero(live)
+            chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
+            of = rows[chosen]
+        return Matches(
+            ids=of["id"].copy(),
+            scores=_with_neighbours(scores[chosen], of),
+            coverage=coverage[chosen],
+            named=named[chosen],
+            states_time=dated[chosen],
+            times_ms=of["time_ms"].copy(),
+            days=of["days"].copy(),
+        )
+
+    def _posted(self, memory: Memory) -> Table:
+        """Add the row of a memory, and return its postings."""
+        if (old := self._slot_of.get(memory.id)) is not None:
+            self._rows()["is_live"][old] = False
+        if self._used == len(self._slots.values):
+            self._grow()
+        language = _language_of(memory.text)
+        if language not in self._analyzers:
+            self._analyzers[language] = Analyzer(language)
+        analyzer = self._analyzers[language]
+        terms = analyzer.stream("\n".join((memory.text, *memory.topics))).split()
+        counts = Counter(map(hash, terms))
+        said = turn(memory.text)
+        body = memory.text[memory.text.index(": ") + 2 :] if said and not said.about else memory.text
+        if said:
+            for term in analyzer.stream(said.speaker).split():
+                counts[hash(_SPEAKER + term)] = 1
+            if said.about:
+                body = memory.text.partition("): ")[2]
+        if states_time(body):
+            counts[hash(_TIME)] = 1
+        slot = self._used
+        row = self._slots.values[slot : slot + 1]
+        row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
+        row["session"] = hash((memory.namespace, said.about)) if said else 0
+        row["time_ms"] = getattr(memory, "when_ms", None) or memory.created_ms
+        days = days_in(memory.text)[:MAX_DAYS]
+        row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
+        self._slot_of[memory.id] = slot
+        self._used += 1
+        postings = np.empty(len(counts), _POSTING)
+        postings["term"] = np.fromiter(counts.keys(), np.int64, len(counts))
+        postings["count"] = np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), 0xFFFF)
+        postings["slot"] = slot
+        return postings
+
+    def _groups(self, query: str) -> list[_Group]:
+        """Return the terms of the query: for each word its forms in the languages of the memories."""
+        if self._is_wiped:
+            return []
+        units = {language: analyzer.units(query) for language, analyzer in self._analyzers.items()}
+        words = [unit.surface for unit in units["en"]]
+        dropped = function_words(words, LANGUAGES)
+        found: dict[tuple[str, ...], _Group] = {}
+        for at, unit in enumerate(units["en"]):
+            if unit.surface.lower() in dropped:
+                continue
+            alike = [each[at] for each in units.values()]
+            for forms in _forms(alike):
+                found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
+        return list(found.values())
+
+    def _bm25(self, groups: Sequence[_Group], parts: Sequence[Table], live: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        rows = self._rows()
+        scores, covered = np.zeros(len(rows)), np.zeros(len(rows))
+        number = int(live.sum())
+        if not number:
+            return scores, covered
+        lengths = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
+        weight = 0.0
+        for group in groups:
+            postings = _found(parts, group.terms)
+            postings = postings[live[postings["slot"]]]
+            counts = np.bincount(postings["slot"], postings["count"], len(rows)) if len(postings) else None
+            holders = np.flatnonzero(counts) if counts is not None else np.empty(0, np.int64)
+            idf = float(np.log(1 + (number - len(holders) + 0.5) / (len(holders) + 0.5)))
+            weight += idf
+            if counts is not None:
+                count = counts[holders]
+                covered[holders] += idf
+                scores[holders] += idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * lengths[holders]))
+        return scores, covered / weight if weight else covered
+
+    def _searchable(self) -> list[Table]:
+        """Return the postings in segments that are sorted by term."""
+        if not self._latest:
+            return [self._sorted.values]
+        if len(self._latest) > 1:
+            merged = _merged(self._parts()[1:])
+            for array in self._latest:
+                array.wipe()
+            self._latest = [merged]
+        return [self._sorted.values, self._latest[0].values]
+
+    def _merge(self) -> None:
+        """Put the latest memories into the sorted segment, without what was removed."""
+        live = self._rows()["is_live"]
+        kept = [part[live[part["slot"]]] for part in self._parts()]
+        merged = _merged(kept)
+        for array in (self._sorted, *self._latest):
+            array.wipe()
+        self._sorted, self._latest = merged, []
+
+    def _grow(self) -> None:
+        grown = LockedArray(2 * len(self._slots.values), _SLOT)
+        grown.values[: self._used] = self._rows()
+        self._slots.wipe()
+        self._slots = grown
+
+    def _rows(self) -> Table:
+        return self._slots.values[: self._used]
+
+    def _parts(self) -> list[Table]:
+        return [self._sorted.values, *(array.values for array in self._latest)]
+
+    def _arrays(self) -> list[LockedArray]:
+        return [self._slots, self._sorted, *self._latest]
+
+
+class _Group(NamedTuple):
+    """The forms of one word of a query, and the same as the name of a speaker."""
+
+    terms: list[int]
+    speakers: list[int]
+
+
+def _forms(alike: Sequence[Unit]) -> Iterable[tuple[str, ...]]:
+    """Yield the forms of each part of a word, and those of the whole."""
+    for at in range(len(alike[0].parts)):
+        yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
+    if alike[0].whole:
+        yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
+
+
+def _found(parts: Sequence[Table], terms: Sequence[int]) -> Table:
+    found = []
+    for part in parts:
+        for term in terms:
+            first = int(np.searchsorted(part["term"], term, "left"))
+            found.append(part[first : int(np.searchsorted(part["term"], term, "right"))])
+    return np.concatenate(found) if found else np.empty(0, _POSTING)
+
+
+def _merged(parts: Sequence[Table]) -> LockedArray:
+    merged = LockedArray(sum(map(len, parts)), _POSTING)
+    values = np.concatenate(parts) if parts else np.empty(0, _POSTING)
+    merged.values[:] = values[np.argsort(values["term"], kind="stable")]
+    return merged
+
+
+def _with_neighbours(scores: Floats, rows: Table) -> Floats:
+    """Add a part of the scores of the turns before and after, in the same conversation."""
+    if len(rows) < 2:
+        return scores
+    follows = (rows["session"][1:] == rows["session"][:-1]) & (rows["session"][1:] != 0)
+    follows &= np.abs(rows["time_ms"][1:] - rows["time_ms"][:-1]) <= _SESSION_MS
+    total = scores.copy()
+    total[1:] += _NEIGHBOUR * np.where(follows, scores[:-1], 0.0)
+    total[:-1] += _NEIGHBOUR * np.where(follows, scores[1:], 0.0)
+    return total
+
+
+def _language_of(text: str) -> str:
+    """Return the language to stem a memory in. Most are too short for `detect`: their function words tell."""
+    if found := detect(text):
+        return found
+    words = {word.lower() for word in text.split()}
+    counts = {code: len(words & function_words([*words], [code])) for code in LANGUAGES}
+    best = max(counts, key=lambda code: counts[code])
+    return best if counts[best] >= _MIN_FUNCTION_WORDS and counts[best] > counts["en"] else "en"

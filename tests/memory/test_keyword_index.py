@@ -1,0 +1,106 @@
+"""The keyword index in RAM: what it finds, what it follows, and that nothing stays."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from gnod.memory.keyword_index import KeywordIndex, Matches
+from gnod.memory.records import Memory
+
+HOUR_MS = 3_600_000
+
+
+def memory(
+    id_: int, text: str, *, topics: tuple[str, ...] = (), time_ms: int = 1_000_000, at: str = "personal"
+) -> Memory:
+    return Memory(id_, f"m{id_}", at, "fact", time_ms, time_ms, text, list(topics))
+
+
+def indexed(*memories: Memory) -> KeywordIndex:
+    index = KeywordIndex()
+    index.put(memories)
+    return index
+
+
+def best(found: Matches) -> list[int]:
+    ranked = sorted(zip(-found.scores, found.ids.tolist(), strict=True))
+    return [id_ for score, id_ in ranked if score < 0]
+
+
+def test_words_are_analysed_like_documents() -> None:
+    index = indexed(
+        memory(1, "Die Häuser am Hafen sind für die Touristen und nicht für uns."),
+        memory(2, "Deployments use Node.js with blue-green rollouts."),
+        memory(3, "毎週月曜日にサーバーを再起動する"),
+        memory(4, "The parser raises E4711 in parse_header."),
+        memory(5, "Ask Ilse.", topics=("zirconium flange",)),
+    )
+    for query, id_ in [
+        ("Haus am Hafen", 1),
+        ("how do we deploy", 2),
+        ("node.js", 2),
+        ("サーバー", 3),
+        ("parse_header", 4),
+        ("E4711", 4),
+        ("flanges", 5),
+    ]:
+        assert best(index.search(query))[:1] == [id_], query
+    assert "de" in index.languages
+    found = index.search("unknown words")
+    assert best(found) == []
+    assert found.coverage.max() == 0
+
+
+def test_coverage_is_by_weight() -> None:
+    index = indexed(memory(1, "boat harbour"), memory(2, "boat tide"), memory(3, "boat"))
+    found = index.search("boat harbour")
+    # ln(1 + 0.5 / 3.5) and ln(1 + 2.5 / 1.5).
+    assert found.coverage == pytest.approx([1.0, 0.11984, 0.11984], abs=1e-4)
+
+
+def test_it_follows_changes_and_namespaces() -> None:
+    index = indexed(*(memory(n, f"boat number {n} leaves") for n in range(1, 400)))
+    index.put([memory(7, "the kayak stays")])
+    index.remove([8, 12345])
+    assert len(index) == 398
+    assert best(index.search("kayak")) == [7]
+    assert 7 not in best(index.search("boat"))
+    assert 8 not in best(index.search("boat"))
+    assert best(index.search("boat", [9, 8, 7])) == [9]
+    assert index.search("boat").ids.tolist() == [n for n in range(1, 400) if n != 8]
+
+
+def test_many_memories_are_merged_into_one_sorted_segment() -> None:
+    index = indexed()
+    for first in range(0, 3000, 500):
+        index.put([memory(n, f"boat w{n} leaves berth b{n} for the {n}th time") for n in range(first, first + 500)])
+    assert len(index._sorted.values) > 0
+    for n in (0, 1499, 2999):
+        assert best(index.search(f"w{n}"))[0] == n
+
+
+def test_a_turn_is_found_by_the_question_before_it() -> None:
+    asks, says = "Ada (8 May, 2023): When do you move to Lisbon?", "Bo (8 May, 2023): In May!"
+    index = indexed(memory(1, asks), memory(2, says), memory(3, "Bo (9 May, 2023): Nothing."))
+    assert best(index.search("move to Lisbon")) == [1, 2]
+    found = index.search("When does Bo move")
+    assert found.named.tolist() == [False, True, True]
+    assert found.states_time.tolist() == [False, False, False]
+    index = indexed(memory(1, "We move to Lisbon"), memory(2, "Nothing else"))
+    assert best(index.search("move to Lisbon")) == [1], "facts stored one after the other are no conversation"
+    index = indexed(memory(1, "Ada: Lisbon!"), memory(2, "Bo: Yes", time_ms=1_000_000 + 2 * HOUR_MS))
+    assert best(index.search("Lisbon")) == [1], "hours later"
+
+
+def test_after_wipe_nothing_is_left() -> None:
+    index = indexed(memory(1, "the zirconium flange"))
+    pages = [array._bytes for array in index._arrays()]
+    index.wipe()
+    assert all(not page.any() for page in pages)
+    index.put([memory(2, "a late thread")])
+    assert len(index) == 0
+    assert index.search("zirconium").ids.tolist() == []
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, dict) and "zirconium" in each]
