@@ -27,7 +27,7 @@ from gnod.memory.turns import turn
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# Of _POSTING or of _SLOT.
+# Rows of _SLOT.
 Table = NDArray[Any]
 
 # BM25: texts are short and of similar length, so that length says little.
@@ -41,7 +41,6 @@ _FIRST_SLOTS = 256
 # A short text is in the language of which it has this many function words, more than of any other.
 _MIN_FUNCTION_WORDS = 3
 
-_POSTING = np.dtype([("term", np.int64), ("slot", np.int32), ("count", np.uint16)])
 _SLOT = np.dtype(
     [
         ("id", np.int64),
@@ -52,6 +51,7 @@ _SLOT = np.dtype(
         ("is_live", np.bool_),
     ]
 )
+_MAX_COUNT = 0xFFFF
 _TIME = "\0states a time"
 _SPEAKER = "\0speaker:"
 
@@ -80,8 +80,8 @@ class KeywordIndex:
         self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
         self._used = 0
         self._slot_of: dict[int, int] = {}
-        self._sorted = LockedArray(0, _POSTING)
-        self._latest: list[LockedArray] = []
+        self._sorted = _Segment.of([])
+        self._latest: list[_Segment] = []
         self._analyzers: dict[str, Analyzer] = {"en": Analyzer("en")}
 
     def __len__(self) -> int:
@@ -109,8 +109,8 @@ class KeywordIndex:
         with self._lock:
             found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
             if found:
-                self._latest.append(_merged(found))
-            if sum(map(len, self._parts()[1:])) > _MAX_LATEST:
+                self._latest.append(_Segment.of(found))
+            if sum(map(len, self._latest)) > _MAX_LATEST:
                 self._merge()
 
     def remove(self, ids: Iterable[int]) -> None:
@@ -126,7 +126,7 @@ class KeywordIndex:
             self._is_wiped = True  # a thread may still be about to put
             for array in self._arrays():
                 array.wipe()
-            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), LockedArray(0, _POSTING), []
+            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _Segment.of([]), []
             self._used = 0
             self._slot_of.clear()
             self._analyzers.clear()  # they cache words
@@ -140,14 +140,13 @@ class KeywordIndex:
             if allowed is not None:
                 live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
             groups = self._groups(query)
-            parts = self._searchable()
-            scores, coverage = self._bm25(groups, parts, live)
+            segments = self._searchable()
+            scores, coverage = self._bm25(groups, segments, live)
             named = np.zeros(len(rows), bool)
             for group in groups:
-                for term in group.speakers:
-                    named[_found(parts, [term])["slot"]] = True
+                named[_found(segments, group.speakers).slots] = True
             dated = np.zeros(len(rows), bool)
-            dated[_found(parts, [hash(_TIME)])["slot"]] = True
+            dated[_found(segments, [hash(_TIME)]).slots] = True
             chosen = np.flatnonzero(live)
             chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
             of = rows[chosen]
@@ -161,7 +160,7 @@ class KeywordIndex:
             days=of["days"].copy(),
         )
 
-    def _posted(self, memory: Memory) -> Table:
+    def _posted(self, memory: Memory) -> _Postings:
         """Add the row of a memory, and return its postings."""
         if (old := self._slot_of.get(memory.id)) is not None:
             self._rows()["is_live"][old] = False
@@ -191,11 +190,11 @@ class KeywordIndex:
         row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
         self._slot_of[memory.id] = slot
         self._used += 1
-        postings = np.empty(len(counts), _POSTING)
-        postings["term"] = np.fromiter(counts.keys(), np.int64, len(counts))
-        postings["count"] = np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), 0xFFFF)
-        postings["slot"] = slot
-        return postings
+        return _Postings(
+            np.fromiter(counts.keys(), np.int64, len(counts)),
+            np.full(len(counts), slot, np.int32),
+            np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), _MAX_COUNT).astype(np.uint16),
+        )
 
     def _groups(self, query: str) -> list[_Group]:
         """Return the terms of the query: for each word its forms in the languages of the memories."""
@@ -213,7 +212,9 @@ class KeywordIndex:
                 found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
         return list(found.values())
 
-    def _bm25(self, groups: Sequence[_Group], parts: Sequence[Table], live: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def _bm25(
+        self, groups: Sequence[_Group], segments: Sequence[_Segment], live: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
         rows = self._rows()
         scores, covered = np.zeros(len(rows)), np.zeros(len(rows))
         number = int(live.sum())
@@ -222,36 +223,32 @@ class KeywordIndex:
         lengths = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
         weight = 0.0
         for group in groups:
-            postings = _found(parts, group.terms)
-            postings = postings[live[postings["slot"]]]
-            counts = np.bincount(postings["slot"], postings["count"], len(rows)) if len(postings) else None
-            holders = np.flatnonzero(counts) if counts is not None else np.empty(0, np.int64)
+            postings = _found(segments, group.terms)
+            counts = np.bincount(postings.slots, postings.counts, len(rows)) * live
+            holders = np.flatnonzero(counts)
             idf = float(np.log(1 + (number - len(holders) + 0.5) / (len(holders) + 0.5)))
             weight += idf
-            if counts is not None:
-                count = counts[holders]
-                covered[holders] += idf
-                scores[holders] += idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * lengths[holders]))
+            count = counts[holders]
+            covered[holders] += idf
+            scores[holders] += idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * lengths[holders]))
         return scores, covered / weight if weight else covered
 
-    def _searchable(self) -> list[Table]:
-        """Return the postings in segments that are sorted by term."""
-        if not self._latest:
-            return [self._sorted.values]
+    def _searchable(self) -> list[_Segment]:
+        """Return the segments; those of the latest memories become one."""
         if len(self._latest) > 1:
-            merged = _merged(self._parts()[1:])
-            for array in self._latest:
-                array.wipe()
+            merged = _Segment.of([segment.postings for segment in self._latest])
+            for segment in self._latest:
+                segment.wipe()
             self._latest = [merged]
-        return [self._sorted.values, self._latest[0].values]
+        return [self._sorted, *self._latest]
 
     def _merge(self) -> None:
         """Put the latest memories into the sorted segment, without what was removed."""
         live = self._rows()["is_live"]
-        kept = [part[live[part["slot"]]] for part in self._parts()]
-        merged = _merged(kept)
-        for array in (self._sorted, *self._latest):
-            array.wipe()
+        segments = [self._sorted, *self._latest]
+        merged = _Segment.of([segment.postings.only(live[segment.postings.slots]) for segment in segments])
+        for segment in segments:
+            segment.wipe()
         self._sorted, self._latest = merged, []
 
     def _grow(self) -> None:
@@ -263,11 +260,45 @@ class KeywordIndex:
     def _rows(self) -> Table:
         return self._slots.values[: self._used]
 
-    def _parts(self) -> list[Table]:
-        return [self._sorted.values, *(array.values for array in self._latest)]
-
     def _arrays(self) -> list[LockedArray]:
-        return [self._slots, self._sorted, *self._latest]
+        return [self._slots, *(array for segment in (self._sorted, *self._latest) for array in segment.arrays)]
+
+
+class _Postings(NamedTuple):
+    """Terms with the slots of the memories that have them, and how often."""
+
+    terms: Ids
+    slots: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> _Postings:
+        return _Postings(self.terms[chosen], self.slots[chosen], self.counts[chosen])
+
+
+class _Segment:
+    """Postings in the order of their terms, in locked memory."""
+
+    def __init__(self, arrays: list[LockedArray]) -> None:
+        self.arrays = arrays
+        self.postings = _Postings(*(array.values for array in arrays))
+
+    @classmethod
+    def of(cls, parts: Sequence[_Postings]) -> _Segment:
+        """Sort postings into a new segment."""
+        joined = _joined(parts)
+        order = np.argsort(joined.terms, kind="stable")
+        arrays = []
+        for column in joined:
+            arrays.append(LockedArray(len(column), column.dtype))
+            arrays[-1].values[:] = column[order]
+        return cls(arrays)
+
+    def __len__(self) -> int:
+        return len(self.postings.terms)
+
+    def wipe(self) -> None:
+        for array in self.arrays:
+            array.wipe()
 
 
 class _Group(NamedTuple):
@@ -285,20 +316,19 @@ def _forms(alike: Sequence[Unit]) -> Iterable[tuple[str, ...]]:
         yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
 
 
-def _found(parts: Sequence[Table], terms: Sequence[int]) -> Table:
+def _found(segments: Sequence[_Segment], terms: Sequence[int]) -> _Postings:
+    """Return the postings of some terms."""
     found = []
-    for part in parts:
-        for term in terms:
-            first = int(np.searchsorted(part["term"], term, "left"))
-            found.append(part[first : int(np.searchsorted(part["term"], term, "right"))])
-    return np.concatenate(found) if found else np.empty(0, _POSTING)
+    for postings in (segment.postings for segment in segments):
+        first = np.searchsorted(postings.terms, terms, "left").tolist()
+        end = np.searchsorted(postings.terms, terms, "right").tolist()
+        found += [postings.only(slice(*place)) for place in zip(first, end, strict=True)]
+    return _joined(found)
 
 
-def _merged(parts: Sequence[Table]) -> LockedArray:
-    merged = LockedArray(sum(map(len, parts)), _POSTING)
-    values = np.concatenate(parts) if parts else np.empty(0, _POSTING)
-    merged.values[:] = values[np.argsort(values["term"], kind="stable")]
-    return merged
+def _joined(parts: Sequence[_Postings]) -> _Postings:
+    empty = _Postings(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
+    return _Postings(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
 
 
 def _with_neighbours(scores: Floats, rows: Table) -> Floats:

@@ -39,6 +39,8 @@ class Resident:
         self._vector_ids: dict[int, list[int]] = {}
         self._owners: dict[int, int] = {}
         self._matrix: Matrix | None = None
+        # Ids, times and namespaces of all rows; None: to be read again.
+        self._stored: NDArray[np.int64] | None = None
 
     @property
     def dimensions(self) -> int | None:
@@ -87,6 +89,7 @@ class Resident:
 
     def put(self, row: Row, topics: Sequence[bytes]) -> None:
         with self._lock:
+            self._stored = None
             self._forget_topics(row.id)
             self._rows[row.id] = row  # an existing one keeps its place
             self._by_name[row.name] = row.id
@@ -158,9 +161,18 @@ class Resident:
     def stored(self, namespaces: Collection[int] | None) -> tuple[Ids, Ids]:
         """Return the ids of the memories in the namespaces, ascending, and when each was stored, in milliseconds since
         1970."""
-        rows = sorted(self.rows(namespaces))
-        ids = np.fromiter((row.id for row in rows), np.int64, len(rows))
-        return ids, np.fromiter((row.created_ms for row in rows), np.int64, len(rows))
+        with self._lock:
+            if self._stored is None:
+                rows = sorted(self._rows.values())
+                columns = (
+                    [row.id for row in rows],
+                    [row.created_ms for row in rows],
+                    [row.namespace_id for row in rows],
+                )
+                self._stored = np.asarray(columns, np.int64).reshape(3, len(rows))
+            ids, times_ms, of = self._stored
+        chosen = slice(None) if namespaces is None else np.isin(of, [*namespaces])
+        return ids[chosen], times_ms[chosen]
 
     def cosines(self, query: Vector, ids: Ids) -> NDArray[np.float64]:
         """Return the cosine of the nearest vector of each of the memories, whose ids ascend; NaN without a vector."""
@@ -220,6 +232,7 @@ class Resident:
         return found
 
     def _forget_row(self, id_: int) -> None:
+        self._stored = None
         if row := self._rows.pop(id_, None):
             del self._by_name[row.name]
         self._forget_topics(id_)

@@ -15,7 +15,7 @@ HOUR_MS = 3_600_000
 def memory(
     id_: int, text: str, *, topics: tuple[str, ...] = (), time_ms: int = 1_000_000, at: str = "personal"
 ) -> Memory:
-    return Memory(id_, f"m{id_}", at, "fact", time_ms, time_ms, text, list(topics))
+    return Memory(id_, f"m{id_}", "personal", "fact", time_ms, time_ms, text, list(topics))
 
 
 def indexed(*memories: Memory) -> KeywordIndex:
@@ -76,7 +76,7 @@ def test_many_memories_are_merged_into_one_sorted_segment() -> None:
     index = indexed()
     for first in range(0, 3000, 500):
         index.put([memory(n, f"boat w{n} leaves berth b{n} for the {n}th time") for n in range(first, first + 500)])
-    assert len(index._sorted.values) > 0
+    assert len(index._sorted) > 0
     for n in (0, 1499, 2999):
         assert best(index.search(f"w{n}"))[0] == n
 
