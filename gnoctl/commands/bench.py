@@ -28,6 +28,9 @@ class BenchOptions(Options, frozen=True, kw_only=True):
         list[str],
         option("--mode", help="Search mode. Repeatable [default: lexical, vector, hybrid]", complete=MODES),
     ] = []
+    memory: Annotated[bool, option("--memory", help="Measure the recall of memories: DIR contains memories.jsonl")] = (
+        False
+    )
     ablation: Annotated[bool, option("--ablation", help="Change one part of the hybrid query at a time")] = False
     model: Annotated[str | None, _model("--model", "Embedding model [default: the one in your index.yml]")] = None
     expand: Annotated[str | None, _model("--expand", "Model for query variants [default: as for --model]")] = None
@@ -76,6 +79,11 @@ def bench(options: BenchOptions) -> NoReturn:
     installed model (`gnoctl models pull embed`) and time to embed everything. The measures need optional packages:
     `pip install 'gnod[bench]'`.
 
+    With --memory, DIR contains memories.jsonl (id, namespace, text; when, speaker) and queries.jsonl (id, namespace,
+    question, category, evidence), as for LoCoMo. The memories are stored in a temporary database. The figures are the
+    part of the evidence among the first 1, 5, 10 and 20 results, by kind of question: as `gnoctl recall` searches
+    (convex), without names and times (plain), and with ranks instead of scores (rrf).
+
     If DIR also contains answers.tsv (query-id, corpus-id, answer), the mode hybrid quotes as `gnoctl ask` does: the
     figures say in how many queries the first quote, or one of the first three, contains an answer. In every
     collection, it asks each query with and without its relevant documents (and copies of them): the figures say how
@@ -93,6 +101,7 @@ def bench(options: BenchOptions) -> NoReturn:
       gnoctl bench collections/* --save before.json
       gnoctl bench collections/* --compare before.json
       gnoctl bench collections/* --never-below .01
+      gnoctl bench --memory memories/locomo
     """
     # The measurement uses the daemon's code, which gnoctl does not import. -P: do not import a folder named gnod from
     # the current directory.

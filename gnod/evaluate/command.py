@@ -15,7 +15,7 @@ from gnod import paths
 from gnod.config import load
 from gnod.egress import SCOPES
 from gnod.errors import EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
-from gnod.evaluate import report, runs
+from gnod.evaluate import memories, report, runs
 from gnod.evaluate.choice import choose
 from gnod.evaluate.comparison import Comparison, Contrast, Loss, compare, contrasts, losses
 from gnod.evaluate.dataset import check_layout, read
@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=tuple(MODES),
         help=f"how to search, repeatable (default: {', '.join(DEFAULT_MODES)})",
     )
+    parser.add_argument("--memory", action="store_true", help="DIR contains memories.jsonl and queries.jsonl")
     parser.add_argument("--ablation", action="store_true", help="run all variants of the hybrid query")
     parser.add_argument("--model", metavar="URI", help="embedding model (default: from index.yml)")
     parser.add_argument("--expand", metavar="URI", help="query expansion model (default: from index.yml)")
@@ -133,6 +134,9 @@ class _Bench:
 
     def run(self) -> None:
         """Check all options before the work begins, then measure and print. Raises GnoError."""
+        if self._options.memory:
+            self._run_memories()
+            return
         library()
         before = runs.load(self._options.compare) if self._options.compare else None
         self._check()
@@ -153,6 +157,19 @@ class _Bench:
         else:
             self._print(saved, compared)
         self._require_no_loss(losses(saved.runs))
+
+    def _run_memories(self) -> None:
+        """Measure the recall of memories. Needs the embedding model and nothing else."""
+        self._options.mode = ["vector"]
+        models = self._choose()
+        assert models is not None, "the mode vector requires a model"
+        with models:
+            models.check()
+            found = [memories.measure(folder, models, limit=self._options.limit) for folder in self._folders]
+        if self._options.json:
+            _write_json(found, self._out)
+        else:
+            self._out.write("\n\n".join("\n".join(report.memories(each)) for each in found) + "\n")
 
     def _require_no_loss(self, found: list[Loss]) -> None:
         """Raise LossTooLarge where hybrid search loses more than --never-below allows."""

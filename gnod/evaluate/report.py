@@ -9,6 +9,7 @@ from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Comparison, C
 from gnod.evaluate.evaluation import PERCENTILES, Summary
 from gnod.evaluate.evidence import PERCENTILES as EVIDENCE_PERCENTILES
 from gnod.evaluate.measures import MEASURES, PER_QUERY
+from gnod.evaluate.memories import ABSENT, ALL, CUTOFFS, Measured
 from gnod.evaluate.modes import BASELINE
 from gnod.evaluate.runs import Saved
 from gnod.pipeline.answering.confidence import THRESHOLD
@@ -184,6 +185,21 @@ def _notes(run: Summary) -> Iterator[str]:
         yield f"{name}: {stage} was skipped or cut short in {sum(reasons.values()):,} queries"
         for reason, queries in list(reasons.items())[:_MAX_REASONS]:
             yield f"  {queries:,}: {_plain(reason)}"
+
+
+def memories(measured: Measured) -> Iterator[str]:
+    """Yield the recall of memories by kind of question, then how often a search came back empty."""
+    yield f"{_plain(measured.folder)}: {measured.memories:,} memories"
+    headers = ["questions", "mode", *(f"R@{at}" for at in CUTOFFS), "number"]
+    rows = [
+        [each.category, each.mode, *(f"{each.at[at]:.3f}" for at in CUTOFFS), f"{each.questions:,}"]
+        for each in sorted(measured.recall, key=lambda each: (each.category != ALL, each.category))
+    ]
+    yield from _columns(headers, rows)
+    yield (
+        f"empty results: {measured.empty.answered:.1%} of the questions with an answer, {measured.empty.absent:.1%} of "
+        f"the {ABSENT} ones, {measured.empty.elsewhere:.1%} in another namespace"
+    )
 
 
 def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

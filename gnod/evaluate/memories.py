@@ -1,0 +1,199 @@
+"""Recall of `memory.search` on a folder of memories and questions.
+
+`memories.jsonl` has objects with `id`, `namespace`, `text`, and perhaps `when` and `speaker`; `queries.jsonl` has those
+with `id`, `namespace`, `question`, `category` and `evidence`, a list of ids. A memory is stored as
+`speaker (when): text`, encrypted, in a temporary database.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from gnod.errors import UsageError
+from gnod.evaluate.models import EvaluationModels
+from gnod.memory.candidates import Fusion
+from gnod.memory.database import MemoryDatabase
+from gnod.memory.memories import Memories
+from gnod.memory.ranking import SEARCH
+from gnod.memory.recall import RecallDependencies, recall
+from gnod.memory.sealing import Sealer
+from gnod.memory.transactions import Draft, Embedded
+from gnod.pipeline.budget import ThroughputEstimate
+from gnod.types import Unavailable
+
+CUTOFFS = (1, 5, 10, 20)
+# Questions of this category ask for what was never said.
+ABSENT = "adversarial"
+ALL = "all"
+# As the daemon searches; without names and times; with ranks instead of scores.
+MODES: Sequence[Fusion] = ("convex", "plain", "rrf")
+_STORED_AT_A_TIME = 100
+_KEY_BYTES = 32
+_NO_LIMIT_S = 120.0
+_NO_RERANKER = Unavailable("the measurement has no reranker")
+
+
+T = TypeVar("T")
+
+
+class StoredText(msgspec.Struct):
+    id: str
+    namespace: str
+    text: str
+    when: str = ""
+    speaker: str = ""
+
+
+class Question(msgspec.Struct):
+    id: str
+    namespace: str
+    question: str
+    category: str
+    evidence: list[str]
+
+
+class Recall(msgspec.Struct, frozen=True):
+    """`at`: the mean part of the evidence among the first results, by their number."""
+
+    category: str
+    mode: str
+    questions: int
+    at: dict[int, float]
+
+
+class Emptiness(msgspec.Struct, frozen=True):
+    """How often a search came back empty: for questions with an answer, for those of `ABSENT`, and for the questions of
+    one namespace among the memories of another."""
+
+    answered: float
+    absent: float
+    elsewhere: float
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """`memories`: their number. `recall`: by category and mode; the category "all" has all but `ABSENT`."""
+
+    folder: str
+    memories: int
+    recall: list[Recall]
+    empty: Emptiness
+
+
+class _Answer(NamedTuple):
+    question: Question
+    found: list[str]
+
+
+def measure(folder: Path, models: EvaluationModels, *, limit: int | None, modes: Sequence[Fusion] = MODES) -> Measured:
+    """Store the memories and ask the questions, the first `limit`. Raises UsageError for a file that cannot be read."""
+    texts = _read(folder / "memories.jsonl", StoredText)
+    questions = _read(folder / "queries.jsonl", Question)[:limit]
+    with tempfile.TemporaryDirectory(prefix="gnod-bench-") as temporary:
+        database = MemoryDatabase(Path(temporary) / "memory.sqlite")
+        try:
+            return models.run(_Vault(models, database).measure(folder, texts, questions, modes))
+        finally:
+            database.close()
+
+
+class _Vault:
+    """The memories of a folder, in a database of their own."""
+
+    def __init__(self, models: EvaluationModels, database: MemoryDatabase) -> None:
+        self._models = models
+        self._memories = Memories(Sealer(secrets.token_bytes(_KEY_BYTES)), database, self._embed)
+        self._ids: dict[str, str] = {}
+
+    async def measure(
+        self, folder: Path, texts: Sequence[StoredText], questions: Sequence[Question], modes: Sequence[Fusion]
+    ) -> Measured:
+        await self._store(texts)
+        known = {each.id for each in texts}
+        answerable = [each for each in questions if known & {*each.evidence}]
+        rows: list[Recall] = []
+        answers: list[_Answer] = []
+        for mode in reversed(modes):
+            answers = [await self._ask(each, each.namespace, mode) for each in answerable]
+            rows = [*_recalls(answers, mode, known), *rows]
+        namespaces = list(dict.fromkeys(each.namespace for each in texts))
+        elsewhere = [
+            await self._ask(each, namespaces[(namespaces.index(each.namespace) + 1) % len(namespaces)], modes[0])
+            for each in answerable
+            if len(namespaces) > 1 and each.category != ABSENT
+        ]
+        empty = Emptiness(
+            _empty([each for each in answers if each.question.category != ABSENT]),
+            _empty([each for each in answers if each.question.category == ABSENT]),
+            _empty(elsewhere),
+        )
+        return Measured(str(folder), len(texts), rows, empty)
+
+    async def _store(self, texts: Sequence[StoredText]) -> None:
+        await self._memories.load(self._models.uri)
+        for first in range(0, len(texts), _STORED_AT_A_TIME):
+            batch = texts[first : first + _STORED_AT_A_TIME]
+            stored = await self._memories.store([Draft(_text(each), "fact", (), each.namespace) for each in batch])
+            self._ids.update((one.memory.name, each.id) for one, each in zip(stored, batch, strict=True))
+
+    async def _ask(self, question: Question, namespace: str, mode: Fusion) -> _Answer:
+        memories = self._memories
+        dependencies = RecallDependencies(
+            sealer=memories.sealer,
+            resident=memories.resident,
+            keyword_index=memories.index,
+            open_all=memories.open_all,
+            damage_note=memories.damage_note,
+            embed=self._models.embedder.query,
+            reranker=self._models.reranker or _NO_RERANKER,
+            throughput=ThroughputEstimate(),
+            limit_s=_NO_LIMIT_S,
+            fusion=mode,
+        )
+        found = await recall(dependencies, question.question, SEARCH, memories.namespace_ids([namespace]))
+        return _Answer(question, [self._ids[hit.memory.name] for hit in found.hits])
+
+    async def _embed(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Embedded:
+        return Embedded(uri, await self._models.embedder.passages(texts, waits=waits))
+
+
+def _text(stored: StoredText) -> str:
+    label = " ".join(filter(None, (stored.speaker, f"({stored.when})" if stored.when else "")))
+    return f"{label}: {stored.text}" if label else stored.text
+
+
+def _recalls(answers: Sequence[_Answer], mode: str, known: Collection[str]) -> list[Recall]:
+    by_category: dict[str, list[_Answer]] = defaultdict(list)
+    for answer in answers:
+        if answer.question.category != ABSENT:
+            by_category[ALL].append(answer)
+            by_category[answer.question.category].append(answer)
+    return [
+        Recall(category, mode, len(group), {at: fmean(_part(each, at, known) for each in group) for at in CUTOFFS})
+        for category, group in by_category.items()
+    ]
+
+
+def _part(answer: _Answer, at: int, known: Collection[str]) -> float:
+    evidence = {each for each in answer.question.evidence if each in known}
+    return len(evidence & {*answer.found[:at]}) / len(evidence)
+
+
+def _empty(answers: Sequence[_Answer]) -> float:
+    return fmean(not each.found for each in answers) if answers else 0.0
+
+
+def _read(path: Path, kind: type[T]) -> list[T]:
+    try:
+        return msgspec.json.Decoder(kind).decode_lines(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} has a line that is not as expected: {error}") from error

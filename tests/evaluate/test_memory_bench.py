@@ -1,0 +1,60 @@
+"""Recall of memories, measured on a folder of a few."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from gnod.evaluate import command
+
+pytestmark = pytest.mark.slow
+
+MEMORIES = [
+    {"id": "a1", "namespace": "a", "speaker": "Ada", "when": "8 May, 2023", "text": "I moved to Lisbon yesterday."},
+    {"id": "a2", "namespace": "a", "speaker": "Bo", "when": "8 May, 2023", "text": "The kayak is blue."},
+    {"id": "b1", "namespace": "b", "text": "Staging is restored from production every Monday."},
+]
+QUESTIONS = [
+    {
+        "id": "1",
+        "namespace": "a",
+        "question": "When did Ada move to Lisbon?",
+        "category": "temporal",
+        "evidence": ["a1"],
+    },
+    {"id": "2", "namespace": "a", "question": "colour of the kayak", "category": "single", "evidence": ["a2", "gone"]},
+    {"id": "3", "namespace": "b", "question": "how is staging restored", "category": "single", "evidence": ["b1"]},
+    {"id": "4", "namespace": "b", "question": "who restores it", "category": "adversarial", "evidence": ["b1"]},
+]
+
+
+def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minilm_gguf: Path) -> None:
+    monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "few"
+    folder.mkdir()
+    for name, rows in (("memories", MEMORIES), ("queries", QUESTIONS)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ["--memory", f"--model=file:{minilm_gguf}", str(folder)]
+
+    out = io.StringIO()
+    assert command.main([*words, "--json"], out, io.StringIO()) == 0
+    (measured,) = json.loads(out.getvalue())
+    assert measured["memories"] == 3
+    recall = {(each["category"], each["mode"]): each for each in measured["recall"]}
+    assert {category for category, _ in recall} == {"all", "temporal", "single"}
+    assert recall["all", "convex"]["questions"] == 3
+    assert recall["all", "convex"]["at"]["1"] == recall["temporal", "plain"]["at"]["5"] == 1.0
+    assert measured["empty"]["answered"] == 0
+
+    out = io.StringIO()
+    assert command.main(words, out, io.StringIO()) == 0
+    assert "R@20" in out.getvalue()
+
+    (folder / "queries.jsonl").write_text("{}")
+    err = io.StringIO()
+    assert command.main(words, io.StringIO(), err) != 0
+    assert "queries.jsonl has a line" in err.getvalue()
