@@ -33,6 +33,9 @@ def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[s
         head = _head(each.id, each.type, time, topics, namespace, terminal, newer)
         yield f"{each.rerank:.2f}  vector {cosine}  {head}"
         yield from _indented(each.text, terminal)
+        if each.folded:
+            more = f"+{len(each.folded)} more of the same event: {' '.join(each.folded)}"
+            yield terminal.paint(INDENT + text.line(more), DIM)
         yield ""
     yield terminal.paint(text.line(result.counts), DIM)
     for note in result.notes:
@@ -80,8 +83,12 @@ def render_status(status: MemoryStatusResult) -> Iterator[str]:
     if status.keyring_problem and status.key != "passphrase":
         yield text.line(f"keyring: {status.keyring_problem}")
     if status.memories is not None:
-        waiting = f"; {status.unembedded:,} of them have no vector yet and are found only by topic"
+        waiting = f"; {status.unembedded:,} of them have no vector yet and are found only by keyword and topic"
         yield memories(status.memories) + (waiting if status.unembedded else "")
+    if status.unindexed:
+        yield f"{memories(status.unindexed)} not in the keyword index yet"
+    if status.index_locked is False:
+        yield "the keyword index may be swapped: raise the limit on locked memory (ulimit -l), or encrypt your swap"
     if status.namespaces:
         yield text.line(f"namespaces: {', '.join(status.namespaces)}")
 

@@ -124,6 +124,8 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             keyring_problem=problem,
             memories=state.memories if state.is_unlocked else None,
             unembedded=state.unembedded if state.is_unlocked else None,
+            unindexed=state.unindexed if state.is_unlocked else None,
+            index_locked=state.is_index_locked if state.is_unlocked else None,
             namespaces=state.namespaces,
         )
 
@@ -178,6 +180,7 @@ def _hit(hit: Hit, rank: int, depth: Depth) -> m.MemoryFound:
         time=iso(memory.updated_ms / 1000),
         topics=memory.topics,
         complete=shown.complete,
+        folded=[other.name for other in hit.folded] or UNSET,
         namespace=UNSET if memory.namespace == PERSONAL else memory.namespace,
         when=_iso_ms(memory.when_ms) if memory.when_ms is not None else UNSET,
         suggested=list(memory.suggested) or UNSET,

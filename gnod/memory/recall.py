@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gnod.errors import GnoError, QuerySyntaxError
-from gnod.memory import candidates, ranking
+from gnod.memory import candidates, events, ranking
 from gnod.memory.candidates import Evidence, Floats, Fusion
 from gnod.memory.keyword_index import KeywordIndex
 from gnod.memory.keywords import folded, keywords, lookup_words
@@ -57,11 +57,13 @@ class RecallDependencies(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """`score` orders the hits. `cosine`: to the query, if vectors found it. Both in [0, 1]."""
+    """`score` orders the hits. `cosine`: to the query, if it has a vector. Both in [0, 1]. `folded`: others of the same
+    event, best first, which have no hits of their own."""
 
     memory: Memory
     score: float
     cosine: float | None
+    folded: list[Memory]
 
 
 class Recalled(NamedTuple):
@@ -111,12 +113,20 @@ async def recall(
         ]
     )
     finished = _current_first(finished, {memory.id: memory for memory in chosen})
+    vectors = dependencies.resident.first_vectors([each.id for each in finished])
+    grouped = events.groups([memories[each.id] for each in finished], vectors)
+    scored = {each.id: each.score for each in finished}
     known = {int(found.ids[row]): min(max(float(found.cosines[row]), 0.0), 1.0) for row in rows}
     notes = [vector.reason if isinstance(vector, Unavailable) else None, reading.reason, damage]
     return Recalled(
         hits=[
-            Hit(memories[each.id], each.score, None if isnan(known[each.id]) else known[each.id])
-            for each in finished[: depth.results]
+            Hit(
+                memories[each.id],
+                scored[each.id],
+                None if isnan(known[each.id]) else known[each.id],
+                [memories[id_] for id_ in each.folded],
+            )
+            for each in grouped[: depth.results]
         ],
         found=int(found.found().sum()),
         ranked=len(chosen),

@@ -156,10 +156,11 @@ class MemoryStoreResult(Result, frozen=True, kw_only=True):
 
 class MemoryFound(Result, frozen=True, kw_only=True):
     """One result. `text`: the beginning, or all of it if `complete`. `rerank`: the final score, in [0, 1], which orders
-    the results: excellent from 0.30, good from 0.20, weak below. `vector`: the cosine to the query; null: found by
-    topic only. `namespace`: absent for the personal one. `time`: of the last change. `when`: when it happened, if that
-    was stated. `suggested`: topics taken from the text. `superseded_by`: the id of the memory that replaces it, which
-    comes before it if both are found."""
+    the results: excellent from 0.30, good from 0.20, weak below. `vector`: the cosine to the query; null: it has no
+    vector. `namespace`: absent for the personal one. `time`: of the last change. `when`: when it happened, if that was
+    stated. `suggested`: topics taken from the text. `superseded_by`: the id of the memory that replaces it, which
+    comes before it if both are found. `folded`: ids of other matching memories of the same event, and of
+    near-duplicates, the best first; absent: there are none."""
 
     id: str
     text: str
@@ -173,6 +174,7 @@ class MemoryFound(Result, frozen=True, kw_only=True):
     when: str | UnsetType = UNSET
     suggested: list[str] | UnsetType = UNSET
     superseded_by: str | UnsetType = UNSET
+    folded: list[str] | UnsetType = UNSET
 
 
 class MemorySearchResult(Result, frozen=True, kw_only=True):
@@ -239,7 +241,8 @@ class MemoryStatusResult(Result, frozen=True, kw_only=True):
     """`unlocked`: the daemon has the key. `opens_by_itself`: if not, the first use gets it from the system's keyring.
     `key`: kept in the `keyring` or by a `passphrase`; null: nothing was ever stored. `keyring_problem`: why the keyring
     cannot be used; null: it can. The rest is known only while unlocked. `unembedded`: memories without a vector, which
-    are found by topic only."""
+    are found by keyword and topic only. `unindexed`: memories that are not in the keyword index yet. `index_locked`: the
+    system keeps the keyword index out of swap; if not, its limit on locked memory is too small."""
 
     unlocked: bool
     opens_by_itself: bool
@@ -247,4 +250,6 @@ class MemoryStatusResult(Result, frozen=True, kw_only=True):
     keyring_problem: str | None
     memories: int | None = None
     unembedded: int | None = None
+    unindexed: int | None = None
+    index_locked: bool | None = None
     namespaces: list[str] = []

@@ -41,6 +41,8 @@ class MemoryState(NamedTuple):
     key: str | None
     memories: int
     unembedded: int
+    unindexed: int
+    is_index_locked: bool
     namespaces: list[str]
 
 
@@ -100,6 +102,8 @@ class MemoryService:
             key=record.source if record else None,
             memories=len(memories.resident) if memories else 0,
             unembedded=memories.resident.unembedded if memories else 0,
+            unindexed=len(memories.resident) - len(memories.index) if memories else 0,
+            is_index_locked=memories is not None and memories.index.is_locked,
             namespaces=memories.namespaces() if memories else [],
         )
 

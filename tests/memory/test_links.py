@@ -11,6 +11,7 @@ import pytest
 
 from gnod.errors import InvalidParams, MemoryNotFound
 from gnod.memory.memories import Memories
+from gnod.memory.recall import topic_weights
 from gnod.memory.transactions import Change, Draft
 from gnod.store import memory_schema, schema
 from tests.memory.memory_bench import Kept, snapshot
