@@ -241,8 +241,8 @@ class MemoryStatusResult(Result, frozen=True, kw_only=True):
     """`unlocked`: the daemon has the key. `opens_by_itself`: if not, the first use gets it from the system's keyring.
     `key`: kept in the `keyring` or by a `passphrase`; null: nothing was ever stored. `keyring_problem`: why the keyring
     cannot be used; null: it can. The rest is known only while unlocked. `unembedded`: memories without a vector, which
-    are found by keyword and topic only. `unindexed`: memories that are not in the keyword index yet. `index_locked`: the
-    system keeps the keyword index out of swap; if not, its limit on locked memory is too small."""
+    are found by keyword and topic only. `unindexed`: memories that are not in the keyword index yet.
+    `index_locked`: the system keeps the keyword index out of swap; if not, its limit on locked memory is too small."""
 
     unlocked: bool
     opens_by_itself: bool

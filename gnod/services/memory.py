@@ -102,7 +102,7 @@ class MemoryService:
             key=record.source if record else None,
             memories=len(memories.resident) if memories else 0,
             unembedded=memories.resident.unembedded if memories else 0,
-            unindexed=len(memories.resident) - len(memories.index) if memories else 0,
+            unindexed=self._unindexed(memories) if memories else 0,
             is_index_locked=memories is not None and memories.index.is_locked,
             namespaces=memories.namespaces() if memories else [],
         )
@@ -141,7 +141,7 @@ class MemoryService:
             self.models_changed()  # a model may have failed when they were stored
             number = f"{left:,} of {len(memories.resident):,}"
             found.notes.append(f"{number} not embedded yet: found by keyword and topic only")
-        if waiting := len(memories.resident) - len(memories.index):
+        if waiting := self._unindexed(memories):
             found.notes.append(f"{waiting:,} of {len(memories.resident):,} not in the keyword index yet")
         return found
 
@@ -244,6 +244,11 @@ class MemoryService:
             _log.exception("memory.not_embedded")
         finally:
             self._embedding = None
+
+    def _unindexed(self, memories: Memories) -> int:
+        """Return how many memories are still to be put into the keyword index; damaged ones never are."""
+        is_done = self._indexing is None or self._indexing.done()
+        return 0 if is_done else max(len(memories.resident) - len(memories.index), 0)
 
     async def _index(self, memories: Memories) -> None:
         """Fill the keyword index, behind the first searches."""

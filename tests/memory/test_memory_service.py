@@ -52,10 +52,12 @@ class TestLocking:
     async def test_the_keyring_opens_them_by_itself_and_after_a_restart(self, tmp_path: Path) -> None:
         async with serving(tmp_path) as served:
             state = await served.service.state()
-            assert state == (False, None, 0, 0, [])
+            assert state[:4] == (False, None, 0, 0)
             assert not (tmp_path / "memory.sqlite").exists(), "to ask makes nothing"
             (stored,) = await (await served.service.memories()).store([DRAFT])
-            assert await served.service.state() == (True, "keyring", 1, 1, ["personal", "wombat team"])
+            state = await served.service.state()
+            assert (state.is_unlocked, state.key, state.namespaces) == (True, "keyring", ["personal", "wombat team"])
+            assert (state.memories, state.unembedded, state.unindexed) == (1, 1, 0)
         async with serving(tmp_path) as served:
             assert (await served.service.state()).key == "keyring"
             assert await (await served.service.memories()).retrieve([stored.memory.name]) == [stored.memory]
