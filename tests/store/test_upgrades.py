@@ -123,6 +123,7 @@ async def test_a_sync_afterwards_converges_with_a_fresh_index(version: int, tmp_
     fresh.submit_write(lambda c: _prepare_fresh(c, notes)).result()
     pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048)
     try:
+        old.submit_write(_rebuild_after_tokenizer_change).result()
         report = await _sync(old, pool, notes)
         assert (report.added, report.removed, report.failed) == (0, 0, 1)
         await _sync(fresh, pool, notes)
@@ -161,6 +162,7 @@ async def test_content_that_earlier_versions_shared_has_its_own_headings(
     old = Database(path)
     pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048)
     try:
+        old.submit_write(_rebuild_after_tokenizer_change).result()
         await _sync(old, pool, notes)
         await _sync(fresh, pool, notes)
     finally:
@@ -346,6 +348,13 @@ def contents_of(path: Path) -> dict[str, list[tuple[object, ...]]]:
 def _prepare_fresh(connection: Connection, notes: Path) -> None:
     connection.execute("INSERT INTO collections (name, path) VALUES ('notes', ?)", (str(notes),))
     connection.execute("INSERT INTO contexts VALUES ('notes:', 'what the fixtures are about')")
+
+
+def _rebuild_after_tokenizer_change(connection: Connection) -> None:
+    """As the daemon does when it starts."""
+    if not migrations.tokenizer_is_current(connection):
+        documents.invalidate(connection)
+        migrations.record_tokenizer(connection)
 
 
 async def _sync(database: Database, pool: WorkerPool, notes: Path) -> SyncReport:
