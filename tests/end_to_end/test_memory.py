@@ -99,7 +99,7 @@ def test_both_searches_rerank_what_they_found(filled: Machine) -> None:
 def test_recall_is_a_list_for_people(filled: Machine) -> None:
     out = filled.ok("recall", "knead", "flour", "-n", "2")
     head, body, blank, *_ = out.splitlines()
-    assert head.split()[2:4] == ["summary", filled.json("recall", "flour")["results"][0]["time"][:10]]
+    assert head.split()[4:6] == ["summary", filled.json("recall", "flour")["results"][0]["time"][:10]]
     assert (body, blank) == (f"  {MEMORIES[5]['text']}", "")
     assert "returned 2" in out
     assert "2 keywords or more" in filled.run("recall", "--deep", "flour").stderr
