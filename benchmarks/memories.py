@@ -85,8 +85,8 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -
     memories = await service.memories()
     more = (psutil.Process().memory_info().rss - before) / 1e6
     _row("unlock (Argon2id) and load", f"{unlocked:.2f} s, {more:.0f} MB more in memory")
-    while (await service.state()).unindexed:
-        await asyncio.sleep(0.01)
+    if service._indexing is not None:
+        await service._indexing
     more = (psutil.Process().memory_info().rss - before) / 1e6
     _row("keyword index complete", f"{time.perf_counter() - started:.2f} s, {more:.0f} MB more in memory", "<= 90 MB")
     queries = _queries(200)
