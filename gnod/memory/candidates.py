@@ -1,7 +1,7 @@
 """From a query to the pool: what vectors, keywords, topics, names and times say of each memory, and their sum. Pure.
 
 Scores are scaled over all memories that are searched, as in the hybrid search (gnod.pipeline.fusion), and added. The
-weights were chosen on two conversations of LoCoMo and reported on three others (docs/BENCHMARKS.md).
+weights were chosen on conversations of LoCoMo (docs/adr/0035-memory-search.md).
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ class Resident:
         with self._lock:
             if row.id in self._rows:
                 self._rows[row.id] = row
+                self._stored = None
 
     def put_vectors(self, owners: Collection[int], found: Sequence[OwnedVector]) -> None:
         """Replace the vectors of the owners; the new ones have higher ids than all before. All vectors have the length
