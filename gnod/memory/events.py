@@ -57,11 +57,7 @@ def _is_one_event(one: Memory, other: Memory) -> bool:
     turns = turn(one.text), turn(other.text)
     if turns[0] and turns[1] and turns[0].about != turns[1].about:
         return False
-    return abs(_time_ms(one) - _time_ms(other)) <= _EVENT_MS
-
-
-def _time_ms(memory: Memory) -> int:
-    return getattr(memory, "when_ms", None) or memory.created_ms
+    return abs(one.happened_ms - other.happened_ms) <= _EVENT_MS
 
 
 def _figures(text: str) -> set[str]:

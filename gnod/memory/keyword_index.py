@@ -185,7 +185,7 @@ class KeywordIndex:
         row = self._slots.values[slot : slot + 1]
         row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
         row["session"] = hash((memory.namespace, said.about)) if said else 0
-        row["time_ms"] = getattr(memory, "when_ms", None) or memory.created_ms
+        row["time_ms"] = memory.happened_ms
         days = days_in(memory.text)[:MAX_DAYS]
         row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
         self._slot_of[memory.id] = slot

@@ -123,7 +123,7 @@ class Memories:
             return []
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
         opened = await self.open_all([id_ for id_, row in rows.items() if not is_done(row.type)])
-        older = [opened[id_] for id_ in rows if id_ in opened and _time(opened[id_]) <= _time(memory)]
+        older = [opened[id_] for id_ in rows if id_ in opened and opened[id_].happened_ms <= memory.happened_ms]
         older = [each for each in older if each.id != memory.id]
         differences = await asyncio.to_thread(
             lambda: [superseding.difference(each.text, memory.text) for each in older]
@@ -406,11 +406,6 @@ def checked(draft: Draft) -> tuple[Draft, Body]:
         raise InvalidName(f"the name of a namespace has at most {MAX_NAMESPACE_CHARACTERS} characters")
     body = records.checked(draft.text, draft.topics, draft.when_ms, draft.suggested or ())
     return draft._replace(type=checked_type(draft.type), namespace=namespace), body
-
-
-def _time(memory: Memory) -> int:
-    """Return when it happened, or else when it was stored, in milliseconds since 1970."""
-    return memory.created_ms if memory.when_ms is None else memory.when_ms
 
 
 def _readable_at_once(memories: Sequence[Memory]) -> list[Memory]:

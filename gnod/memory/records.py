@@ -51,6 +51,11 @@ class Memory(NamedTuple):
     suggested: Sequence[str] = ()
     superseded_by: str | None = None
 
+    @property
+    def happened_ms(self) -> int:
+        """When it happened, or else when it was stored."""
+        return self.created_ms if self.when_ms is None else self.when_ms
+
 
 _body = msgspec.msgpack.Decoder(Body)
 
