@@ -45,8 +45,8 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield _NOT_FOUND
     if result.no_model_reason:
         yield terminal.paint(f"(quotes only: {text.line(result.no_model_reason)})", DIM)
-    elif result.answered and result.reason:
-        yield terminal.paint(f"({_UNWRITTEN.get(result.reason, text.line(result.reason))})", DIM)
+    elif result.answered and (why := _UNWRITTEN.get(result.reason or "")):
+        yield terminal.paint(f"({why})", DIM)
     if result.sources:
         yield ""
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):

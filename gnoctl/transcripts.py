@@ -30,7 +30,7 @@ _SPEAKERS = {
     **dict.fromkeys(("user", "human"), "User"),
     **dict.fromkeys(("assistant", "model", "ai", "agent", "gpt", "bot"), "Assistant"),
 }
-_TEXT_BLOCKS = {None, "text", "input_text", "output_text"}
+_TEXT_BLOCKS = (None, "text", "input_text", "output_text")
 # Programs put such texts between the turns of a person.
 _MACHINE_MADE = re.compile(r"\s*<([\w-]+)\b[^>]*>.*</\1>\s*\Z", re.DOTALL)
 _MAX_DEPTH = 4

@@ -231,7 +231,7 @@ def test_suggested_topics_and_links_are_shown(daemon: FakeDaemon, gnoctl: Gnoctl
     old = memory(type="fact_done", suggested=["boat"], superseded_by="mnew", when="2020-02-03T00:00:00.000Z")
     daemon.answers["memory.search"] = recalled(old)
     head = gnoctl("recall", "kayak").out.splitlines()[0]
-    assert head == "0.87  m4x0q2v7ke  fact_done  2020-02-03  kayak, ~boat  superseded by mnew"
+    assert head == "0.87  vector 0.61  m4x0q2v7ke  fact_done  2020-02-03  kayak, ~boat  superseded by mnew"
 
 
 def test_history_lists_the_chain(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
