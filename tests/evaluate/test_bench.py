@@ -137,7 +137,7 @@ def test_without_ir_measures_the_error_names_the_extra(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ir_measures.py").write_text("raise ModuleNotFoundError(name='ir_measures')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     folder = tiny.write(tmp_path / "tiny")
     done = _bench(folder, "--mode", "lexical", program=program)
     assert (done.returncode, done.stdout) == (2, "")
