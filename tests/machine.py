@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests import leftovers
 
@@ -22,7 +22,7 @@ _PROCESSES = Path("/proc")
 
 
 class Machine:
-    """A user's machine without collections, configuration or daemon."""
+    """A user's machine without collections, configuration or daemon. A context manager: at its end no process runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,6 +44,19 @@ class Machine:
         """Whether `gnoctl init` does: it measures the processor and asks the hub, which takes seconds."""
         self._client: socket.socket | None = None
         self._foreground: list[subprocess.Popen[bytes]] = []
+
+    @classmethod
+    @contextlib.contextmanager
+    def in_temporary_folder(cls) -> Iterator[Self]:
+        """Its path leaves room for a socket's name; pytest's own are too long."""
+        with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder, cls(Path(folder)) as machine:
+            yield machine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -172,7 +185,6 @@ class Machine:
                 os.kill(pid, signal.SIGTERM)
         for process in self._foreground:
             process.terminate()
-            process.wait(60)
         try:
             wait_until(lambda: not any(map(alive, self.processes())))
         except AssertionError:
@@ -181,6 +193,9 @@ class Machine:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
             raise AssertionError(f"processes did not end: {commands}") from None
+        finally:
+            for process in self._foreground:
+                process.wait(60)
 
     def processes(self, module: str = "") -> list[int]:
         """Return the processes that were started for this machine; only those that run `module`, if given."""
@@ -204,12 +219,8 @@ class Machine:
 
 @contextlib.contextmanager
 def temporary_machine() -> Iterator[Machine]:
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        machine = Machine(Path(folder))
-        try:
-            yield machine
-        finally:
-            machine.end()
+    with Machine.in_temporary_folder() as machine:
+        yield machine
 
 
 def connected(path: Path, timeout_s: float = 60.0) -> socket.socket:

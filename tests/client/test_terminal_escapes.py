@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.machine import Machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -35,8 +34,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 @pytest.fixture(scope="module")
 def evil() -> Iterator[Machine]:
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        machine = Machine(Path(folder))
+    with temporary_machine() as machine:
         del machine.environment["NO_COLOR"]
         machine.environment |= {"TERM": "xterm-256color", "COLUMNS": "200"}
         _write(machine.notes)
@@ -46,7 +44,6 @@ def evil() -> Iterator[Machine]:
             config.write('"colour\\e[31m\\u009bm": 1\n')
         machine.run("index")
         yield machine
-        machine.end()
 
 
 def _write(notes: Path) -> None:
@@ -192,7 +189,7 @@ def test_no_escape_sequence_in_the_foreground_log(short_tmp: Path) -> None:
         finally:
             machine.hang_up()
             terminal.process.terminate()
-            reading.join(20)
+            reading.join(60)
     shown = terminal.shown
     assert "daemon.started" in shown
     check(shown, "gnod")

@@ -39,8 +39,8 @@ class Checkout:
 @pytest.fixture
 def checkout(short_tmp: Path) -> Iterator[Checkout]:
     checkout = Checkout(short_tmp)
-    yield checkout
-    checkout.machine.end()
+    with checkout.machine:
+        yield checkout
 
 
 PLAYSCRIPT = '''

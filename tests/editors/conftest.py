@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,15 +52,12 @@ class Desk(Machine):
 
 @pytest.fixture(scope="module")
 def prepared() -> Iterator[Desk]:
-    # Its path must leave room for a socket's name; pytest's own are too long.
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        desk = Desk(Path(folder))
+    with Desk.in_temporary_folder() as desk:
         desk.harbour.write_text(HARBOUR)
         desk.write(garden_md="# Garden\n\nA lantern hangs in the apple tree.\n")
         desk.table.write_text("item,count\nlanternfish,12\n")
         desk.ok("init", str(desk.notes), "--name", "notes")
         yield desk
-        desk.end()
 
 
 @pytest.fixture

@@ -26,11 +26,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture
 def machine(short_tmp: Path) -> Iterator[Machine]:
-    machine = Machine(short_tmp)
-    try:
+    with Machine(short_tmp) as machine:
         yield machine
-    finally:
-        machine.end()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from tests.machine import Machine
+from tests.machine import Machine, temporary_machine
 
 _OF = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 _QUERIES = {
@@ -83,18 +82,14 @@ def compare_vectors(ours: Path, theirs: Path) -> int:
 @contextlib.contextmanager
 def scratch(machine: Machine) -> Iterator[Machine]:
     """Index the same folders into an empty database."""
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        fresh = Machine(Path(folder))
+    with temporary_machine() as fresh:
         fresh.config.parent.mkdir()
         shutil.copy(machine.config, fresh.config)
         fresh.start()
-        try:
-            fresh.call("index.sync")
-            if is_embedding(machine):
-                fresh.call("index.embed")
-            yield fresh
-        finally:
-            fresh.end()
+        fresh.call("index.sync")
+        if is_embedding(machine):
+            fresh.call("index.embed")
+        yield fresh
 
 
 def is_embedding(machine: Machine) -> bool:

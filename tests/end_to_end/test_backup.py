@@ -25,7 +25,7 @@ import pytest
 
 from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
 from tests.end_to_end.namespace import namespace
-from tests.machine import Machine, alive, wait_until
+from tests.machine import Machine, alive, temporary_machine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -95,23 +95,19 @@ def test_on_an_empty_machine_search_works_before_any_sync(machine: Machine) -> N
     machine.ok("init", str(machine.notes), "--name", "notes")
     file = machine.folder / "b.tar"
     assert "3 documents" in machine.ok("backup", str(file))
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        other = Machine(Path(folder))
-        try:
-            other.ok("daemon", "start")
-            shutil.move(machine.notes, machine.folder / "away")  # no sync can find anything
-            done = other.run("restore", "--yes", str(file))
-            assert done.returncode == 0, done.stderr
-            assert "restored 3 documents" in done.stdout
-            assert sorted(other.paths("heron")) == ["n0.md", "n1.md", "n2.md"]
-            assert other.config.read_text() == machine.config.read_text()
-            assert kept(other) == []  # there was nothing worth keeping
-            assert leftovers(other) == []
-            shutil.move(machine.folder / "away", machine.notes)
-            (machine.notes / "n3.md").write_text("# Heron, again\n")
-            assert len(other.json("search", "heron", "--fresh")["hits"]) == 4
-        finally:
-            other.end()
+    with temporary_machine() as other:
+        other.ok("daemon", "start")
+        shutil.move(machine.notes, machine.folder / "away")  # no sync can find anything
+        done = other.run("restore", "--yes", str(file))
+        assert done.returncode == 0, done.stderr
+        assert "restored 3 documents" in done.stdout
+        assert sorted(other.paths("heron")) == ["n0.md", "n1.md", "n2.md"]
+        assert other.config.read_text() == machine.config.read_text()
+        assert kept(other) == []  # there was nothing worth keeping
+        assert leftovers(other) == []
+        shutil.move(machine.folder / "away", machine.notes)
+        (machine.notes / "n3.md").write_text("# Heron, again\n")
+        assert len(other.json("search", "heron", "--fresh")["hits"]) == 4
 
 
 def test_over_a_running_one_what_was_there_is_kept(machine: Machine) -> None:
@@ -170,13 +166,11 @@ def test_an_older_schema_is_migrated(machine: Machine) -> None:
 
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        machine = Machine(Path(folder))
+    with temporary_machine() as machine:
         machine.write(a_md="# Heron\n\nOne heron.\n")
         machine.ok("init", str(machine.notes), "--name", "notes")
         machine.ok("backup", str(machine.folder / "good.tar"))
         yield machine
-        machine.end()
 
 
 def flipped(data: bytes, at: int) -> bytes:

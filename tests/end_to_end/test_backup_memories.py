@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,7 +17,7 @@ import pytest
 
 from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
 from tests.end_to_end.remembered import FILE_KEYRING, NO_KEYRING, configure, give_keyring, piped, refused, store_all
-from tests.machine import Machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +27,8 @@ PASSPHRASE = b"nine masts and a half\n"
 @pytest.fixture
 def other(machine: Machine) -> Iterator[Machine]:
     """Another machine with nothing on it."""
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        other = Machine(Path(folder))
+    with temporary_machine() as other:
         yield other
-        other.end()
 
 
 def begin(machine: Machine, keyring: str = FILE_KEYRING) -> None:
@@ -154,13 +151,11 @@ def test_a_passphrase_is_asked_for_again(machine: Machine) -> None:
 
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        machine = Machine(Path(folder))
+    with temporary_machine() as machine:
         begin(machine)
         store_all(machine)
         machine.ok("backup", str(machine.folder / "good.tar"))
         yield machine
-        machine.end()
 
 
 def changed(*statements: str) -> Callable[[bytes], bytes]:

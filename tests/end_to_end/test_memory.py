@@ -60,11 +60,10 @@ def keeper(shared: Machine) -> Iterator[Machine]:
 def elsewhere(short_tmp: Path) -> Iterator[Machine]:
     """Another index."""
     (short_tmp / "2").mkdir()
-    machine = Machine(short_tmp / "2")
-    give_keyring(machine)
-    configure(machine)
-    yield machine
-    machine.end()
+    with Machine(short_tmp / "2") as machine:
+        give_keyring(machine)
+        configure(machine)
+        yield machine
 
 
 def texts(found: Any) -> list[str]:

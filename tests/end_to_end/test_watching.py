@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.watched import Folder, watch
-from tests.machine import Machine
+from tests.machine import Machine, temporary_machine
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +25,7 @@ _numbers = count(1)
 @pytest.fixture(scope="module")
 def watched() -> Iterator[Machine]:
     """Two collections, `notes` and `other`, and a daemon that watches them for all tests of this file."""
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        machine = Machine(Path(folder))
+    with temporary_machine() as machine:
         (machine.folder / "other").mkdir()
         machine.ok("collection", "add", str(machine.notes), "--name", "notes")
         machine.ok("collection", "add", str(machine.folder / "other"), "--name", "other")

@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -32,11 +31,11 @@ PING = line("daemon.status", "ping")
 
 
 class OverloadedMachine(Machine):
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def begin(self) -> None:
+        """Start the daemon, and let it make all that stays."""
         self.write(deploy_md="# Deployment\n\nTo deploy, run node.js v1.2.3.\n", other_md="# Other\n\nSnake_case.\n")
         (self.notes / "long.md").write_text("# Long\n\n" + ("many words of a long text\n" * (LONG_TEXT_BYTES // 26)))
-        (folder / "secret.md").write_text(SECRET)
+        (self.folder / "secret.md").write_text(SECRET)
         self.ok("init", str(self.notes), "--name", "notes")
         self.process = psutil.Process(self.pid())
         # All that is made when it is first wanted, and stays: the threads that read SQLite, and their connections.
@@ -87,6 +86,13 @@ class OverloadedMachine(Machine):
         wait_until(lambda: self.vitals()[0] <= descriptors + 1, 60)
         wait_until(lambda: self.vitals()[1] <= threads + 1, 60)
         wait_until(lambda: self.process.memory_info().rss < resident + SLACK_BYTES, 60)
+
+
+@contextmanager
+def overloaded_machine() -> Iterator[OverloadedMachine]:
+    with OverloadedMachine.in_temporary_folder() as machine:
+        machine.begin()
+        yield machine
 
 
 def send(client: socket.socket, data: bytes) -> None:

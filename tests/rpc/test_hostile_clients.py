@@ -8,12 +8,10 @@ import resource
 import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -25,6 +23,7 @@ from tests.rpc.overload import (
     OverloadedMachine,
     line,
     messages,
+    overloaded_machine,
     read_messages,
     rest,
     send,
@@ -37,10 +36,8 @@ MB = 1024 * 1024
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[OverloadedMachine]:
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        daemon = OverloadedMachine(Path(folder))
+    with overloaded_machine() as daemon:
         yield daemon
-        daemon.end()
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,7 @@ of ours; and nothing outside of the collections is read."""
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +12,7 @@ import pytest
 
 from gnod.errors import InternalError
 from gnod.protocol.methods import METHODS
-from tests.rpc.overload import SECRET, OverloadedMachine, line, messages, read_messages, send
+from tests.rpc.overload import SECRET, OverloadedMachine, line, messages, overloaded_machine, read_messages, send
 from tests.stress.mutation import NASTY_NUMBERS, NASTY_TEXTS
 
 pytestmark = pytest.mark.slow
@@ -50,10 +48,8 @@ VALUES: list[object] = [
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[OverloadedMachine]:
-    with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
-        daemon = OverloadedMachine(Path(folder))
+    with overloaded_machine() as daemon:
         yield daemon
-        daemon.end()
 
 
 def ask(daemon: OverloadedMachine, requests: list[bytes]) -> list[Any]:
