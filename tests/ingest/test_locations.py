@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.ingest.convert import convert
@@ -117,7 +117,6 @@ def test_a_file_with_lines_has_none() -> None:
     assert indexed(b"x = 'zqx001'\n", "a.py").locations is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab \n\r\x0c\x00é", max_size=30), max_size=8))
 def test_a_line_belongs_to_the_part_that_it_came_from(texts: list[str]) -> None:
     """Whatever canonicalising removes: blank lines, control characters, carriage returns."""

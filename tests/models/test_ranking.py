@@ -182,7 +182,7 @@ def test_scores_do_not_depend_on_what_was_read_before(tiny: Tiny) -> None:
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta"])
 def test_scores_hardly_depend_on_what_is_read_in_the_same_step(kind: str, tmp_path: Path) -> None:
     @given(ends=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), min_size=2, max_size=30))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     def check(ends: list[tuple[int, int]]) -> None:
         texts = [WORDS[at : at + length] for at, length in ends]
         alone = [score for text in texts for score in one.scores("boats?", [text])]
