@@ -186,7 +186,8 @@ def test_scores_hardly_depend_on_what_is_read_in_the_same_step(kind: str, tmp_pa
     def check(ends: list[tuple[int, int]]) -> None:
         texts = [WORDS[at : at + length] for at, length in ends]
         alone = [score for text in texts for score in one.scores("boats?", [text])]
-        assert one.scores("boats?", texts) == pytest.approx(alone, abs=1e-3)
+        # Other kernels for other shapes: up to 0.0011 was seen. A text that reads its neighbour differs far more.
+        assert one.scores("boats?", texts) == pytest.approx(alone, abs=5e-3)
 
     one = Tiny(*MAKERS[kind](tmp_path / "ranker.gguf"))
     with closing(one.engine):
