@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 class Asked(NamedTuple):
     """`holds`: a part of the first quote; empty if the documents do not say. `line`: of the quote; None where the
-    format has no lines."""
+    format has no lines. `is_sure`: the confidence reaches the threshold; otherwise the right quote is marked."""
 
     question: str
     path: str = ""
     line: int | None = None
     holds: str = ""
+    is_sure: bool = True
 
 
 ANSWERED = (
@@ -24,8 +25,8 @@ ANSWERED = (
     Asked("what do I do when the pump lamp blinks", "household/washing-machine.html", None, "Empty the lint trap"),
     Asked("when was the boiler last serviced", "household/heating.md", 9, "3 November 2025"),
     Asked("what does the crane cost this year", "meetings/2026-09-14-planning.md", 7, "2,350 €"),
-    Asked("how many attempts does retry_with_backoff make", "code/backoff.py", 20, "attempts: int = 5"),
-    Asked("wie lange muss die Suppe köcheln", "recipes/kartoffelsuppe.md", 11, "zwanzig Minuten"),
+    Asked("how many attempts does retry_with_backoff make", "code/backoff.py", 20, "attempts: int = 5", is_sure=False),
+    Asked("wie lange muss die Suppe köcheln", "recipes/kartoffelsuppe.md", 11, "zwanzig Minuten", is_sure=False),
     Asked("帰りの電車は何時", "travel/kyoto.md", 15, "十七時"),
 )
 

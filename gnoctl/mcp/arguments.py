@@ -62,18 +62,15 @@ class SimilarArguments(FilterArguments, frozen=True, kw_only=True):
 
 
 class AskArguments(FilterArguments, frozen=True, kw_only=True):
-    question: Annotated[str, Meta(max_length=4096, description="A complete question.")]
+    question: Annotated[str, Meta(max_length=4096, description="A question.")]
     limit: Annotated[int, Meta(ge=1, le=50, description="Read at most this many documents.")] = 6
-    generate: (
-        Annotated[
-            bool, Meta(description="false: quotes only. true: call a model even if it is too small to be relied on.")
-        ]
-        | UnsetType
-    ) = UNSET
+    generate: Annotated[bool, Meta(description="false: quotes only. true: call even a small model.")] | UnsetType = (
+        UNSET
+    )
 
 
 class EvidenceArguments(FilterArguments, frozen=True, kw_only=True):
-    question: Annotated[str, Meta(max_length=4096, description="A complete question.")]
+    question: Annotated[str, Meta(max_length=4096, description="A question.")]
     tokens: Annotated[int, Meta(ge=1, le=20_000, description="Return at most this many tokens.")] = 1500
     limit: Annotated[int, Meta(ge=1, le=50, description="Look in at most this many documents.")] = 20
 

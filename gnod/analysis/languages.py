@@ -36,6 +36,14 @@ _ENGLISH_LENGTH = 10
 _ENGLISH_WORDS = frozenset(word for word in ENGLISH_FUNCTION_WORDS if len(word) > 1) | {
     *("as", "at", "by", "for", "from", "if", "into", "not", "on", "with")
 }
+# Words that no other language in Latin letters has, and how many words a text of one or two lines has at most.
+_ENGLISH_ONLY = frozenset(
+    {
+        *("could", "does", "from", "how", "should", "that", "the", "their", "these", "they", "this", "those", "what"),
+        *("when", "where", "which", "who", "why", "with", "would", "you", "your"),
+    }
+)
+_ENGLISH_LINE = 30
 # Lists of English or scientific words look like Latin to lingua, but have none of these.
 _LATIN = re.compile(r"\b(?:ad|cum|esse|est|et|non|quae|quam|qui|quod|sed|sit|sunt|ut)\b", re.IGNORECASE)
 # The language of a shorter query is unclear.
@@ -96,7 +104,11 @@ def _is_english(sample: str) -> bool:
     words = sample.lower().split()
     count = sum(word in _ENGLISH_WORDS for word in words)
     is_likely = len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words)
-    return is_likely and (sample.isascii() or "en" in candidates(sample))
+    if is_likely and (sample.isascii() or "en" in candidates(sample)):
+        return True
+    # In a note of one line lingua finds Dutch or German. A name may have letters that English has not.
+    certain = sum(word in _ENGLISH_ONLY for word in words)
+    return len(words) < _ENGLISH_LINE and (certain > 1 or (certain == 1 and sample.isascii()))
 
 
 def prose_sample(text: str) -> str:

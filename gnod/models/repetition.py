@@ -9,7 +9,7 @@ import re
 REPEATS = 3
 CHARACTERS = 60
 # Only so much of the end is looked at, so that the check costs the same after every token.
-_REACH = 1500
+REACH = 1500
 
 # A list may count its items while it repeats them.
 _MARKER = re.compile(r"(?m)^[ \t]*(?:\d{1,4}[.)]|[-*+•])[ \t]+")
@@ -25,7 +25,7 @@ def repetition_start(text: str) -> int | None:
     >>> repetition_start("The same. The same.") is None
     True
     """
-    start = max(len(text) - _REACH, 0)
+    start = max(len(text) - REACH, 0)
     plain, places = _plain(text[start:])
     for period in range(1, len(plain) // REPEATS + 1):
         if plain[-period:] != plain[-2 * period : -period]:

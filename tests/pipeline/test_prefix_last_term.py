@@ -21,7 +21,7 @@ PAGES = {
     "protocol.md": "# Wire\n\nThe protocol of the socket.\n",
     "prot.md": "# Prot\n\nA prot is no word.\n",
     "github.md": "# Code\n\nIt lies on GitHub.\n",
-    "städte.md": "# Städte\n\nMünchen ist groß.\n",
+    "städte.md": "# München\n",
     "kyoto.md": "# 京都旅行のメモ\n",
 }
 
