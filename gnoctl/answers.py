@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import DIM, YELLOW, Terminal
-from gnoctl.wording import missed_by
+from gnoctl.wording import at_lines, missed_by
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
@@ -69,8 +69,8 @@ def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
         yield f"{_NOT_FOUND} Perhaps:"
         yield ""
     for quote in quotes:
-        end = "" if quote.end_line == quote.line else f"-{quote.end_line}"
-        where = text.line(f"{quote.collection}/{quote.path}:{quote.line}{end}")
+        place = at_lines(quote.line, quote.end_line, quote.location)
+        where = text.line(f"{quote.collection}/{quote.path}:{place}")
         yield _beside(where, text.line(quote.heading or quote.title), terminal)
         room = terminal.width - len(_INDENT) if terminal.width else None
         # A paragraph that is broken into lines in the file is one sentence here.
@@ -150,8 +150,8 @@ def _lines(shown: str, width: int) -> Iterator[str]:
 
 
 def _source(source: AnswerSource, terminal: Terminal) -> str:
-    end = "" if source.end_line == source.line else f"-{source.end_line}"
-    where = text.line(f"[{source.number}] {source.collection}/{source.path}:{source.line}{end}")
+    lines = at_lines(source.line, source.end_line, source.location)
+    where = text.line(f"[{source.number}] {source.collection}/{source.path}:{lines}")
     return _beside(where, text.line(source.title), terminal)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gnoctl import text
 from gnoctl.hits import explanation
 from gnoctl.terminal import BOLD, DIM, YELLOW, Terminal
-from gnoctl.wording import count, missed_by
+from gnoctl.wording import at_lines, count, missed_by
 from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
 
 INDENT = "  "
@@ -64,8 +64,8 @@ def left_out(group: LeftOutPassages) -> str:
 
 
 def _passage(passage: EvidencePassage, terminal: Terminal) -> Iterator[str]:
-    end = "" if passage.end_line == passage.line else f"-{passage.end_line}"
-    where = text.line(f"[{passage.number}] {passage.collection}/{passage.path}:{passage.line}{end}")
+    lines = at_lines(passage.line, passage.end_line, passage.location)
+    where = text.line(f"[{passage.number}] {passage.collection}/{passage.path}:{lines}")
     heading = "" if passage.heading == passage.title else text.line(passage.heading)  # the title is above
     place = f"{where}  {heading}".rstrip()
     yield terminal.paint(text.clip(place, terminal.width) if terminal.width else place, DIM)

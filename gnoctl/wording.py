@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnod.protocol.base import Freshness
+from gnod.protocol.base import Freshness, Location
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -99,3 +99,14 @@ def missed_by(freshness: Freshness, *, nothing_found: bool = False) -> str | Non
     if freshness.failed and nothing_found:
         parts.append(f"{freshness.failed:,} could not be read (`gnoctl status --errors`)")
     return "; ".join(parts) or None
+
+
+def at_lines(line: int, end_line: int, location: Location | None) -> str:
+    """Return what follows the path of a passage: its lines, or its page.
+
+    >>> at_lines(3, 5, None), at_lines(3, 3, None), at_lines(3, 5, Location(page=2, label="p2"))
+    ('3-5', '3', 'p2')
+    """
+    if location:
+        return location.label
+    return str(line) if line == end_line else f"{line}-{end_line}"

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from gnoctl import evidence, text
 from gnoctl.wording import missed_by
-from gnod.protocol.base import copied
+from gnod.protocol.base import AnswerSource, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText
 from gnod.protocol.evidence import EvidenceResult
@@ -311,8 +311,8 @@ def ask_output(result: AskResult) -> AskOutput:
         notes.append("no source supports what the model wrote: read the quotes, or `search` and `get` for more")
     elif result.finish in ("length", "time", "repetition"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
-    sources = [copied(Citation, each) for each in result.sources if each.cited or not result.answer]
-    quotes = [copied(QuoteOutput, each, score=round(each.score, 3)) for each in result.quotes]
+    sources = [copied(Citation, each, uri=_uri(each)) for each in result.sources if each.cited or not result.answer]
+    quotes = [copied(QuoteOutput, each, uri=_uri(each), score=round(each.score, 3)) for each in result.quotes]
     return AskOutput(
         quotes=quotes,
         answered=result.answered,
@@ -321,6 +321,11 @@ def ask_output(result: AskResult) -> AskOutput:
         sources=sources,
         note=_join(notes),
     )
+
+
+def _uri(passage: Quote | AnswerSource) -> str:
+    """Return an address that `get` reads, with the page if there is one."""
+    return f"{passage.uri}#{passage.location.fragment}" if passage.location else passage.uri
 
 
 def evidence_output(result: EvidenceResult) -> EvidenceOutput:

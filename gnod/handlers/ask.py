@@ -17,7 +17,14 @@ from typing import NamedTuple
 from gnod.analysis.languages import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.handlers.wire_types import Stages, filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.handlers.wire_types import (
+    Stages,
+    filters_of,
+    freshness_of,
+    location_to_wire,
+    milliseconds_since,
+    stages_of,
+)
 from gnod.models.generator import Generated, Generator
 from gnod.pipeline.answering import citations, prompt, verdict
 from gnod.pipeline.answering.citations import CheckedAnswer, CitedText
@@ -252,9 +259,15 @@ class _Answer:
 
 
 def _to_wire(source: SourcePassage, *, cited: bool = False) -> AnswerSource:
-    return AnswerSource(**source._asdict(), cited=cited)
+    return wire.copied(AnswerSource, source, location=location_to_wire(source.location), cited=cited)
 
 
 def _quote_to_wire(quote: Quote, sure: Confidence, *, explain: bool) -> wire.Quote:
     components = dict(quote.components) if explain else None
-    return wire.copied(wire.Quote, quote, perhaps=not sure.is_enough, explain=components)
+    return wire.copied(
+        wire.Quote,
+        quote,
+        location=location_to_wire(quote.location),
+        perhaps=not sure.is_enough,
+        explain=components,
+    )

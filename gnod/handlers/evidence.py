@@ -8,7 +8,7 @@ from typing import Literal
 
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.search import lexical_only_reason
-from gnod.handlers.wire_types import filters_of, freshness_of, milliseconds_since, stages_of
+from gnod.handlers.wire_types import filters_of, freshness_of, location_of, milliseconds_since, stages_of
 from gnod.pipeline.answering.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
 from gnod.pipeline.hybrid import SearchOptions
 from gnod.pipeline.query import parse_question
@@ -103,6 +103,7 @@ def _place(place: Place) -> dict[str, object]:
         "heading": place.heading,
         "line": place.line,
         "end_line": place.end_line,
+        "location": location_of(place.document, place.line),
     }
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from gnod.config.model import CollectionConfig
+from gnod.locations import Location
 from gnod.pipeline.budget import Stage
 from gnod.pipeline.dates import moment
 from gnod.protocol import base as wire
@@ -51,7 +52,10 @@ def entry(document: Document) -> DocumentEntry:
 
 def location_of(document: Document, line: int) -> wire.Location | None:
     """Return where a line of the canonical text is in the source; None for sources with lines."""
-    found = document.locations.at(line) if document.locations else None
+    return location_to_wire(document.location_of(line))
+
+
+def location_to_wire(found: Location | None) -> wire.Location | None:
     if found is None:
         return None
     fields = {found.kind: found.value, "row": found.row, "label": found.label, "fragment": found.fragment}

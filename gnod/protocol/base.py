@@ -83,6 +83,7 @@ class AnswerSource(Result, frozen=True, kw_only=True):
     title: str
     line: int
     end_line: int
+    location: Location | None = None
     text: str
     score: float
     language: str | None = None
@@ -108,6 +109,7 @@ class Quote(Result, frozen=True, kw_only=True):
     kind: str
     line: int
     end_line: int
+    location: Location | None = None
     text: str
     score: float
     perhaps: bool = False

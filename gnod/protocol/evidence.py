@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gnod.protocol.base import Freshness, Result
+from gnod.protocol.base import Freshness, Location, Result
 from gnod.protocol.search import QuestionParams
 
 TokenLimit = Annotated[int, Meta(ge=1, le=100_000)]
@@ -46,6 +46,7 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
     heading: str
     line: int
     end_line: int
+    location: Location | None = None
     text: str
     lead: str = ""
     lead_line: int | None = None
@@ -67,6 +68,7 @@ class LeftOutPassages(Result, frozen=True, kw_only=True):
     heading: str
     line: int
     end_line: int
+    location: Location | None = None
     score: float
     tokens: int
     repeats: int | None = None

@@ -256,3 +256,6 @@ def test_a_hit_in_a_pdf_names_its_page(machine: Machine) -> None:
     unknown = machine.run("get", "notes/report.pdf:p4")
     assert unknown.returncode != 0
     assert "notes/report.pdf has no page 4: it has pages 1 to 3" in unknown.stderr
+    (passage,) = machine.json("evidence", "where is the lantern")["passages"]
+    assert passage["location"]["page"] == 2
+    assert "notes/report.pdf:p2" in machine.ok("ask", "where is the lantern")

@@ -19,6 +19,7 @@ import numpy as np
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
+from gnod.locations import Location
 from gnod.models.profiles import EmbeddingText
 from gnod.pipeline import lexical, reranking
 from gnod.pipeline.answering import question_type, sentences
@@ -69,8 +70,9 @@ _CODE = frozenset(
 
 
 class Quote(NamedTuple):
-    """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `heading`:
-    the headings above it, joined by ` > `. `score`: in [0, 1]. `components`: the parts of the score."""
+    """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `location`:
+    in a source without lines. `heading`: the headings above it, joined by ` > `. `score`: in [0, 1]. `components`: the
+    parts of the score."""
 
     rank: int
     uri: str
@@ -83,6 +85,7 @@ class Quote(NamedTuple):
     kind: Kind
     line: int
     end_line: int
+    location: Location | None
     text: str
     score: float
     components: Mapping[str, float]
@@ -460,6 +463,7 @@ def _quote(scored: Scored, number: int) -> Quote:
         kind=unit.kind,
         line=line,
         end_line=end_line,
+        location=document.location_of(line),
         text=scored.candidate.text,
         score=round(scored.score, 6),
         components=scored.components,

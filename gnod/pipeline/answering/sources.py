@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.analysis.stemming import stemming_language
+from gnod.locations import Location
 from gnod.models.pieces import cut
 from gnod.pipeline import lexical
 from gnod.pipeline.answering.words import WordFinder, content_words
@@ -58,7 +59,8 @@ _DEVIATIONS = 2.0
 
 
 class SourcePassage(NamedTuple):
-    """`number`: from 1. `line` to `end_line`: lines of the file. `score`: in [0, 1]."""
+    """`number`: from 1. `line` to `end_line`: lines of the file. `location`: in a source without lines.
+    `score`: in [0, 1]."""
 
     number: int
     uri: str
@@ -69,6 +71,7 @@ class SourcePassage(NamedTuple):
     language: str | None
     line: int
     end_line: int
+    location: Location | None
     text: str
     score: float
 
@@ -255,6 +258,7 @@ def _source(number: int, document: Document, text: str, place: _Range) -> Source
         language=document.language,
         line=source_line(document.line_map, line),
         end_line=source_line(document.line_map, line + passage.count("\n")),
+        location=document.location_of(line),
         text=passage,
         score=round(place.value, 6),
     )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gnod import locations
-from gnod.locations import Locations
+from gnod.locations import Location, Locations
 from gnod.store.database import Connection
 from gnod.store.documents.records import FileStat, Prepared
 from gnod.types import LineMap
@@ -73,6 +73,10 @@ class Document(NamedTuple):
     @property
     def locations(self) -> Locations | None:
         return locations.decoded(self.locations_json)
+
+    def location_of(self, line: int) -> Location | None:
+        """Return where a line of the canonical text is in the source; None for sources with lines."""
+        return self.locations.at(line) if self.locations_json and self.locations else None
 
     @property
     def source(self) -> str:
