@@ -22,7 +22,7 @@ from gnoctl.service import check_running, start_installed
 from gnoctl.terminal import DIM, RED, YELLOW, Terminal, columns
 from gnoctl.wording import count, duration, size
 from gnod import __version__
-from gnod.client.connection import connect
+from gnod.client.connection import Connection, connect
 from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
 from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
@@ -47,9 +47,20 @@ def start(options: JsonOptions) -> None:
         connection = connect(places)
     except DaemonNotRunning:
         connection = start_installed(places) or start_daemon(places)
-    with connection as daemon:
-        status = daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+    status = _status(places, connection)
     options.show(status, f"gnod {verb} (pid {status.pid}) for index '{status.index}'")
+
+
+def _status(places: Places, connection: Connection) -> DaemonStatusResult:
+    with connection as daemon:
+        try:
+            return daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+        except Unavailable:
+            if not daemon.is_lost:
+                raise
+    # A daemon that finds a damaged index closes its connections, replaces the index and begins again.
+    with start_daemon(places) as daemon:
+        return daemon.call("daemon.status", NoParams(), DaemonStatusResult)
 
 
 @command("daemon stop", JsonOptions)

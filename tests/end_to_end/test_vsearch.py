@@ -292,6 +292,7 @@ def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> 
     writer = threading.Thread(target=write_more_than_is_embedded)
     writer.start()
     try:
+        wait_until((mini.notes / "flood1.md").exists)
         found = mini.call("search.vector", query="who watches the sea?", fresh=True)
         assert writer.is_alive()
         assert found["freshness"]["unembedded"] > 0  # of what came after it

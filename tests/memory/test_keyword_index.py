@@ -95,12 +95,12 @@ def test_a_turn_is_found_by_the_question_before_it() -> None:
 
 
 def test_after_wipe_nothing_is_left() -> None:
-    index = indexed(memory(1, "the zirconium flange"))
+    index = indexed(memory(1, "the obsidian flange"))
     pages = [array._bytes for array in index._arrays()]
     index.wipe()
     assert all(not page.any() for page in pages)
     index.put([memory(2, "a late thread")])
     assert len(index) == 0
-    assert index.search("zirconium").ids.tolist() == []
+    assert index.search("obsidian").ids.tolist() == []
     gc.collect()
-    assert not [each for each in gc.get_objects() if isinstance(each, dict) and "zirconium" in each]
+    assert not [each for each in gc.get_objects() if isinstance(each, dict) and "obsidian" in each]
