@@ -44,7 +44,7 @@ FEW = 3
 # A checkpoint is due at 8 MB; active readers delay it.
 MAX_LOG_MB = 64.0
 # Log events of killed workers.
-EXPECTED = {"inference.crashed", "inference.ended", "embedding.failed"}
+EXPECTED = {"inference.crashed", "inference.ended", "embedding.failed", "model.not_measured"}
 
 
 class Sample(NamedTuple):
