@@ -168,8 +168,10 @@ def pool(found: Evidence, scores: Floats, fingerprint_of: Callable[[int], bytes]
 
 
 def _at(ids: Ids, counts: Mapping[int, float]) -> Floats:
-    """Return the counts by id as an array; 0 for the others."""
-    found = np.zeros(len(ids))
+    """Return the counts by id as an array; 0 for the others. A memory that was stored meanwhile is not among `ids`."""
     known = np.fromiter(counts.keys(), np.int64, len(counts))
-    found[np.searchsorted(ids, known)] = np.fromiter(counts.values(), float, len(counts))
+    values = np.fromiter(counts.values(), float, len(counts))
+    found = np.zeros(len(ids))
+    among = np.isin(known, ids)
+    found[np.searchsorted(ids, known[among])] = values[among]
     return found

@@ -74,6 +74,8 @@ def test_nearness_in_time() -> None:
     found = candidates.evidence(ids, times, np.zeros(4), None, {2: 1.0}, [], asks_when=False)
     assert np.isnan(found.nearness).all()
     assert found.topics.tolist() == [0, 1, 0, 0]
+    found = candidates.evidence(ids, times, np.zeros(4), None, {2: 1.0, 9: 1.0}, [], asks_when=False)
+    assert found.topics.tolist() == [0, 1, 0, 0], "the last was stored meanwhile"
 
 
 @pytest.mark.parametrize(
