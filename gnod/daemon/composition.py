@@ -208,7 +208,7 @@ async def _compose(
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(configuration, database, freshness, hybrid, embedding_service),
+        ask.handlers(configuration, database, freshness, hybrid),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database),
         daemon.handlers(places, stats, pool, control.stop),

@@ -32,21 +32,18 @@ from gnod.pipeline.answering.confidence import Confidence
 from gnod.pipeline.answering.quotes import DOCUMENTS, Quote
 from gnod.pipeline.answering.quoting import Quoted
 from gnod.pipeline.answering.sources import (
-    NONSENSE,
-    Floats,
     Question,
     SourcePassage,
     estimated_tokens,
     select,
 )
 from gnod.pipeline.hybrid import HybridResult, SearchOptions
-from gnod.pipeline.query import parse_query
+from gnod.pipeline.query import parse_question
 from gnod.protocol import base as wire
 from gnod.protocol.base import AnswerSource, ProgressValue
 from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
-from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch, NotCalled
 from gnod.store.database import Database, Read
 from gnod.store.documents.filters import Filters
@@ -63,10 +60,8 @@ def handlers(
     database: Database,
     freshness: FreshnessService,
     hybrid: HybridSearch,
-    embedding: EmbeddingService,
 ) -> Mapping[str, Handler]:
-    nonsense: dict[str, Floats] = {}
-    services = _Services(database, freshness, hybrid, embedding)
+    services = _Services(database, freshness, hybrid)
 
     async def answer(params: AskParams, call: Call) -> AskResult:
         configuration.check_known(params.collections)
@@ -77,7 +72,7 @@ def handlers(
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
-        return await _Answer(services, params, filters, generator, nonsense, call).run()
+        return await _Answer(services, params, filters, generator, call).run()
 
     return {"ask.answer": answer}
 
@@ -86,7 +81,6 @@ class _Services(NamedTuple):
     database: Database
     freshness: FreshnessService
     hybrid: HybridSearch
-    embedding: EmbeddingService
 
 
 class _Written(NamedTuple):
@@ -105,7 +99,6 @@ class _Answer:
     params: AskParams
     filters: Filters
     generator: Generator | NotCalled
-    nonsense: dict[str, Floats]
     call: Call
     started: float = field(default_factory=time.perf_counter)
     stages: Stages = field(default_factory=list)
@@ -138,9 +131,7 @@ class _Answer:
         options = SearchOptions(limit=DOCUMENTS, min_score=self.params.min_score, expand=False, rerank=False)
         async with self.services.database.snapshot() as read:
             result = await self._search(read, options)
-            quoted = await self.services.hybrid.quote(
-                read, self.params.question, result, self.params.collections, self.nonsense
-            )
+            quoted = await self.services.hybrid.quote(read, self.params.question, result, self.params.collections)
         self.stages.extend(stages_of(quoted.stages))
         self.stages.append(
             {"stage": "quotes", "ran": True, "ms": milliseconds_since(self.started), "quotes": len(quoted.quotes)}
@@ -148,17 +139,11 @@ class _Answer:
         return quoted
 
     async def _search(self, read: Read, options: SearchOptions) -> HybridResult:
-        """Search for the question. Afterwards, the vectors of nonsense by the same models are known."""
-        question = self.params.question
-        # Phrases are required, as in every query. An unmatched quotation mark is text.
-        query = parse_query(question.replace('"', " ") if question.count('"') % 2 else question)
+        # Phrases are required, as in every query.
+        query = parse_question(self.params.question)
         result = await self.services.hybrid.search(read, query, self.filters, options)
         self.stages.extend(stages_of(result.stages))
         self.notes.extend(note for note in result.left_out if note not in self.notes)
-        vectors = result.vectors.row(0) if result.vectors else {}
-        for uri in vectors.keys() - self.nonsense.keys():
-            embedder = self.services.embedding.embedder(uri, self.params.collections)
-            self.nonsense[uri] = await embedder.texts(NONSENSE)
         return result
 
     async def _sources(self, generator: Generator) -> list[SourcePassage]:
@@ -171,13 +156,14 @@ class _Answer:
         question = self.params.question
         async with self.services.database.snapshot() as read:
             result = await self._search(read, options)
+            nonsense = await self.services.hybrid.nonsense(result, self.params.collections)
             begun = time.perf_counter()
             vectors = result.vectors.row(0) if result.vectors else {}
             served = result.vectors.served if result.vectors else {}
             room = generator.context_tokens - self.params.max_tokens - prompt.TOKENS - estimated_tokens(question)
             work = partial(
                 select,
-                question=Question(question, vectors, served, self.nonsense),
+                question=Question(question, vectors, served, nonsense),
                 scores={ranked.id: ranked.score for ranked in result.ranked},
                 tokens=max(room, _MIN_SOURCE_TOKENS),
             )

@@ -107,9 +107,6 @@ class Memories:
             raise MemoryNotFound(f"there is no namespace {unknown!r}; there are: {', '.join(self.namespaces())}")
         return {id_ for id_, name in self._namespaces.items() if name in folded_names}
 
-    def has_shared(self, ids: Collection[int] | None) -> bool:
-        return len(self._namespaces if ids is None else ids) > 1
-
     async def store(self, drafts: Sequence[Draft]) -> list[Stored]:
         """Store memories, all or none. They can be found at once. Raises LimitExceeded, InvalidName, and MemoryNotFound
         for a memory to supersede."""

@@ -101,35 +101,33 @@ class HybridSearch:
         )
         return await hybrid.search(dependencies, query, filters, options, on_stage)
 
-    async def quote(
-        self,
-        read: Read,
-        question: str,
-        found: HybridResult,
-        collections: Sequence[str],
-        nonsense: Mapping[str, Floats],
-    ) -> Quoted:
+    async def quote(self, read: Read, question: str, found: HybridResult, collections: Sequence[str]) -> Quoted:
         """Return the sentences that answer the question, from the documents found; `read` as in `search`."""
-        return await quoting.quote(self._quote_dependencies(read, collections, nonsense), question, found)
+        return await quoting.quote(await self._quote_dependencies(read, found, collections), question, found)
 
     async def evidence(
         self, read: Read, question: str, found: HybridResult, collections: Sequence[str], max_tokens: int
     ) -> Evidence:
         """Return the fewest passages that support an answer, from the documents found; `read` as in `search`."""
+        dependencies = await self._quote_dependencies(read, found, collections)
+        return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
+
+    async def nonsense(self, found: HybridResult, collections: Sequence[str]) -> Mapping[str, Floats]:
+        """Return the vectors of NONSENSE by each model that embedded the query of a search."""
         vectors = found.vectors.row(0) if found.vectors else {}
         for uri in vectors.keys() - self._nonsense.keys():
             self._nonsense[uri] = await self._embedding.embedder(uri, collections).texts(NONSENSE)
-        dependencies = self._quote_dependencies(read, collections, self._nonsense)
-        return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
+        return self._nonsense
 
-    def _quote_dependencies(
-        self, read: Read, collections: Sequence[str], nonsense: Mapping[str, Floats]
+    async def _quote_dependencies(
+        self, read: Read, found: HybridResult, collections: Sequence[str]
     ) -> QuoteDependencies:
         async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
             return await self._embedding.embedder(uri, collections).sentences(sentences)
 
         reranker = self._model("rerank", Reranker, collections)
         throughput = self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri]
+        nonsense = await self.nonsense(found, collections)
         return QuoteDependencies(read, embed, nonsense, reranker, throughput)
 
     async def generator(self, collections: Sequence[str], wanted: bool | None = None) -> Generator | NotCalled:

@@ -204,15 +204,6 @@ def count(
     return int(found.get)
 
 
-def occurring(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[int]:
-    """Return those of the documents whose body has the phrase."""
-    rows = connection.execute(
-        f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}",
-        (f"body : {phrase}", _json(document_ids)),
-    )
-    return [document_id for (document_id,) in rows]
-
-
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
     """Return where a phrase begins in the bodies of documents, in terms from the start: ascending, as unsigned 32-bit
     integers of this machine. Documents without the phrase are left out."""
