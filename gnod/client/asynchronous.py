@@ -6,6 +6,7 @@ Starts the daemon if it is not running. Knows no method; `shortcuts` does.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -13,11 +14,11 @@ from weakref import WeakSet
 
 from msgspec import Raw
 
-from gnod.client.connection import OnProgress, decode
+from gnod.client.connection import REOPEN_POLL_S, REOPEN_TIMEOUT_S, OnProgress, decode
 from gnod.client.opening import places_of
 from gnod.client.shortcuts import Shortcuts
 from gnod.client.wire import Wire, open_wire
-from gnod.errors import Details, Unavailable
+from gnod.errors import Details, IndexReopening, Unavailable
 from gnod.paths import Places
 from gnod.protocol.base import Params, Result
 from gnod.protocol.jsonrpc import Response
@@ -73,8 +74,17 @@ class AsyncClient(Shortcuts):
 
         `on_progress` is called in the event loop, for each progress notification before the answer.
         """
-        wire = await self._connected()
-        return await wire.call(method, params, result_type, on_progress)
+        deadline = time.monotonic() + REOPEN_TIMEOUT_S
+        while True:
+            wire = await self._connected()
+            try:
+                return await wire.call(method, params, result_type, on_progress)
+            except IndexReopening:
+                if time.monotonic() > deadline:
+                    raise
+                # The daemon closes the old connection when its other requests have been answered.
+                self._wire = None if self._wire is wire else self._wire
+            await asyncio.sleep(REOPEN_POLL_S)
 
     def subscribe(self, since: int | None = None, collections: Sequence[str] = ()) -> AsyncSubscription:
         """Return the changes of the index from now on, or from the clock `since`; of all collections if empty."""

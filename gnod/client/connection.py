@@ -16,12 +16,22 @@ from typing import TypeVar
 import msgspec
 from msgspec import UnsetType
 
-from gnod.errors import DaemonNotRunning, GnoError, InternalError, TimedOut, Unavailable, from_code
+from gnod.errors import (
+    DaemonNotRunning,
+    GnoError,
+    IndexReopening,
+    InternalError,
+    TimedOut,
+    Unavailable,
+    from_code,
+)
 from gnod.paths import Places, check_socket_path
 from gnod.protocol.base import CancelParams, Params, ProgressParams, ProgressValue, Result
 from gnod.protocol.jsonrpc import CANCEL_METHOD, PROGRESS_METHOD, Response, decode_response, encode_call
 
 CONNECT_TIMEOUT_S = 5.0
+REOPEN_TIMEOUT_S = 15.0
+REOPEN_POLL_S = 0.02
 PROGRESS_TOKEN = 1  # one request at a time needs one token
 
 R = TypeVar("R", bound=Result)
@@ -29,10 +39,18 @@ OnProgress = Callable[[ProgressValue], None]
 
 
 class Connection:
-    """A context manager. An interrupted request is cancelled before the exception propagates."""
+    """A context manager. An interrupted request is cancelled before the exception propagates.
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
+    While the daemon reopens its index, it refuses requests; the connection is then made anew and the request repeated.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Connect to the socket at `path`. Raises OSError."""
+        self._path = path
+        self._open()
+
+    def _open(self) -> None:
+        self._socket = _connected(self._path)
         self._ids = itertools.count(1)
         self._lines = Lines()
         self._received: list[bytes] = []
@@ -74,13 +92,28 @@ class Connection:
 
         `timeout_s` limits the time between two messages, not the whole call; None waits for ever.
         """
+        deadline = time.monotonic() + REOPEN_TIMEOUT_S
+        while True:
+            response = self._exchange(method, params, on_progress, timeout_s)
+            try:
+                return decode_result(response, result_type)
+            except IndexReopening:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(REOPEN_POLL_S)
+            self._reconnect()
+
+    def _exchange(
+        self, method: str, params: Params, on_progress: OnProgress | None, timeout_s: float | None
+    ) -> Response:
+        """Send one request and return the reply to it."""
         request_id = next(self._ids)
         if on_progress is not None:
             params = msgspec.structs.replace(params, progress_token=PROGRESS_TOKEN)
         try:
             self._socket.settimeout(timeout_s)
             self._send(encode_call(method, params, request_id))
-            response = self._await(request_id, on_progress)
+            return self._await(request_id, on_progress)
         except TimeoutError:
             self._cancel(request_id)
             raise TimedOut(f"the daemon did not answer {method} within {timeout_s:g} s") from None
@@ -89,7 +122,13 @@ class Connection:
         except BaseException:  # Ctrl-C, or an error in `on_progress`
             self._cancel(request_id)
             raise
-        return decode_result(response, result_type)
+
+    def _reconnect(self) -> None:
+        self._socket.close()
+        try:
+            self._open()
+        except OSError as error:
+            raise lost(str(error.strerror or error)) from None
 
     def listen(self, method: str, params_type: type[R]) -> Iterator[R]:
         """Yield the notifications of one name, for ever. Raises Unavailable if the connection is lost."""
@@ -103,7 +142,7 @@ class Connection:
                 yield decode(message.params, params_type)
 
     def _send(self, payload: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError):  # read next: the daemon may have sent the reason
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # read next: the daemon may have sent why
             self._socket.sendall(payload + b"\n")
 
     def _await(self, request_id: int, on_progress: OnProgress | None) -> Response:
@@ -137,21 +176,27 @@ class Connection:
 def connect(places: Places) -> Connection:
     """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens."""
     check_socket_path(places.socket)
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        _connect(sock, str(places.socket))
+        return Connection(str(places.socket))
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
-        sock.close()
         option = "" if places.index == "default" else f" --index {places.index}"
         raise DaemonNotRunning(
             f"gnod is not running for index '{places.index}': run `gnoctl{option} daemon start`",
             {"index": places.index, "socket": str(places.socket)},
         ) from None
     except OSError as error:
-        sock.close()
         reason = "it accepts no connections" if isinstance(error, TimeoutError) else error.strerror
         raise Unavailable(f"cannot connect to the daemon at {places.socket}: {reason}") from None
-    return Connection(sock)
+
+
+def _connected(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _connect(sock, path)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def _connect(sock: socket.socket, path: str) -> None:

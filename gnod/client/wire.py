@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
 import socket
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
@@ -88,8 +90,18 @@ class Wire(asyncio.Protocol):
                 return
 
     def connection_lost(self, error: Exception | None) -> None:
+        if error is not None:
+            self._take_unread()
         self._fail(self._refusal or lost(str(error) if error else "the daemon closed it"))
         self.lost.set_result(None)
+
+    def _take_unread(self) -> None:
+        """Read what the daemon sent before it closed the connection: asyncio drops it when a write fails."""
+        with socket.socket(fileno=os.dup(self._transport.get_extra_info("socket").fileno())) as rest:
+            rest.setblocking(False)
+            with contextlib.suppress(OSError):
+                while data := rest.recv(1 << 18):
+                    self.data_received(data)
 
     def _send(self, payload: bytes) -> None:
         if self.is_closed:

@@ -23,7 +23,7 @@ import gnod
 from gnod.daemon.listening import listening_socket
 from gnod.daemon.lock import index_lock
 from gnod.daemon.notify import Notifier, feed_watchdog
-from gnod.errors import GnoError
+from gnod.errors import GnoError, IndexReopening
 from gnod.paths import Places
 from gnod.rpc.dispatcher import Dispatcher, Handler
 from gnod.rpc.stats import Stats
@@ -186,8 +186,8 @@ class _Served:
     async def _drain(self, transport: Transport, grace_s: float) -> None:
         is_stopping = self._signals.control.stopping.is_set()
         _log.info("daemon.stopping" if is_stopping else "index.reopening", extra={"fields": {"grace_s": grace_s}})
-        why = "the daemon is shutting down" if is_stopping else "the index is being reopened: try again in a moment"
-        await transport.close(grace_s, self._signals.force, why)
+        reopening = IndexReopening("the index is being reopened: try again in a moment")
+        await transport.close(grace_s, self._signals.force, None if is_stopping else reopening)
 
     async def _reload_on_hangup(self, services: Services) -> None:
         while True:

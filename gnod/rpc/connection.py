@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, UnsetType
 
-from gnod.errors import Busy, GnoError, InvalidRequest, LimitExceeded, RequestCancelled, ShuttingDown, TimedOut
+from gnod.errors import Busy, GnoError, IndexReopening, InvalidRequest, LimitExceeded, RequestCancelled, TimedOut
 from gnod.protocol import jsonrpc
 from gnod.protocol.base import CancelParams, ProgressParams
 from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, Framing, encode
@@ -94,7 +94,7 @@ class Connection:
         limits: Limits,
         held_by_all: Callable[[], int] | None = None,
     ) -> None:
-        self.stopping: ShuttingDown | None = None
+        self.stopping: GnoError | None = None
         self.deliveries: set[asyncio.Task[None]] = set()
         self._reader = reader
         self._writer = writer
@@ -133,6 +133,12 @@ class Connection:
         """Close an idle connection without a message: the client would take it for the answer to its next request."""
         _log.info("connection.dropped", extra={"fields": {"reason": "idle, and a new connection needed its place"}})
         self._writer.close()
+
+    def refuse_unread(self, reason: IndexReopening) -> None:
+        """Tell the client, before the connection is closed. It takes this for the answer to a request that was not
+        read."""
+        if not self._writer.transport.is_closing() and not self._reader.at_eof():
+            self._writer.write(encode(jsonrpc.encode_error(None, reason), self._framer.framing or Framing.LINES))
 
     def held_bytes(self) -> int:
         """Return how much is kept for this client: half received, in flight, or not yet read."""

@@ -10,7 +10,7 @@ import socket
 import sys
 from typing import Any
 
-from gnod.errors import Busy, GnoError, Refused, ShuttingDown
+from gnod.errors import Busy, GnoError, IndexReopening, Refused, ShuttingDown
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.jsonrpc import encode_error
 from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits
@@ -43,7 +43,7 @@ class Transport:
         self._allowed_uid = os.getuid() if allowed_uid is None else allowed_uid
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
-        self._stopping: ShuttingDown | None = None
+        self._stopping: GnoError | None = None
 
     async def listen(self, listener: socket.socket) -> None:
         """Accept connections from the bound `listener`, which is closed by `close`."""
@@ -51,25 +51,36 @@ class Transport:
             self._connected, sock=listener, limit=READ_BYTES, backlog=BACKLOG, **_KEEP_SOCKET_FILE
         )
 
-    async def close(self, grace_s: float, forced: asyncio.Event, why: str = "the daemon is shutting down") -> None:
-        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then cancel them."""
-        stopping = ShuttingDown(why)
-        self._stop_accepting(stopping)
+    async def close(self, grace_s: float, forced: asyncio.Event, refusal: GnoError | None = None) -> None:
+        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then cancel them.
+
+        `refusal` answers new requests and connections; by default, ShuttingDown.
+        """
+        refusal = refusal or ShuttingDown("the daemon is shutting down")
+        await self._stop_accepting(refusal)
         if not await self._answered(grace_s, forced):
+            # Not with `refusal`, which may promise that nothing was done.
+            cancelled = ShuttingDown(refusal.message)
             for connection in self._connections:
-                connection.cancel_requests(stopping)
+                connection.cancel_requests(cancelled)
             await self._answered(CLOSE_TIMEOUT_S, forced=asyncio.Event())
+        if isinstance(refusal, IndexReopening):
+            for connection in self._connections:
+                connection.refuse_unread(refusal)
         tasks = list(self._connections.values())
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2 * CLOSE_TIMEOUT_S)
 
-    def _stop_accepting(self, stopping: ShuttingDown) -> None:
-        self._stopping = stopping
+    async def _stop_accepting(self, refusal: GnoError) -> None:
+        self._stopping = refusal
         for connection in self._connections:
-            connection.stopping = stopping
+            connection.stopping = refusal
         if self._server is not None:
+            for listener in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listener)
+            await asyncio.sleep(0)  # asyncio drops a connection that it has accepted just before `close`
             self._server.close()
 
     async def _answered(self, timeout_s: float, forced: asyncio.Event) -> bool:

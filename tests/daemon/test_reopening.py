@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gnod.client import AsyncClient
+from gnod.client.connection import connect
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from tests.daemon.small_daemon_process import Daemon, call, daemon, send
 
 CLOSING = "closing while the socket is there"
@@ -77,6 +84,7 @@ def test_a_request_in_flight_is_answered_within_the_grace_period() -> None:
             served.hears("nap begun")
             reopen(served)
             assert json.loads(stream.readline())["result"] == {"stopping": False}
+            assert json.loads(stream.readline())["error"]["data"]["kind"] == "index_reopening"
             assert stream.readline() == b"", "the connection belongs to what was closed"
         hears_closing(served)
         served.hears("before")
@@ -126,6 +134,41 @@ def test_asked_for_during_the_start_it_comes_after_it() -> None:
         hears_closing(served)
         served.hears("before")
         assert "result" in served.call("daemon.status")
+
+
+def test_new_clients_do_not_notice_it() -> None:
+    with daemon() as served:
+        served.hears("ready")
+        finished = threading.Event()
+
+        def call_until_finished() -> int:
+            calls = 0
+            while not finished.is_set():
+                with connect(served.places) as connection:
+                    connection.call("daemon.status", NoParams(), DaemonStatusResult)
+                calls += 1
+            return calls
+
+        async def call_until_finished_in_a_loop() -> int:
+            calls = 0
+            while not finished.is_set():
+                async with AsyncClient(served.places, start=False) as client:
+                    await client.call("daemon.status", NoParams(), DaemonStatusResult)
+                calls += 1
+            return calls
+
+        with ThreadPoolExecutor() as threads:
+            answered = [threads.submit(call_until_finished) for _ in range(3)]
+            answered.append(threads.submit(lambda: asyncio.run(call_until_finished_in_a_loop())))
+            try:
+                for _ in range(30):
+                    with connect(served.places) as connection:
+                        connection.call("index.cleanup", NoParams(), DaemonShutdownResult)
+                    hears_closing(served)
+                    served.hears("before")
+            finally:
+                finished.set()
+        assert all(each.result() for each in answered)
 
 
 @pytest.mark.slow
