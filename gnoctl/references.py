@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-_PLACE = re.compile(r"(?::p?[0-9]+|#[a-z]+=[^#]*)\Z")
+_PLACE = re.compile(r"(?::p?[0-9]+|:[a-z]+ .+|#[a-z]+=[^#]*)\Z")
 _RELATIVE = ("./", "../", "~/")
 
 

@@ -69,6 +69,15 @@ def source_line(line_map: LineMap, line: int) -> int:
     return line + (line_map[at][1] if at >= 0 else 0)
 
 
+def has_own_lines(converter: str) -> bool:
+    """Tell whether the lines of a converter's text are lines of the file.
+
+    >>> has_own_lines("markdown/1"), has_own_lines("pdf/2")
+    (True, False)
+    """
+    return converter.partition("/")[0] in ("markdown", "text", "code")
+
+
 def canonical_line(line_map: LineMap, line: int) -> int:
     """Return the line of the canonical text for a line of the file; of a lost one, the next.
 

@@ -17,6 +17,7 @@ PANELS: dict[str, dict[str, str]] = {
         "search": "search",
         "vsearch": "search",
         "similar": "search",
+        "open": "open",
         "get": "document",
         "multi-get": "document",
         "ls": "document",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -151,6 +152,21 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
     embed_on_battery: Annotated[bool, setting("Whether to embed on battery, down to a charge of 15 %.")] = False
 
 
+class ViewerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A program of the user's choice for some files. `files` holds extensions in lower case with their dot, and MIME
+    types, which may be globs."""
+
+    files: Annotated[tuple[str, ...], setting("Extensions such as `.pdf`, or MIME types such as `text/*`; `*`: all.")]
+    command: Annotated[
+        tuple[str, ...],
+        setting(
+            "Program and arguments, such as `[zathura, -P, '{page}', '{path}']`, with `{path}`, `{uri}`, `{line}`, "
+            "`{page}` (or slide) and `{row}`. Without any of them, known programs get path and line or page in their "
+            "own syntax, others the path. No shell reads it."
+        ),
+    ]
+
+
 class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     egress: Annotated[
         Scope, setting("How far memories, and searches in them, may travel to model servers; as for a collection.")
@@ -168,6 +184,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     daemon: DaemonConfig = msgspec.field(default_factory=DaemonConfig)
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
     memory: MemoryConfig = msgspec.field(default_factory=MemoryConfig)
+    viewers: tuple[ViewerConfig, ...] = ()
 
     def collection(self, name: str) -> CollectionConfig:
         """Raise CollectionNotFound when there is none of that name."""
@@ -178,6 +195,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         hint = f"; known: {', '.join(known)}" if known else "; add one with `gnoctl collection add FOLDER`"
         details: dict[str, object] = {"name": name, "known": known}
         raise CollectionNotFound(f"there is no collection {name!r}{did_you_mean(name, known) or hint}", details)
+
+    def viewer(self, path: str, mime: str) -> list[str]:
+        """Return the command of the first viewer for such a file; empty where there is none."""
+        name = path.lower()
+        return next(
+            (
+                list(viewer.command)
+                for viewer in self.viewers
+                if any(name.endswith(each) if each[0] == "." else fnmatchcase(mime, each) for each in viewer.files)
+            ),
+            [],
+        )
 
 
 class Setting(NamedTuple):

@@ -38,6 +38,7 @@ def _keys(section: type[msgspec.Struct], foreign: str = "", *more: str) -> Keys:
 
 _ROOT_KEYS = Keys(own=model.Config.__struct_fields__, foreign=frozenset(_GNO_ROOT.split()))
 _COLLECTION_KEYS = _keys(model.CollectionConfig, "egressPolicy sourceAvailability recordAdapters")
+_VIEWER_KEYS = _keys(model.ViewerConfig)
 _CONTEXT_KEYS = _keys(model.ContextConfig, "", "scopeType")
 _MODELS_KEYS = _keys(model.ModelsConfig, "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl")
 ROLE_ALIASES = {gno: role for gno, role in _MODELS_KEYS.aliases.items() if role in MODEL_ROLES}
@@ -86,6 +87,7 @@ def read_config(root: Node, report: Report, folder: Path) -> model.Config:
             **dict.fromkeys(MODEL_ROLES, partial(_model_uri, or_none=True)),
         ),
         memory=_section(fields.mapping("memory", _keys(model.MemoryConfig)), model.MemoryConfig),
+        viewers=tuple(_viewers(fields)),
     )
 
 
@@ -208,6 +210,24 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
         fields.fault(role, f"{written!r} names no file: a language model needs one, as in {written}/file.gguf")
         return None
     return written
+
+
+def _viewers(fields: Fields) -> Iterator[model.ViewerConfig]:
+    for entry in fields.mappings("viewers", _VIEWER_KEYS):
+        for key in _VIEWER_KEYS.own:
+            if not entry.has(key):
+                entry.fault(key, "is missing")
+        yield model.ViewerConfig(files=_viewer_files(entry, "files"), command=entry.texts("command") or ())
+
+
+def _viewer_files(fields: Fields, key: str) -> tuple[str, ...]:
+    files: list[str] = []
+    for written in fields.texts(key) or ():
+        if found := written.lower() if "/" in written or written == "*" else normalise_extension(written):
+            files.append(found)
+        else:
+            fields.fault(key, f"expected extensions such as '.pdf', or MIME types, got {quoted(written)}")
+    return tuple(files)
 
 
 def _contexts(fields: Fields, places: dict[str, str]) -> Iterator[model.ContextConfig]:

@@ -10,17 +10,18 @@ from typing import TypeVar
 import msgspec
 
 from gnod.config.model import Config, contexts_for
-from gnod.errors import GnoError
-from gnod.handlers.wire_types import entry, metadata
+from gnod.errors import GnoError, NotFound, RootUnavailable
+from gnod.handlers.wire_types import entry, location_of, metadata
 from gnod.pipeline import references
 from gnod.protocol import documents as wire
+from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import READERS, Connection, Database
 from gnod.store.documents import documents
 from gnod.store.documents.documents import Document
-from gnod.types import canonical_line, format_uri, source_line
+from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
 
@@ -52,6 +53,10 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         config = configuration.current
         return await read_long(lambda connection: _multi_get(connection, params, config))
 
+    async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
+        config = configuration.current
+        return await database.read(lambda connection: _place(references.resolve(connection, params.ref), config))
+
     async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)
         if collection is not None:
@@ -67,8 +72,37 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
     return {
         "document.get": document_get,
         "document.multi_get": document_multi_get,
+        "document.locate": document_locate,
         "document.list": document_list,
     }
+
+
+def _place(found: references.Resolved, config: Config) -> wire.DocumentPlace:
+    """Return where a reference leads. Raises RootUnavailable, or NotFound for a file that is gone."""
+    document = found.document
+    _require_source(document)
+    line = found.line or 1
+    return copied(
+        wire.DocumentPlace,
+        entry(document),
+        line=line if has_own_lines(document.converter) else None,
+        location=location_of(document, canonical_line(document.line_map, line)),
+        stale=_is_stale(document),
+        viewer=config.viewer(document.path, document.mime),
+    )
+
+
+def _require_source(document: Document) -> None:
+    if os.path.exists(document.source):  # noqa: PTH110
+        return
+    details: dict[str, object] = {"path": document.source}
+    if not os.path.isdir(document.root):  # noqa: PTH112
+        raise RootUnavailable(
+            f"{document.source} cannot be opened: the folder {document.root} is not there (an unmounted drive?); "
+            "`gnoctl get` prints the indexed text",
+            details,
+        )
+    raise NotFound(f"{document.source} is not there any more: `gnoctl index` updates the index", details)
 
 
 def _text(

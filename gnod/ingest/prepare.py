@@ -21,7 +21,7 @@ from gnod.ingest.convert import Converted
 from gnod.ingest.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
 from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
-from gnod.types import LineMap, canonical_line
+from gnod.types import LineMap, canonical_line, has_own_lines
 
 MAX_TITLE_CHARACTERS = 300
 
@@ -111,7 +111,7 @@ def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:
 
 def _is_file_text(converted: Converted) -> bool:
     """Tell whether the lines of the Markdown are lines of the file."""
-    return converted.converter.partition("/")[0] in ("markdown", "text", "code")
+    return has_own_lines(converted.converter)
 
 
 def _is_prose(converted: Converted) -> bool:

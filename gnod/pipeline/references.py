@@ -1,15 +1,17 @@
 """Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk; a line (`:12`), a
-page (`:p12`) or an address's fragment (`#page=12`, `#sheet=Costs&row=4`) may follow."""
+page (`:p12`), another place as hits name it (`:sheet Costs, row 4`) or an address's fragment (`#page=12`,
+`#sheet=Costs&row=4`) may follow."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 from urllib.parse import unquote
 
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidReference, PathOutsideRoot
 from gnod.globs import Glob
+from gnod.locations import Kind
 from gnod.store.database import Connection
 from gnod.store.documents import documents
 from gnod.store.documents.collections import all_collections
@@ -20,6 +22,8 @@ _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
 _LINE = re.compile(r":(\d{1,9})\Z")
 _PAGE = re.compile(r":(?P<kind>p)(?P<value>\d{1,9})(?P<row>)\Z")
 _FRAGMENT = re.compile(r"#(?P<kind>[a-z]+)=(?P<value>[^#&]*)(?:&row=(?P<row>\d{1,9}))?\Z")
+# As hits in a terminal name it.
+_LABEL = re.compile(rf":(?P<kind>{'|'.join(get_args(Kind))}) (?P<value>.+?)(?:, row (?P<row>\d{{1,9}}))?\Z")
 _GLOB_CHARACTERS = re.compile(r"[*?\[{]")
 _MAX_PROPOSALS = 3
 _MAX_GLOB = 1000
@@ -42,10 +46,11 @@ def resolve(connection: Connection, reference: str, *, propose: bool = True) -> 
         document = _find(connection, reference[: match.start()])
         if document:
             return Resolved(document, int(match[1]))
-    if match := _PAGE.search(reference) or _FRAGMENT.search(reference):
-        document = _find(connection, reference[: match.start()])
-        if document:
-            return _at(document, match)
+    for pattern in (_PAGE, _FRAGMENT, _LABEL):
+        match = pattern.search(reference)
+        if match and (document := _find(connection, reference[: match.start()])):
+            value = match["value"] if pattern is _LABEL else unquote(match["value"])
+            return _at(document, match, value)
     if reference.startswith("#") and not _DOCID.match(reference):
         raise InvalidReference(
             f"{reference!r} is not a docid: write '#' and 6 or more hexadecimal digits", {"reference": reference}
@@ -90,11 +95,10 @@ def scope(reference: str | None) -> tuple[str | None, str]:
     return collection.removesuffix(":"), prefix
 
 
-def _at(document: Document, match: re.Match[str]) -> Resolved:
+def _at(document: Document, match: re.Match[str], value: str) -> Resolved:
     """Return the lines of a page or another location. Raises InvalidReference where there is none."""
     locations = document.locations
     kind = "page" if match["kind"] == "p" else match["kind"]
-    value = unquote(match["value"])
     found = locations.lines(value, int(match["row"] or 0)) if locations and locations.kind == kind else None
     if not found:
         has = f"it has {locations.described}" if locations else "it has lines, such as :12"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from gnod.protocol.base import Params, Result
+from gnod.protocol.base import Location, Params, Result
 from gnod.protocol.search import Limit, Reference
 
 LineNumber = Annotated[int, Meta(ge=1)]
@@ -14,8 +14,8 @@ LineNumber = Annotated[int, Meta(ge=1)]
 
 class DocumentGetParams(Params, frozen=True):
     """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may
-    end in `:LINE`, `:pPAGE` or the fragment of a location (`#page=12`); the latter two return that page alone. Lines
-    are those of the file where it is text, otherwise those of its Markdown."""
+    end in `:LINE`, or in the label (`:p12`, `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location, which
+    return that page alone. Lines are those of the file where it is text, otherwise those of its Markdown."""
 
     ref: Reference
     start_line: LineNumber | None = None
@@ -72,6 +72,23 @@ class DocumentText(DocumentEntry, frozen=True, kw_only=True):
     metadata: dict[str, object] = {}
     converter: str
     context: str | None = None
+
+
+class DocumentLocateParams(Params, frozen=True):
+    """`ref`: as in `document.get`."""
+
+    ref: Reference
+
+
+class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
+    """Where the file is (`source`), and where in it the reference leads: `line` where the file is text, otherwise null,
+    with `location` where its format has one. `stale`: the file has changed since it was indexed. `viewer`: the command
+    that the config has for such files; empty if none."""
+
+    line: int | None = None
+    location: Location | None = None
+    stale: bool = False
+    viewer: list[str] = []
 
 
 class SkippedReference(Result, frozen=True, kw_only=True):

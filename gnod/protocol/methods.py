@@ -34,6 +34,7 @@ _ALL = [
     Method("evidence.gather", e.EvidenceParams, e.EvidenceResult, "Return the fewest passages that support an answer."),
     Method("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
     Method("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
+    Method("document.locate", t.DocumentLocateParams, t.DocumentPlace, "Return where on the disk a reference leads."),
     Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),

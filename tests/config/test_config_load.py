@@ -238,6 +238,9 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
         ("ingest: {max_file_mb: " + "9" * 5000 + "}", "must be from 1 to 100,000, got 9999"),
         ("contexts: [{scope: /, text: ' '}]", "contexts[0].text: must not be empty"),
         ("contexts: [{scope: /}]", "contexts[0].text: is missing"),
+        ("viewers: [{files: [.pdf]}]", "viewers[0].command: is missing"),
+        ("viewers: [{files: [a b], command: [x]}]", "expected extensions such as '.pdf', or MIME types, got 'a b'"),
+        ("viewers: [{files: [.pdf], command: zathura}]", "viewers[0].command: expected a list of strings"),
         ("contexts: [{scope: /, scopeKey: /, text: x}]", "'scopeKey' and 'scope' are the same setting"),
         (
             "contexts: [{scopeType: prefix, scopeKey: /, text: x}]",

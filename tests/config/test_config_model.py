@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.config import model
-from gnod.config.model import Config, ContextConfig, contexts_for, parse_scope
+from gnod.config.model import Config, ContextConfig, ViewerConfig, contexts_for, parse_scope
 from gnod.errors import InvalidReference
 
 
@@ -86,3 +86,13 @@ def test_equal_texts_appear_once() -> None:
     found = config(("/", "same"), ("work:", "same"), ("gno://work/", "other"))
     assert contexts_for(found, "work", "x") == "same\nother"
     assert contexts_for(Config(), "work", "x") is None
+
+
+def test_the_first_viewer_for_a_file_is_used() -> None:
+    viewers = [((".tar.gz", ".pdf"), "a"), (("text/*",), "b"), (("*",), "c")]
+    found = Config(viewers=tuple(ViewerConfig(files=files, command=(name,)) for files, name in viewers))
+    assert found.viewer("x/A.PDF", "application/pdf") == ["a"]
+    assert found.viewer("x.tar.gz", "application/gzip") == ["a"]
+    assert found.viewer("x.md", "text/markdown") == ["b"]
+    assert found.viewer("xpdf", "application/pdf") == ["c"]
+    assert Config().viewer("x.md", "text/markdown") == []

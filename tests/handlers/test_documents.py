@@ -1,14 +1,26 @@
-"""What `document.multi_get` returns, and what it names instead."""
+"""What `document.multi_get` returns and what it names instead; where `document.locate` leads."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 
+import pytest
+
+from gnod.errors import NotFound, RootUnavailable
 from gnod.handlers import document
-from gnod.protocol.documents import DocumentMultiGetParams, DocumentMultiGetResult
+from gnod.protocol.documents import (
+    DocumentLocateParams,
+    DocumentMultiGetParams,
+    DocumentMultiGetResult,
+    DocumentPlace,
+)
 from gnod.rpc.call import Call
 from gnod.services.configuration import Configuration
-from tests.small_index import SmallIndex
+from gnod.store.database import Connection
+from gnod.store.documents import collections, documents
+from gnod.store.documents.collections import Folder
+from tests.small_index import SmallIndex, prepared
 
 SHORT = "# Short\n\ntext\n"
 LONG = "# Löng\n\n" + "line\n" * 20
@@ -35,3 +47,28 @@ async def test_a_larger_document_is_skipped_and_never_shortened(small_index: Sma
     result = await multi_get(small_index, tmp_path, size)
     assert [(found.text, found.truncated) for found in result.documents] == [(LONG, False), (SHORT, False)]
     assert result.skipped == []
+
+
+def locate(index: SmallIndex, folder: Path, ref: str) -> Awaitable[object]:
+    handlers = document.handlers(Configuration(folder / "index.yml", index.database), index.database)
+    return handlers["document.locate"](DocumentLocateParams(ref=ref), Call(lambda _: True))
+
+
+async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+
+    def work(connection: Connection) -> None:
+        collections.mirror(connection, [Folder("notes", str(root), None)], [])
+        found = prepared("# A\n\n\n\nfive\n", "a.md")
+        documents.put(connection, collections.id_of(connection, "notes"), "a.md", found, now=0.0)
+
+    small_index.database.submit_write(work).result()
+    with pytest.raises(RootUnavailable, match="an unmounted drive"):
+        await locate(small_index, tmp_path, "notes/a.md")
+    root.mkdir()
+    with pytest.raises(NotFound, match="is not there any more"):
+        await locate(small_index, tmp_path, "notes/a.md")
+    (root / "a.md").write_text("changed")
+    place = await locate(small_index, tmp_path, "notes/a.md:5")
+    assert isinstance(place, DocumentPlace)
+    assert (place.source, place.line, place.location, place.stale) == (f"{root}/a.md", 5, None, True)

@@ -3,11 +3,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidParams, InvalidReference, PathOutsideRoot
+from gnod.locations import Locations, Start
 from gnod.pipeline import references
 from gnod.pipeline.dates import moment
-from tests.small_index import SmallIndex
+from gnod.store.documents import documents
+from tests.small_index import SmallIndex, prepared
 
 
 def resolve(index: SmallIndex, ref: str) -> tuple[str, int | None]:
@@ -38,6 +41,22 @@ def test_every_kind_of_reference(small_index: SmallIndex) -> None:
         assert resolve(small_index, ref) == ("notes/plain.md", line), ref
     assert resolve(small_index, "gno://notes/a%20b/ü.md") == ("notes/a b/ü.md", None)
     assert resolve(small_index, "notes/odd:7") == ("notes/odd:7", None)
+
+
+def test_a_reference_to_a_place_in_a_source(small_index: SmallIndex) -> None:
+    starts = [Start(3, "Costs, row 2"), Start(5, "Costs, row 2", 4), Start(9, "100% #2")]
+    found = replace(prepared("text\n" * 12, "book.xlsx"), locations=Locations("sheet", starts), converter="xlsx/2")
+    small_index.add({"other.md": "one"})
+    small_index.database.submit_write(lambda c: documents.put(c, 1, "book.xlsx", found, now=0.0)).result()
+    for ref, line in [
+        ("notes/book.xlsx:sheet Costs, row 2, row 6", 7),
+        ("notes/book.xlsx:sheet 100% #2", 9),
+        ("gno://notes/book.xlsx#sheet=100%25%20%232", 9),
+        ("gno://notes/book.xlsx#sheet=Costs%2C%20row%202&row=4", 5),
+    ]:
+        assert resolve(small_index, ref) == ("notes/book.xlsx", line), ref
+    with pytest.raises(InvalidReference, match="has no page 3: it has sheets"):
+        resolve(small_index, "notes/book.xlsx:p3")
 
 
 def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None:

@@ -1,0 +1,132 @@
+"""Which program opens a file, with which words: no process runs here."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gnoctl.viewers import PDF, Opening, System, Target, choose, shown
+from gnod.errors import Unavailable, UsageError
+
+REPORT = Target("/d/a b.pdf", PDF, page=12)
+NOTE = Target("/d/a b.md", "text/markdown", line=7)
+BOOK = Target("/d/costs.xlsx", "application/vnd.ms-excel", row=4)
+
+
+def system(*programs: str, preferred: str = "", is_macos: bool = False, **environment: str) -> System:
+    return System(environment, lambda name: name if name in programs else None, lambda: preferred, is_macos=is_macos)
+
+
+def words(target: Target, with_: str) -> list[str]:
+    return choose(target, system(), wanted=with_).words
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("vim", "vim +7 PATH"),
+        ("nano -w", "nano -w +7 PATH"),
+        ("/opt/bin/emacsclient -t", "/opt/bin/emacsclient -t +7 PATH"),
+        ("code --wait", "code --wait -g PATH:7"),
+        ("hx", "hx PATH:7"),
+        ("subl", "subl PATH:7"),
+        ("kak", "kak +7 PATH"),
+        ("kate", "kate -l 7 PATH"),
+        ("less", "less PATH"),
+        ("less +{line}g {path}", "less +7g PATH"),
+    ],
+)
+def test_editors_get_the_line_in_their_own_syntax(program: str, expected: str) -> None:
+    assert words(NOTE, program) == [word.replace("PATH", NOTE.path) for word in expected.split()]
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("zathura", ["-P", "12", "/d/a b.pdf"]),
+        ("evince", ["--page-index=12", "/d/a b.pdf"]),
+        ("okular", ["-p", "12", "/d/a b.pdf"]),
+        ("sioyek", ["--page", "12", "/d/a b.pdf"]),
+        ("mupdf", ["/d/a b.pdf", "12"]),
+        ("firefox", ["file:///d/a%20b.pdf#page=12"]),
+    ],
+)
+def test_viewers_get_the_page(program: str, expected: list[str]) -> None:
+    assert choose(REPORT, system(program)) == Opening([program, *expected], has_window=True)
+    assert words(REPORT, program) == [program, *expected]
+
+
+def test_the_viewer_that_the_desktop_prefers_goes_first() -> None:
+    installed = ("zathura", "evince", "okular", "xdg-open")
+    for preferred, chosen in {
+        "org.gnome.Evince.desktop\n": "evince",
+        "okularApplication_pdf.desktop": "okular",
+        "org.pwmt.zathura-pdf-mupdf.desktop": "zathura",
+        "unknown.desktop": "zathura",
+        "": "zathura",
+    }.items():
+        assert choose(REPORT, system(*installed, preferred=preferred)).words[0] == chosen
+
+
+def test_the_order_of_what_is_chosen() -> None:
+    machine = system("vim", "xdg-open", VISUAL="", EDITOR="nano")
+    assert choose(NOTE, machine).words == ["nano", "+7", NOTE.path]
+    assert choose(NOTE, machine._replace(environment={"VISUAL": "code -w"})).words[:2] == ["code", "-w"]
+    assert choose(NOTE, machine._replace(environment={})).words[0] == "vim"
+    assert choose(NOTE, machine, configured=["kak"]).words[0] == "kak"
+    assert choose(NOTE, machine, configured=["kak"], wanted="hx").words[0] == "hx"
+    assert choose(REPORT, machine) == Opening(["xdg-open", REPORT.path], has_window=True)
+    assert choose(BOOK, machine) == Opening(["xdg-open", BOOK.path], has_window=True)
+    assert choose(BOOK, machine, configured=["sc-im", "{path}", "--row={row}"]).words[-1] == "--row=4"
+
+
+def test_macos() -> None:
+    machine = system("open", is_macos=True)
+    assert choose(REPORT, machine).words == ["open", REPORT.path]
+    assert choose(REPORT, machine._replace(has_skim=True)).words == ["open", "skim:///d/a%20b.pdf#page=12"]
+    assert machine.has_display
+    assert not machine._replace(environment={"SSH_CONNECTION": "::1"}).has_display
+
+
+def test_nothing_to_open_it_with() -> None:
+    with pytest.raises(Unavailable, match="set EDITOR"):
+        choose(NOTE, system())
+    with pytest.raises(Unavailable, match="under `viewers`"):
+        choose(REPORT, system())
+    for bad in ("", "  ", "'unclosed"):
+        with pytest.raises(UsageError, match="--with"):
+            choose(NOTE, system(), wanted=bad)
+
+
+HOSTILE = "/d/$(touch x) `y` 'a' \"b\"\n;{line}{page} -rf*.pdf"
+
+
+@pytest.mark.parametrize("program", ["vim", "zathura", "code", "firefox", "less", "xdg-open"])
+def test_a_hostile_name_stays_one_word(program: str) -> None:
+    target = Target(HOSTILE, PDF, line=3, page=3)
+    made = words(target, program)
+    uri = Path(HOSTILE).as_uri()
+    assert sum(HOSTILE in word or uri in word for word in made) == 1
+    assert len(made) <= 4
+    assert all(word.startswith(("/", "+", "-P", "-g", "file:///", "3")) for word in made[1:])
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12), min_size=1))
+@example([HOSTILE, "\x1b]0;x\x07", "\u202e", "-x", ""])
+def test_a_shown_command_is_safe_and_says_the_same(command: list[str]) -> None:
+    line = shown(command)
+    assert "\n" not in line
+    assert "\x1b" not in line
+    if "$'" not in line:
+        assert shlex.split(line) == command
+
+
+def test_a_shell_reads_a_shown_command_as_it_was() -> None:
+    command = ["printf", "%s|", HOSTILE, "tab\tbell\x07\u202e", "it's", "é"]
+    done = subprocess.run(["bash", "-c", shown(command)], capture_output=True, check=True)
+    assert done.stdout.decode() == "".join(f"{word}|" for word in command[2:])

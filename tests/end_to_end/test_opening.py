@@ -1,0 +1,38 @@
+"""From a hit to the place in its source: `gnoctl open`, `document.locate`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machine import Machine, wait_until
+from tests.pdf_files import pdf
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def library(machine: Machine) -> Machine:
+    machine.write(deploy_md="# Deployment\n\n\n\nTo deploy, run it.\n")
+    (machine.notes / "report.pdf").write_bytes(pdf(["one", "two zqx002", "three zqx003"]))
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    return machine
+
+
+def printed(library: Machine, ref: str) -> str:
+    done = library.run("open", ref, "--print", EDITOR="vim")
+    return done.stdout if done.returncode == 0 else done.stderr
+
+
+def test_a_hit_opens_where_it_was_found(library: Machine) -> None:
+    (hit,) = library.json("search", "zqx003")["hits"]
+    address = f"{hit['uri']}#{hit['location']['fragment']}"
+    label = f"{hit['collection']}/{hit['path']}:{hit['location']['label']}"
+    report = library.notes / "report.pdf"
+    with library.config.open("a") as config:
+        config.write("\nviewers:\n  - files: [PDF]\n    command: [my-viewer, '{page}', '{path}']\n")
+    wait_until(lambda: printed(library, address).startswith("my-viewer"))
+    for ref in (address, label, f"{report}:p3"):
+        assert printed(library, ref) == f"my-viewer 3 {report}\n"
+    note = library.notes / "deploy.md"
+    (hit,) = library.json("search", "run")["hits"]
+    assert printed(library, f"notes/{hit['path']}:{hit['line']}") == f"vim +5 {note}\n"
