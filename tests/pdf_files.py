@@ -34,3 +34,30 @@ def pdf(pages: Sequence[str] = ("Hello zqx PDF",), *, title: str = "A real title
         out += b"%d 1\n%010d 00000 n \n" % (number, offset)
     size = len(objects) + 1
     return bytes(out) + b"trailer<</Size %d/Root 1 0 R/Info 4 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (size, start)
+
+
+def page_of_text(content: bytes, *, page: bytes = b"/MediaBox[0 0 612 792]") -> bytes:
+    """Return a PDF of one page that is drawn by `content`, with Helvetica as F1. `page`: entries of the page."""
+    body = b"<</Length %d>>stream\n%s\nendstream" % (len(content), content)
+    kind = b"<</Type/Page/Parent 2 0 R/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>>>" + page + b">>"
+    return assembled(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[4 0 R]/Count 1>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
+            kind,
+            body,
+        ]
+    )
+
+
+def assembled(objects: Sequence[bytes]) -> bytes:
+    """Return a file of these objects, which have the numbers from 1 on; the first is the root."""
+    out = bytearray(b"%PDF-1.4\n")
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(out))
+        out += b"%d 0 obj%s\nendobj\n" % (number, body)
+    size = len(objects) + 1
+    table = b"xref\n0 %d\n0000000000 65535 f \n" % size + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return bytes(out + table) + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (size, len(out))

@@ -29,6 +29,9 @@ class GetOptions(JsonOptions, frozen=True, kw_only=True):
     first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
     lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
     line_numbers: LineNumbers = False
+    boxes: Annotated[
+        str | None, option("--boxes", metavar="QUERY", help="Print where these words are on the page of a PDF instead")
+    ] = None
 
 
 @command("get", GetOptions)
@@ -41,8 +44,14 @@ def get(options: GetOptions) -> None:
       gnoctl get '#a1b2c3d4'
       gnoctl get notes/deploy.md:40 -l 20
       gnoctl get gno://papers/attention.pdf#page=3 --line-numbers
+      gnoctl get papers/attention.pdf:p3 --boxes 'multi-head attention' --json
       gnoctl get ./README.md
     """
+    if options.boxes is not None:
+        asked = wire.DocumentBoxesParams(ref=absolute(options.ref), query=options.boxes)
+        found = options.call("document.boxes", asked, wire.DocumentBoxesResult)
+        options.show(found, _boxes(found, options))
+        return
     params = wire.DocumentGetParams(ref=absolute(options.ref), start_line=options.first, max_lines=options.lines)
     document = options.call("document.get", params, wire.DocumentText)
     options.show(document, _document(document, options))
@@ -52,6 +61,15 @@ def _document(document: wire.DocumentText, options: GetOptions) -> Iterator[str]
     yield from _text(document, options.terminal, line_numbers=options.line_numbers)
     if document.stale:
         options.note(f"{document.uri}: the file has changed since it was indexed")
+
+
+def _boxes(found: wire.DocumentBoxesResult, options: GetOptions) -> Iterator[str]:
+    yield f"page {found.page}, {found.width:g} × {found.height:g} points"
+    rows = [[f"{edge:.1f}" for edge in (box.x0, box.y0, box.x1, box.y1)] + [box.text] for box in found.boxes]
+    if rows:
+        yield from columns(["left", "top", "right", "bottom", "text"], rows, options.terminal)
+    if found.stale:
+        options.note(f"{found.uri}: the file has changed since it was indexed")
 
 
 def _text(document: wire.DocumentText, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:

@@ -19,6 +19,7 @@ from gnod.handlers import (
     daemon,
     doctor,
     document,
+    document_boxes,
     embedding,
     evidence,
     index,
@@ -219,6 +220,7 @@ async def _compose(
             )
         ),
         document.handlers(configuration, database),
+        document_boxes.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
         evidence.handlers(configuration, database, freshness, hybrid, embedding_service),
         index.handlers(

@@ -80,7 +80,7 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 def _place(found: references.Resolved, config: Config) -> wire.DocumentPlace:
     """Return where a reference leads. Raises RootUnavailable, or NotFound for a file that is gone."""
     document = found.document
-    _require_source(document)
+    require_source(document)
     line = found.line or 1
     return copied(
         wire.DocumentPlace,
@@ -92,7 +92,8 @@ def _place(found: references.Resolved, config: Config) -> wire.DocumentPlace:
     )
 
 
-def _require_source(document: Document) -> None:
+def require_source(document: Document) -> None:
+    """Raise RootUnavailable or NotFound unless the file of the document is there."""
     if os.path.exists(document.source):  # noqa: PTH110
         return
     details: dict[str, object] = {"path": document.source}

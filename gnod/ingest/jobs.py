@@ -7,19 +7,26 @@ import msgspec
 from gnod.store.documents.records import FileStat, Prepared
 
 
-class FileJob(msgspec.Struct, frozen=True, kw_only=True, tag="file"):
-    """Read, hash, convert and prepare one file.
-
-    `path` is absolute; `relative_path` is relative to the root, with slashes. When the file's hash is
-    `known_source_hash`, the outcome is `Unchanged`.
-    """
+class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that reads a file. `path` is absolute; `relative_path` is relative to the root, with slashes."""
 
     path: str
     relative_path: str
+    max_bytes: int
+
+
+class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
+    """Read, hash, convert and prepare one file. When its hash is `known_source_hash`, the outcome is `Unchanged`."""
+
     language: str | None = None
     known_source_hash: str | None = None
-    max_bytes: int
     max_characters: int
+
+
+class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
+    """Read the characters of a page of a PDF file, with their boxes."""
+
+    number: int
 
 
 class TextJob(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
@@ -36,6 +43,16 @@ class Unchanged(msgspec.Struct, frozen=True, kw_only=True, tag="unchanged"):
     stat: FileStat
 
 
+class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
+    """`boxes`: numbers of 4 bytes each, as in `gnod.ingest.convert.page_text.PageText`."""
+
+    source_hash: str
+    width: float
+    height: float
+    text: str
+    boxes: bytes
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     """Why a file is not indexed.
 
@@ -50,5 +67,5 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     stat: FileStat | None = None
 
 
-Job = FileJob | TextJob
-Outcome = Prepared | Unchanged | Failure
+Job = FileJob | PageJob | TextJob
+Outcome = Prepared | Unchanged | PageRead | Failure

@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from gnod.ingest.jobs import FileJob, Job, Outcome
+from gnod.ingest.jobs import Job, Outcome, SourceJob
 from gnod.store.documents.records import FileStat
 
 
@@ -56,7 +56,7 @@ REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 def request(job: Job) -> Request:
     """Wrap a job so that it can be encoded whatever the file's name."""
-    if not isinstance(job, FileJob) or _is_unicode(job.path + job.relative_path):
+    if not isinstance(job, SourceJob) or _is_unicode(job.path + job.relative_path):
         return Request(job=job)
     shown = job.relative_path.encode("utf-8", "replace").decode()
     sent = msgspec.structs.replace(job, path="", relative_path=shown)
@@ -65,7 +65,7 @@ def request(job: Job) -> Request:
 
 def job_of(received: Request) -> Job:
     """Undo `request`; the relative path keeps its replacement characters."""
-    if received.path is None or not isinstance(received.job, FileJob):
+    if received.path is None or not isinstance(received.job, SourceJob):
         return received.job
     return msgspec.structs.replace(received.job, path=os.fsdecode(received.path))
 

@@ -16,7 +16,7 @@ import msgspec
 from gnod.child import frames
 from gnod.errors import ShuttingDown, WorkerFailed
 from gnod.ingest import messages, scratch
-from gnod.ingest.jobs import Failure, FileJob, Job, Outcome
+from gnod.ingest.jobs import Failure, Job, Outcome, SourceJob
 from gnod.ingest.worker_process import MODULE, Ended, WorkerProcess, launch
 from gnod.store.documents.records import FileStat
 
@@ -67,15 +67,16 @@ class WorkerPool:
         self._scratch = scratch.Scratch(scratch_folder)
         self._module = module
         self._slots = asyncio.Semaphore(size)  # first come, first served
+        self._urgent_slot = asyncio.Semaphore(1)
         self._workers: list[WorkerProcess] = []
         self._idle: list[WorkerProcess] = []
         self._starting: set[asyncio.Task[WorkerProcess]] = set()
         self._ending: set[asyncio.Task[str]] = set()
         self._closed = False
 
-    async def run(self, job: Job) -> Outcome:
+    async def run(self, job: Job, *, urgent: bool = False) -> Outcome:
         """Do a job, waiting for a worker if all are busy. A worker that ends for another reason than the file is
-        replaced once.
+        replaced once. `urgent`: somebody waits, so the job has a slot beside those of other files.
 
         Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker.
         """
@@ -83,7 +84,7 @@ class WorkerPool:
             request = frames.encode(messages.request(job))
         except (UnicodeEncodeError, frames.FrameError):
             return _failure(job, "failed", "The text cannot be passed to a converter.")
-        async with self._slots:
+        async with self._urgent_slot if urgent else self._slots:
             has_failed = False
             while True:
                 self._require_open()
@@ -264,5 +265,5 @@ async def _cleared(worker: WorkerProcess) -> str:
 
 
 def _failure(job: Job, kind: str, message: str, seen: FileStat | None = None) -> Failure:
-    stage = "convert" if isinstance(job, FileJob) else "prepare"
+    stage = "convert" if isinstance(job, SourceJob) else "prepare"
     return Failure(stage=stage, kind=kind, message=message, stat=seen)

@@ -21,7 +21,7 @@ from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest import messages
 from gnod.ingest.confinement import Confinement
-from gnod.ingest.jobs import Failure, FileJob, Job, Outcome, TextJob, Unchanged
+from gnod.ingest.jobs import Failure, FileJob, Job, Outcome, PageJob, PageRead, SourceJob, TextJob, Unchanged
 from gnod.store.documents.records import FileStat
 
 _READ_ATTEMPTS = 3
@@ -66,7 +66,7 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
     silence(confinement.errors)
     while (request := frames.receive(channel, messages.REQUESTS)) is not None:
         job = messages.job_of(request)
-        if isinstance(job, FileJob) and confinement.is_outdated(job.path):
+        if isinstance(job, SourceJob) and confinement.is_outdated(job.path):
             return
         channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
         del request  # a text job may be large
@@ -77,7 +77,7 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
 
 
 def _glance(job: Job) -> FileStat | None:
-    if not isinstance(job, FileJob):
+    if not isinstance(job, SourceJob):
         return None
     try:
         return _require_regular(os.stat(job.path))  # noqa: PTH116 - the path may hold surrogates
@@ -98,7 +98,12 @@ def _answer(outcome: Outcome) -> bytes:
 
 def perform(job: Job) -> Outcome:
     """Do one job. Never raises: a problem with a file is an outcome."""
-    return _perform_file(job) if isinstance(job, FileJob) else _perform_text(job)
+    match job:
+        case FileJob():
+            return _perform_file(job)
+        case PageJob():
+            return _perform_page(job)
+    return _perform_text(job)
 
 
 def _perform_file(job: FileJob) -> Outcome:
@@ -124,6 +129,26 @@ def _perform_file(job: FileJob) -> Outcome:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:
         return _failure(stage, error, found)
+
+
+def _perform_page(job: PageJob) -> Outcome:
+    found: FileStat | None = None
+    try:
+        data, found = read_source(job.path, job.max_bytes)
+        from gnod.ingest.convert.page_text import read_page
+
+        page = read_page(data, job.number)
+        return PageRead(
+            source_hash=hashlib.sha256(data).hexdigest(),
+            width=page.width,
+            height=page.height,
+            text=page.text,
+            boxes=page.boxes.tobytes(),
+        )
+    except ReadFailed as failure:
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+    except Exception as error:
+        return _failure("convert", error, found)
 
 
 def _perform_text(job: TextJob) -> Outcome:

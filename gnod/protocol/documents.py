@@ -91,6 +91,37 @@ class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
     viewer: list[str] = []
 
 
+class DocumentBoxesParams(Params, frozen=True):
+    """`ref`: a page of a PDF file (`gno://papers/report.pdf#page=12`), the first if it names none. `query`: as in
+    `search.query`; its words are searched on the page, as in documents."""
+
+    ref: Reference
+    query: Annotated[str, Meta(max_length=4096)]
+
+
+class PageBox(Result, frozen=True, kw_only=True):
+    """`text`: a matched word as it is printed, or its part on one line. The edges are in points (1/72 inch) from the
+    upper left corner of the page as it is shown."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class DocumentBoxesResult(Result, frozen=True, kw_only=True):
+    """`width` and `height` of the page, in points. `stale`: the file has changed since it was indexed; the boxes are
+    those of the file as it is now."""
+
+    uri: str
+    page: int
+    width: float
+    height: float
+    boxes: list[PageBox]
+    stale: bool = False
+
+
 class SkippedReference(Result, frozen=True, kw_only=True):
     """`ref`: the reference that led nowhere, or the address of a document that was left out. `reason` is a sentence."""
 

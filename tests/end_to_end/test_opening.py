@@ -36,3 +36,14 @@ def test_a_hit_opens_where_it_was_found(library: Machine) -> None:
     note = library.notes / "deploy.md"
     (hit,) = library.json("search", "run")["hits"]
     assert printed(library, f"notes/{hit['path']}:{hit['line']}") == f"vim +5 {note}\n"
+
+
+def test_boxes_of_a_page(library: Machine) -> None:
+    found = library.json("get", "notes/report.pdf:p3", "--boxes", "THREE zqx")
+    assert (found["page"], found["width"], found["height"], found["stale"]) == (3, 612, 792, False)
+    assert [box["text"] for box in found["boxes"]] == ["three", "zqx003"]
+    assert 72 <= found["boxes"][0]["x0"] < found["boxes"][0]["x1"] < found["boxes"][1]["x0"]
+    assert (
+        "deploy.md has no pages"
+        in library.answer("document.boxes", ref="notes/deploy.md", query="x")["error"]["message"]
+    )

@@ -7,17 +7,22 @@ import socket
 
 from gnod.child import frames
 from gnod.ingest import messages
-from gnod.ingest.jobs import Failure, FileJob, Job, TextJob, Unchanged
+from gnod.ingest.jobs import Failure, FileJob, Job, PageJob, PageRead, TextJob, Unchanged
 from gnod.store.documents.records import FileStat
 
 JOBS: list[Job] = [
     FileJob(path="/a/ü.md", relative_path="ü.md", max_bytes=1, max_characters=2),
+    PageJob(path="/a/ü.pdf", relative_path="ü.pdf", max_bytes=1, number=12),
     TextJob(text="# 日本語\n" * 50, relative_path="b.md", language="ja"),
 ]
 REPLIES: list[messages.Reply] = [
     messages.Ready(),
     messages.Taken(stat=FileStat(1, 2, 3)),
     messages.Done(outcome=Unchanged(source_hash="ab", stat=FileStat(1, 2, 3)), heavy=False),
+    messages.Done(
+        outcome=PageRead(source_hash="ab", width=1.5, height=2.0, text="é", boxes=bytes(16)),
+        heavy=False,
+    ),
     messages.Done(outcome=Failure(stage="read", kind="vanished", message="x"), heavy=True),
 ]
 

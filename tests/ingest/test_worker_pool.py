@@ -13,11 +13,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from gnod.errors import ShuttingDown, WorkerFailed
-from gnod.ingest.jobs import Failure, FileJob, TextJob
+from gnod.ingest.jobs import Failure, FileJob, PageJob, PageRead, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.store.documents.records import Prepared
+from tests.pdf_files import pdf
 from tests.waiting import until
 
 NOTE = TextJob(text="# Note\n\nbody\n", relative_path="note.md")
@@ -95,6 +97,31 @@ def test_jobs_are_done_in_order() -> None:
         async with pool_of(1) as pool:
             await asyncio.gather(*(one(pool, number) for number in range(10)))
         assert done == list(range(10))
+
+    run(test)
+
+
+def test_a_page_that_somebody_waits_for_does_not_wait_for_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(["one", "two"]))
+    job = PageJob(path=str(path), relative_path="a.pdf", max_bytes=1 << 20, number=2)
+
+    async def test() -> None:
+        async with pool_of(1) as pool:
+            slow = asyncio.create_task(pool.run(file_job(slow_file(tmp_path))))
+            waiting = asyncio.create_task(pool.run(NOTE))
+            await reading(pool)
+            outcome = await pool.run(job, urgent=True)
+            assert isinstance(outcome, PageRead)
+            assert outcome.text == "two"
+            assert not slow.done()
+            assert not waiting.done()
+            missing = await pool.run(replace(job, number=3), urgent=True)
+            assert isinstance(missing, Failure)
+            assert missing.message == "The PDF has 2 pages, and not page 3."
+            for task in (slow, waiting):
+                task.cancel()
+            await asyncio.wait([slow, waiting])
 
     run(test)
 

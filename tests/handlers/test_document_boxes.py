@@ -1,0 +1,73 @@
+"""`document.boxes` with a real worker: files that changed or broke since they were indexed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from functools import partial
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gnod.errors import InvalidReference, NotFound, Unavailable
+from gnod.handlers import document_boxes
+from gnod.ingest.pool import WorkerPool
+from gnod.locations import Locations, Start
+from gnod.protocol.documents import DocumentBoxesParams, DocumentBoxesResult
+from gnod.rpc.call import Call
+from gnod.services.configuration import Configuration
+from gnod.store.database import Connection
+from gnod.store.documents import collections, documents
+from gnod.store.documents.collections import Folder
+from tests.pdf_files import pdf
+from tests.small_index import SmallIndex, prepared
+
+FILE = pdf(["one zqx", "studies of zqx"])
+
+
+async def boxes(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, query: str) -> DocumentBoxesResult:
+    handlers = document_boxes.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
+    result = await handlers["document.boxes"](DocumentBoxesParams(ref=ref, query=query), Call(lambda _: True))
+    assert isinstance(result, DocumentBoxesResult)
+    return result
+
+
+async def test_boxes_are_those_of_the_file_as_it_is_now(small_index: SmallIndex, tmp_path: Path) -> None:
+    small_index.database.submit_write(partial(_index, tmp_path)).result()
+    path = tmp_path / "a.pdf"
+    path.write_bytes(FILE)
+    async with contextlib.AsyncExitStack() as stack:
+        pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
+        stack.push_async_callback(pool.close)
+        find = partial(boxes, small_index, pool, tmp_path)
+        found = await find("papers/a.pdf:p2", 'study "one" -zqx')
+        assert (found.uri, found.page, found.stale) == ("gno://papers/a.pdf", 2, False)
+        assert [box.text for box in found.boxes] == ["studies"]
+        found = await find("papers/a.pdf:3", "zqx")
+        assert (found.page, len(found.boxes)) == (2, 1)
+
+        path.write_bytes(pdf(["other zqx zqx"]))
+        found = await find("papers/a.pdf", "zqx")
+        assert (len(found.boxes), found.stale) == (2, True)
+        with pytest.raises(Unavailable, match=r"a\.pdf#page=2: The PDF has 1 pages, and not page 2"):
+            await find("papers/a.pdf:p2", "zqx")
+        path.unlink()
+        with pytest.raises(NotFound, match="is not there any more"):
+            await find("papers/a.pdf", "zqx")
+        with pytest.raises(InvalidReference, match="only PDF files"):
+            await find("papers/a.md", "zqx")
+
+
+def _index(folder: Path, connection: Connection) -> None:
+    collections.mirror(connection, [Folder("papers", str(folder), None)], [])
+    found = replace(
+        prepared("one zqx\n\nstudies of zqx\n", "a.pdf"),
+        source_hash=hashlib.sha256(FILE).hexdigest(),
+        mime="application/pdf",
+        converter="pdf/2",
+        locations=Locations("page", [Start(1, 1), Start(3, 2)]),
+    )
+    id_ = collections.id_of(connection, "papers")
+    documents.put(connection, id_, "a.pdf", found, now=0.0)
+    documents.put(connection, id_, "a.md", prepared("# A\n", "a.md"), now=0.0)

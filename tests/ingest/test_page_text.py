@@ -1,0 +1,63 @@
+"""The characters of a PDF page, and where they are on the page as it is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnod.ingest.convert.page_text import Rect, read_page
+from gnod.ingest.convert.result import ConversionFailed
+from tests.pdf_files import page_of_text, pdf
+
+# Helvetica of 10 points: a box has 10.5 above its lower edge, of which 2 are below the line.
+WORD = b"BT /F1 10 Tf 150 600 Td (word) Tj ET"
+
+
+def box_of_word(data: bytes) -> Rect:
+    page = read_page(data, 1)
+    start = page.text.index("word")
+    boxes = page.boxes[4 * start : 4 * (start + 4)]
+    return min(boxes[0::4]), min(boxes[1::4]), max(boxes[2::4]), max(boxes[3::4])
+
+
+@pytest.mark.parametrize(
+    ("page", "size", "corner"),
+    [
+        (b"/MediaBox[0 0 612 792]", (612, 792), (150, 192)),
+        (b"/MediaBox[0 0 612 792]/CropBox[100 200 500 700]", (400, 500), (50, 100)),
+        (b"/MediaBox[-50 -50 612 792]", (662, 842), (200, 192)),
+        (b"/MediaBox[0 0 612 792]/Rotate 90", (792, 612), (600, 150)),
+        (b"/MediaBox[0 0 612 792]/Rotate 180", (612, 792), (462, 600)),
+        (b"/MediaBox[0 0 612 792]/Rotate 270/CropBox[100 200 500 700]", (500, 400), (100, 350)),
+    ],
+)
+def test_boxes_are_those_of_the_page_as_it_is_shown(
+    page: bytes, size: tuple[float, float], corner: tuple[float, float]
+) -> None:
+    """`corner`: where the text begins, on its base line, from the upper left."""
+    data = page_of_text(WORD, page=page)
+    read = read_page(data, 1)
+    assert (read.width, read.height) == size
+    left, top, right, bottom = box_of_word(data)
+    assert left - 0.1 <= corner[0] <= right + 0.1
+    assert top - 0.1 <= corner[1] <= bottom + 0.1
+    assert sorted([round(right - left), round(bottom - top)]) in ([11, 22], [12, 22])
+
+
+def test_what_pdfium_changes_is_undone() -> None:
+    hyphen = page_of_text(b"BT /F1 12 Tf 72 700 Td (an exam-) Tj 0 -14 Td (ple \\(a\\)) Tj ET")
+    page = read_page(hyphen, 1)
+    assert page.text == "an exam-\nple (a)"
+    assert len(page.boxes) == 4 * len(page.text)
+    assert list(page.boxes[4 * 8 : 4 * 9]) == [0, 0, 0, 0]
+
+
+def test_other_pages_and_what_is_none() -> None:
+    assert read_page(pdf(["one", "two"]), 2).text == "two"
+    assert read_page(b"junk " + pdf(["one", ""]), 2).text == ""
+    for data, number, message in (
+        (pdf(["one"]), 2, "has 1 pages, and not page 2"),
+        (pdf(["one"])[:80], 1, "is damaged"),
+        (b"", 1, "is damaged"),
+    ):
+        with pytest.raises(ConversionFailed, match=message):
+            read_page(data, number)
