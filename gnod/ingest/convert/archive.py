@@ -6,21 +6,17 @@ import io
 import zipfile
 from collections import Counter
 
-import msgspec
-
 from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
-from gnod.ingest.convert.unpacking import check_unpacked, unpack
+from gnod.ingest.convert.unpacking import check_depth, check_unpacked, unpack
 
-_DEPTH_LIMIT = 3
 _WORST_FIRST = ("too_large", "encrypted", "corrupt")
 _REASONS = {"too_large": "too large", "encrypted": "protected by a password", "corrupt": "damaged"}
 
 
 def _read(content: FileContent) -> Converted:
-    if content.depth >= _DEPTH_LIMIT:
-        raise ConversionFailed("too_large", f"The archive lies in {_DEPTH_LIMIT} others, which is as deep as is read.")
+    check_depth(content)
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
     members = [member for member in check_unpacked(content) if not member.is_dir()]
@@ -44,14 +40,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _member_text(archive: zipfile.ZipFile, member: zipfile.ZipInfo, outer: FileContent, max_characters: int) -> str:
-    inner = msgspec.structs.replace(
-        outer,
-        data=unpack(archive, member, outer),
-        name=member.filename,
-        max_characters=max_characters,
-        depth=outer.depth + 1,
-    )
-    return outer.convert(inner).markdown
+    return outer.convert(outer.inner(unpack(archive, member, outer), member.filename, max_characters)).markdown
 
 
 def _nothing_read(unread: list[ConversionFailed]) -> ConversionFailed:

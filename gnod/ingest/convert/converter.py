@@ -70,6 +70,10 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError):
             return None
 
+    def inner(self, data: bytes, name: str, max_characters: int) -> FileContent:
+        """Return a file that this one contains."""
+        return msgspec.structs.replace(self, data=data, name=name, max_characters=max_characters, depth=self.depth + 1)
+
     def text(self, charset: re.Pattern[bytes] | None = None) -> str:
         """Decode the content; `charset` finds the name of the charset that the file declares in its first bytes.
 

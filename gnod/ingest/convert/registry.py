@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gnod.ingest.convert import archive, feed, mail, notebook, office, pdf, sheets, table, text, unsupported, webpage
+from gnod.ingest.convert import (
+    archive,
+    compressed,
+    feed,
+    mail,
+    notebook,
+    office,
+    pdf,
+    sheets,
+    table,
+    text,
+    unsupported,
+    webpage,
+)
 from gnod.ingest.convert.converter import Converter, FileContent
 
 
@@ -59,6 +72,7 @@ REGISTRY = Registry(
         unsupported.DOC,
         unsupported.PPT,
         sheets.XLS,
+        *compressed.FORMATS,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
         webpage.HTML,

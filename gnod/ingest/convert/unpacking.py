@@ -1,4 +1,4 @@
-"""Safe unpacking: checks against zip bombs, for every format based on zip.
+"""Safe unpacking: checks against bombs, for every format based on zip and for compressed files.
 
 Nothing is unpacked to disk, so member names are never used as paths.
 """
@@ -14,11 +14,33 @@ from gnod.ingest.convert.result import ConversionFailed
 
 # No text compresses to 1/500 of its size; the maximum of deflate is 1:1032.
 _RATIO_LIMIT = 500
+_DEPTH_LIMIT = 3
 _BIG_MEMBER = 10_000_000
 _LARGEST_MEMBER = 100_000_000
 _END_OF_CONTENTS = b"PK\x05\x06"
 _END_REACH = 66_000  # the record itself and the longest comment behind it
 _UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
+
+
+def check_depth(content: FileContent) -> None:
+    """Raise ConversionFailed for an archive that lies too deep in others: an archive may contain itself."""
+    if content.depth >= _DEPTH_LIMIT:
+        raise ConversionFailed("too_large", f"The archive lies in {_DEPTH_LIMIT} others, which is as deep as is read.")
+
+
+def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
+    """Return what a compressed file holds: its size is known only then. Raises ConversionFailed (too_large)."""
+    ratio_limit = max(_BIG_MEMBER, _RATIO_LIMIT * len(content.data))
+    limit = min(_LARGEST_MEMBER, ratio_limit, content.allowance.unpacked_bytes)
+    data = file.read(limit + 1)
+    if len(data) <= limit:
+        content.allowance.unpacked_bytes -= len(data)
+        return data
+    if limit == ratio_limit:
+        message = f"The file is a bomb: {len(content.data):,} bytes unpack to more than {limit:,}."
+    else:
+        message = f"Unpacked, the file has more than {limit // 1_000_000} MB."
+    raise ConversionFailed("too_large", message)
 
 
 def check_unpacked(content: FileContent) -> list[zipfile.ZipInfo]:

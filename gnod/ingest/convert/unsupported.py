@@ -37,11 +37,8 @@ FORMATS = (
     ),
     Converter(
         label="a packed archive",
-        extensions="gz tgz bz2 tbz xz txz zst lz4 lzma 7z rar tar cpio ar jar war ear apk ipa whl egg deb rpm dmg iso"
-        " img pkg cab",
-        signature=starts_with(
-            b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\x00", b"(\xb5/\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"
-        ),
+        extensions="lz4 lzma 7z rar tar cpio ar jar war ear apk ipa whl egg deb rpm dmg iso img pkg cab",
+        signature=starts_with(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
     ),
     Converter(
         label="a program",
