@@ -69,13 +69,16 @@ def source_line(line_map: LineMap, line: int) -> int:
     return line + (line_map[at][1] if at >= 0 else 0)
 
 
+_WITH_OWN_LINES = frozenset({"markdown", "text", "code", "rst", "asciidoc", "org", "latex"})
+
+
 def has_own_lines(converter: str) -> bool:
     """Tell whether the lines of a converter's text are lines of the file.
 
     >>> has_own_lines("markdown/1"), has_own_lines("pdf/2")
     (True, False)
     """
-    return converter.partition("/")[0] in ("markdown", "text", "code")
+    return converter.partition("/")[0] in _WITH_OWN_LINES
 
 
 def canonical_line(line_map: LineMap, line: int) -> int:

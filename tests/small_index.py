@@ -24,7 +24,7 @@ from gnod.store.vectors.vectors import Piece
 
 
 def prepared(text: str, path: str, *, title: str | None = None, language: str | None = None) -> Prepared:
-    converted = Converted(markdown=text, mime="text/markdown", converter="markdown/1")
+    converted = Converted(markdown=text, mime="text/markdown", converter="markdown/1", keeps_lines=True)
     stat = FileStat(len(text), 1_700_000_000_000_000_000, 1)
     return prepare(
         converted, relative_path=path, source_hash=digest(path + text), stat=stat, title=title, language=language

@@ -1,4 +1,4 @@
-"""Find the headings and code fences of a text in its markup. Pure."""
+"""Find the headings and code fences of a text. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Literal, NamedTuple
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*)$", re.MULTILINE)
-_ASCIIDOC = re.compile(r"^(?P<mark>={1,6})[ \t]+(?P<text>\S.*)$", re.MULTILINE)
-_ORG = re.compile(r"^(?P<mark>\*{1,6})[ \t]+(?P<text>\S.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<text>[^\s=].*)\n(?P<mark>={3,})$", re.MULTILINE)
-_RST_UNDERLINED = re.compile(r"^(?P<text>\S.*)\n(?P<mark>([=\-~^\"'`*+#])\3{2,})$", re.MULTILINE)
 
 # Each chunk below is embedded with it.
 MAX_CHARACTERS = 1000
 
-Markup = Literal["markdown", "rst", "asciidoc", "org", "plain"]
-"""How headings are written; "plain": there are none."""
+Markup = Literal["markdown", "plain"]
+"""Whether the text has headings and fences."""
 
 
 class Heading(NamedTuple):
@@ -39,10 +36,8 @@ def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
     """Return the outline of a canonical text; headings before `start` (the frontmatter) do not count."""
     if markup == "plain":
         return Outline([], [])
-    if markup == "rst":
-        return Outline(_underlined_by_first_use(text), [])
     fences, open_fence = _fences(text)
-    headings = [h for h in _marked(text, markup, open_fence) if h.start >= start]
+    headings = [h for h in _headings(text, open_fence) if h.start >= start]
     starts = [fence[0] for fence in fences]
     return Outline([h for h in headings if not _in_fence(h.start, starts, fences)], fences)
 
@@ -53,34 +48,13 @@ def title_heading(headings: list[Heading]) -> str | None:
     return min(named, key=lambda heading: heading.level).text if named else None
 
 
-def _marked(text: str, markup: Markup, end: int) -> list[Heading]:
-    pattern = {"asciidoc": _ASCIIDOC, "org": _ORG}.get(markup, _ATX)
-    closing = "#" if pattern is _ATX else ""
+def _headings(text: str, end: int) -> list[Heading]:
     headings = [
-        Heading(m.start(), len(m["mark"]), m["text"].rstrip(closing).strip()[:MAX_CHARACTERS])
-        for m in pattern.finditer(text, 0, end)
+        Heading(m.start(), len(m["mark"]), m["text"].rstrip("#").strip()[:MAX_CHARACTERS])
+        for m in _ATX.finditer(text, 0, end)
     ]
-    if markup == "markdown":
-        headings += [
-            Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in _UNDERLINED.finditer(text, 0, end)
-        ]
-        headings.sort()
-    return headings
-
-
-def _underlined_by_first_use(text: str) -> list[Heading]:
-    """Return the headings of reStructuredText: underline characters get levels in the order of their first use."""
-    levels: dict[str, int] = {}
-    headings = []
-    for match in _RST_UNDERLINED.finditer(text):
-        if len(match["mark"]) >= len(match["text"].rstrip()) and not _is_rule(match["text"]):
-            level = levels.setdefault(match["mark"][0], len(levels) + 1)
-            headings.append(Heading(match.start(), level, match["text"].strip()[:MAX_CHARACTERS]))
-    return headings
-
-
-def _is_rule(line: str) -> bool:
-    return not any(c.isalnum() for c in line)
+    headings += [Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in _UNDERLINED.finditer(text, 0, end)]
+    return sorted(headings)
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:

@@ -21,7 +21,7 @@ from gnod.ingest.convert import Converted
 from gnod.ingest.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
 from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
-from gnod.types import LineMap, canonical_line, has_own_lines
+from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300
 
@@ -44,7 +44,7 @@ def prepare(
 ) -> Prepared:
     """Return the document. `language` and `title` override what the text says."""
     markdown = canonicalise(converted.markdown)
-    lost = line_map(converted.markdown) if _is_file_text(converted) or converted.locations else []
+    lost = line_map(converted.markdown) if converted.keeps_lines or converted.locations else []
     head = frontmatter.parse(markdown)
     structure = outline(markdown, converted.markup, head.body_start)
     metadata = {**converted.metadata, **head.metadata}
@@ -64,7 +64,7 @@ def prepare(
         language=language,
         metadata=metadata,
         tags=frontmatter.tags(metadata),
-        line_map=lost if _is_file_text(converted) else [],
+        line_map=lost if converted.keeps_lines else [],
         locations=_canonical(converted.locations, lost),
         markdown=markdown,
         mirror_hash=_mirror_hash(markdown, converted.markup, structure, head.body_start),
@@ -107,11 +107,6 @@ def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:
         return None
     starts = [msgspec.structs.replace(start, line=canonical_line(lost, start.line)) for start in locations.starts]
     return Locations(locations.kind, starts)
-
-
-def _is_file_text(converted: Converted) -> bool:
-    """Tell whether the lines of the Markdown are lines of the file."""
-    return has_own_lines(converted.converter)
 
 
 def _is_prose(converted: Converted) -> bool:

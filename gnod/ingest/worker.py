@@ -157,7 +157,7 @@ def _perform_text(job: TextJob) -> Outcome:
         from gnod.ingest.prepare import prepare
 
         return prepare(
-            Converted(markdown=job.text, mime="text/markdown", converter="markdown/1"),
+            Converted(markdown=job.text, mime="text/markdown", converter="markdown/1", keeps_lines=True),
             relative_path=job.relative_path,
             source_hash=hashlib.sha256(job.text.encode("utf-8", "replace")).hexdigest(),
             stat=None,

@@ -139,13 +139,10 @@ def test_headings_in_fences_and_after_an_open_fence_do_not_count() -> None:
     [
         ("markdown", "## Two\n\n# One\n", "One"),
         ("markdown", "Title\n=====\n\ntext\n", "Title"),
-        ("asciidoc", "= Doc title\n\n== Section\n", "Doc title"),
-        ("rst", "Title\n=====\n\nPart\n----\n", "Title"),
-        ("org", "* First\n** Second\n", "First"),
         ("plain", "# only a comment\n", None),
     ],
 )
-def test_titles_of_several_markups(markup: Markup, text: str, title: str | None) -> None:
+def test_titles_of_both_markups(markup: Markup, text: str, title: str | None) -> None:
     assert title_heading(outline(text, markup).headings) == title
 
 

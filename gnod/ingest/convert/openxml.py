@@ -22,7 +22,7 @@ _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|do
 
 def with_properties(converted: Converted, data: bytes) -> Converted:
     """Add the title, author and date from the file's properties, where present and plausible."""
-    text = _member(data, "docProps/core.xml", _PROPERTIES_LIMIT)
+    text = member_text(data, "docProps/core.xml", _PROPERTIES_LIMIT)
     found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
     named = {"author": found.get("dc:creator"), "date": found.get("dcterms:created")}
     title = found.get("dc:title")
@@ -39,7 +39,7 @@ def bare_text(data: bytes, parts: re.Pattern[str]) -> Converted:
             names = sorted((name for name in archive.namelist() if parts.fullmatch(name)), key=_natural)
     except zipfile.BadZipFile:
         names = []
-    text = "\n\n".join(_runs(_member(data, name)) for name in names)
+    text = "\n\n".join(_runs(member_text(data, name)) for name in names)
     return Converted(markdown=text, converter="openxml-text/1")
 
 
@@ -55,7 +55,8 @@ def _natural(name: str) -> tuple[int, str]:
     return len(name), name
 
 
-def _member(data: bytes, name: str, limit: int = -1) -> str:
+def member_text(data: bytes, name: str, limit: int = -1) -> str:
+    """Return a member of a zip as text; nothing where it cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(name) as member:
             return member.read(limit).decode("utf-8", "replace")

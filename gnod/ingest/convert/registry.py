@@ -6,12 +6,16 @@ from collections.abc import Iterable
 
 from gnod.ingest.convert import (
     archive,
+    asciidoc,
     compressed,
     feed,
+    latex,
     mail,
     notebook,
     office,
+    org,
     pdf,
+    rst,
     sheets,
     table,
     text,
@@ -81,6 +85,10 @@ REGISTRY = Registry(
         table.CSV,
         table.TSV,
         notebook.NOTEBOOK,
+        rst.RST,
+        asciidoc.ASCIIDOC,
+        org.ORG,
+        latex.LATEX,
         *text.FORMATS,
     ]
 )

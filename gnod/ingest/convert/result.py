@@ -13,8 +13,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
     `converter` is its name and version (`markdown/1`, `markitdown/0.1.8`). `mime` is set where it is not the one that
     the converter declares. `title` is one that the format itself carries, never a guess. `metadata` may have
-    `author` (str) and `date` (ISO 8601 str). `locations` has lines of `markdown`, and only where these are not lines of
-    the file.
+    `author` (str) and `date` (ISO 8601 str). `keeps_lines`: the lines of `markdown` are lines of the file; otherwise,
+    `locations` says where lines of `markdown` are in the file.
     """
 
     markdown: str
@@ -23,6 +23,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     markup: Markup = "markdown"
     title: str | None = None
     metadata: dict[str, object] = {}
+    keeps_lines: bool = False
     locations: Locations | None = None
 
 
@@ -38,7 +39,7 @@ class ConversionFailed(Exception):
 
 def unchanged(text: str, mime: str = "", *, converter: str = "text/1", markup: Markup = "plain") -> Converted:
     """Return a text that is stored as it is."""
-    return Converted(markdown=text, mime=mime, converter=converter, markup=markup)
+    return Converted(markdown=text, mime=mime, converter=converter, markup=markup, keeps_lines=True)
 
 
 def too_long(max_characters: int) -> ConversionFailed:

@@ -22,22 +22,23 @@ from gnod.ingest.convert.unpacking import check_unpacked
 
 # Where the text is when no cell has any: text boxes, diagrams, and the strict variant of the format.
 _TEXT_PARTS = re.compile(r"xl/(?:sharedStrings|drawings/drawing\d+|diagrams/data\d+)\.xml")
-_Sheet = tuple[str, Iterable[list[str]]]
+Sheet = tuple[str, Iterable[list[str]]]
 
 
 def _read_xlsx(content: FileContent) -> Converted:
     check_unpacked(content)
-    result = _converted(_xlsx_sheets(content.data), content.max_characters, "xlsx")
+    result = from_sheets(_xlsx_sheets(content.data), content.max_characters, "xlsx")
     if not result.markdown.strip():
         result = openxml.bare_text(content.data, _TEXT_PARTS)
     return openxml.with_properties(result, content.data)
 
 
 def _read_xls(content: FileContent) -> Converted:
-    return _converted(_xls_sheets(content.data), content.max_characters, "xls")
+    return from_sheets(_xls_sheets(content.data), content.max_characters, "xls")
 
 
-def _converted(sheets: Iterator[_Sheet], max_characters: int, extension: str) -> Converted:
+def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) -> Converted:
+    """Write a heading and a table for each sheet. Raises ConversionFailed."""
     parts = Parts("sheet", max_characters)
     try:
         for title, rows in sheets:
@@ -53,7 +54,7 @@ def _converted(sheets: Iterator[_Sheet], max_characters: int, extension: str) ->
     return Converted(markdown=parts.markdown, converter=f"{extension}/2", locations=parts.locations)
 
 
-def _xlsx_sheets(data: bytes) -> Iterator[_Sheet]:
+def _xlsx_sheets(data: bytes) -> Iterator[Sheet]:
     from openpyxl import load_workbook  # type: ignore[import-untyped]
 
     workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
@@ -62,7 +63,7 @@ def _xlsx_sheets(data: bytes) -> Iterator[_Sheet]:
         yield sheet.title, (_row(values) for values in sheet.iter_rows(values_only=True))
 
 
-def _xls_sheets(data: bytes) -> Iterator[_Sheet]:
+def _xls_sheets(data: bytes) -> Iterator[Sheet]:
     import xlrd  # type: ignore[import-untyped]
 
     with open(os.devnull, "w") as silence:  # noqa: PTH123 - xlrd prints warnings

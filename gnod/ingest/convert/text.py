@@ -51,10 +51,7 @@ PLAIN = _text("txt text asc log nfo readme changes po pot srt sub wiki mediawiki
 FORMATS = (
     PLAIN,
     _text("md markdown mdown mkd mkdn mdwn mdx qmd rmd", "text/markdown", "markdown", "markdown/1"),
-    _text("rst rest", "text/x-rst", "rst"),
-    _text("adoc asciidoc", "text/asciidoc", "asciidoc"),
-    _text("org", "text/org", "org"),
-    _text("tex ltx sty cls bib", "text/x-tex"),
+    _text("sty cls bib", "text/x-tex"),
     _text("vtt", "text/vtt"),
     _text("ics ifb", "text/calendar"),
     _text("vcf", "text/vcard"),

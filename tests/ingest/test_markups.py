@@ -1,0 +1,255 @@
+"""Markups become Markdown line by line; what is not prose leaves an empty line."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnod.ingest.convert import convert
+from gnod.ingest.prepare import prepare
+from gnod.store.documents.records import Prepared
+from gnod.types import source_line
+
+RST = r"""
+.. _the-target:          |
+.. highlight:: none      |
+.. |name| replace:: gnod |
+                         |
+=========                |
+ A title                 | # A title
+=========                |
+                         |
+:author: Mara            | author: Mara
+:orphan:                 |
+                         |
+Part                     | ## Part
+====                     |
+                         |
+See :ref:`the part <x>`. | See the part.
+``a_`` of :py:func:`~m.f`| `a_` of f
+and `a site <http://x>`_ | and [a site](http://x)
+by |name|, link_.        | by gnod, link.
+                         |
+.. note:: Read this.     | **Note:** Read this.
+   It is text.           | It is text.
+                         |
+   - so is this          | - so is this
+                         |
+.. toctree::             |
+   :maxdepth: 2          |
+                         |
+   intro                 |
+                         |
+.. a comment             |
+   of two lines          |
+                         |
+.. code-block:: python   |
+   :linenos:             |
+                         |
+   # not a heading       |     # not a heading
+     x = ``1``           |       x = ``1``
+                         |
+Like this::              | Like this:
+                         |
+  # neither :ref:`this`  |     # neither :ref:`this`
+                         |
+.. image:: a.png         |
+   :alt: The lake        | The lake
+                         |
+.. figure:: b.png        |
+   :alt: The boat        | The boat
+                         |
+   Its caption           | Its caption
+                         |
+=====  =====             |
+left   right             | left   right
+=====  =====             |
+                         |
+.. [1] A footnote        | [1] A footnote
+.. option:: --fresh      | --fresh
+                         |
+   What it does          | What it does
+                         |
+Subpart                  | ### Subpart
+-------                  |
+>>> print("# one")       |     >>> print("# one")
+"""
+
+ASCIIDOC = r"""
+// a comment             |
+= A title                | # A title
+:toc: left               |
+:product: gnod           |
+                         |
+[[anchor]]               |
+== Part                  | ## Part
+                         |
+Use {product} and {more} | Use gnod and {more}
+link:http://x[a site^]   | [a site](http://x)
+<<anchor,the part>> here | the part here
+xref:b.adoc[another] one | another one
+image:a.png[The lake] it | The lake it
+                         |
+[source,python]          |
+----                     | ```python
+# {product} <<no>>       | # {product} <<no>>
+include::a.py[]          |
+----                     | ```
+                         |
+[NOTE]                   | **Note:**
+====                     |
+Inside                   | Inside
+====                     |
+                         |
+.Costs                   | **Costs**
+[cols="1,2"]             |
+|===                     |
+|a |b                    | |a |b
+|===                     |
+                         |
+////                     |
+hidden                   |
+////                     |
+ifdef::x[]               |
+NAME                     | ## NAME
+----                     |
+- item                   | - item
++                        |
+....                     | ```
+# plain                  | # plain
+....                     | ```
+"""
+
+ORG = r"""
+#+TITLE: A title         | # A title
+#+FILETAGS: :boat:lake:  |
+#+AUTHOR: Mara           |
+#+OPTIONS: toc:nil       |
+* TODO [#A] Part :work:  | ## Part
+  :PROPERTIES:           |
+  :ID: 7                 |
+  :END:                  |
+See [[http://x][a site]] | See [a site](http://x)
+and [[file:b.org]] =x=   | and file:b.org `x`
+** Subpart               | ### Subpart
+#+begin_src python       | ```python
+# =code=                 | # =code=
+#+end_src                | ```
+# a comment              |
+| a | b |                | | a | b |
+|---+---|                |
+: fixed                  |     fixed
+#+BEGIN_QUOTE            |
+quoted                   | quoted
+#+END_QUOTE              |
+#+begin_comment          |
+hidden                   |
+#+end_comment            |
+#+BEGIN_SRC              |
+never closed             | never closed
+"""
+
+LATEX = r"""
+\documentclass{article}  |
+\title{A \emph{title}}   | # A *title*
+\newcommand{\x}{hidden}  |
+\begin{document}         |
+\section*{Part}\label{p} | ## Part
+Caf\'e, \"ubung \& 5\%   | Café, übung & 5%
+% a comment              |
+see \cite{k}~``so'' it   | see  “so” it
+\begin{itemize}          |
+\item one                | - one
+\item[two] more          | - two more
+\end{itemize}            |
+$a_1 \le b$ and \[ x     | $a_1 \le b$ and \[ x
+\] stay \textbf{bold}.   | \] stay **bold**.
+\begin{verbatim}         | ```
+# \code                  | # \code
+\end{verbatim}           | ```
+\subsection{Sub          | ### Sub
+part}                    | part
+a\footnote{b {c}} d      | a (b c) d
+\input{other}            |
+\href{http://x}{site}    | [site](http://x)
+\begin{comment}          |
+hidden                   |
+\end{comment}            |
+\end{document}           |
+after                    |
+"""
+CASES = {"a.rst": RST, "a.adoc": ASCIIDOC, "a.org": ORG, "a.tex": LATEX}
+every_markup = pytest.mark.parametrize("name", CASES)
+
+
+def sides(case: str) -> tuple[list[str], list[str]]:
+    pairs = [(line[:25].rstrip(), line[27:]) for line in case.strip("\n").split("\n")]
+    return [left for left, _ in pairs], [right for _, right in pairs]
+
+
+def translated(text: str, name: str) -> list[str]:
+    return convert(text.encode(), name, max_characters=10_000_000).markdown.split("\n")
+
+
+@every_markup
+def test_each_line_stays_one_line(name: str) -> None:
+    source, wanted = sides(CASES[name])
+    assert translated("\n".join(source), name) == wanted
+
+
+@every_markup
+def test_hits_name_lines_of_the_file(name: str) -> None:
+    source, _ = sides(CASES[name])
+    text = "\r\n".join([*source, "", "", "", "", "zqx45", ""])
+    if name == "a.tex":
+        text = text.replace("\\end{document}", "")
+    converted = convert(text.encode(), name, max_characters=1_000_000)
+    document: Prepared = prepare(converted, relative_path=name, source_hash="", stat=None)
+    line = document.markdown[: document.markdown.index("zqx45")].count("\n") + 1
+    assert source_line(document.line_map, line) == len(source) + 5
+    assert document.title in ("A title", "A *title*")
+    assert any(chunk.heading.startswith(f"{document.title}") for chunk in document.chunks)
+
+
+def test_metadata() -> None:
+    assert convert(b"#+FILETAGS: :a:b:\n#+DATE: <2025-02-03 Mon>\nx", "a.org", max_characters=99).metadata == {
+        "tags": ["a", "b"],
+        "date": "2025-02-03",
+    }
+    assert convert(b"\\author{Mara \\and Jo}x", "a.tex", max_characters=99).metadata == {"author": "Mara Jo"}
+
+
+@every_markup
+@settings(max_examples=40, deadline=None)
+@given(choice=st.randoms(use_true_random=False))
+def test_no_line_is_lost_however_the_markup_is_broken(name: str, choice: random.Random) -> None:
+    source, _ = sides(CASES[name])
+    pieces = choice.choices([*source, "", "``", "`a", "::", "  ", "{", "}}", "\\", "$", "[[", "----", "x`_ <y"], k=30)
+    text = "\n".join(piece[choice.randrange(3) :] if choice.random() < 0.2 else piece for piece in pieces) + "\nzqx"
+    assert len(translated(text, name)) == len(pieces) + 1
+
+
+def test_a_file_without_prose_stays_as_it_is() -> None:
+    assert translated(".. include:: ../README.rst\n", "a.rst") == [".. include:: ../README.rst", ""]
+
+
+SLOW = [":r:`a" + " " * 16_000 + "`", "* a" + " " * 16_000 + "b", "= a" + " " * 16_000 + "b",
+        "`" * 13_000, "``a" * 13_000, ":a" * 16_000, "|a" * 16_000, "a_." * 13_000, "`a <" * 13_000, " " * 13_000 + "x",
+        ".. x::\n" * 16_000, "".join(f"{' ' * min(n, 300)}.. note::\n" for n in range(2000)), "a::\n\n" * 10_000,
+        "#+begin_src\n" * 10_000, ":properties:\n" * 10_000, "[[a][" * 10_000, "= a\n" * 10_000, "----\n" * 10_000,
+        "\\[" * 13_000, "\\begin{verbatim}" * 8_000, "{" * 13_000, "\\title{" * 8_000, "\\href{" * 8_000,
+        "$" * 40_001, "\\verb|" * 16_000, "word " * 100_000, "x" * 1_000_000, "\\", "<<" * 13_000,
+        "a\nb::\n" * 13_000]  # fmt: skip
+
+
+@pytest.mark.slow
+@every_markup
+def test_odd_texts_cost_little(name: str) -> None:
+    for text in SLOW:
+        started = time.process_time()
+        assert len(translated(text + "\nzqx", name)) == text.count("\n") + 2
+        assert time.process_time() - started < 3, text[:40]
