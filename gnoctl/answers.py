@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import DIM, YELLOW, Terminal
-from gnoctl.wording import at_lines, missed_by
+from gnoctl.wording import also, at_lines, missed_by
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
@@ -52,6 +52,8 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
     for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
         line = _source(source, terminal)
         yield line if source.cited else terminal.paint(line, DIM)
+        if copies := also(source.also, source.also_left_out):
+            yield terminal.paint(_clipped(_INDENT + text.line(copies), terminal), DIM)
     for left_out in result.notes:
         yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
     if missed := missed_by(result.freshness, nothing_found=not (result.answered or result.quotes)):
@@ -72,6 +74,8 @@ def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
         place = at_lines(quote.line, quote.end_line, quote.location)
         where = text.line(f"{quote.collection}/{quote.path}:{place}")
         yield _beside(where, text.line(quote.heading or quote.title), terminal)
+        if copies := also(quote.also, quote.also_left_out):
+            yield terminal.paint(_clipped(_INDENT + text.line(copies), terminal), DIM)
         room = terminal.width - len(_INDENT) if terminal.width else None
         # A paragraph that is broken into lines in the file is one sentence here.
         shown = quote.text if quote.kind == "line" else " ".join(quote.text.split())
@@ -153,6 +157,10 @@ def _source(source: AnswerSource, terminal: Terminal) -> str:
     lines = at_lines(source.line, source.end_line, source.location)
     where = text.line(f"[{source.number}] {source.collection}/{source.path}:{lines}")
     return _beside(where, text.line(source.title), terminal)
+
+
+def _clipped(line: str, terminal: Terminal) -> str:
+    return line if terminal.width is None else text.clip(line, terminal.width)
 
 
 def _beside(where: str, title: str, terminal: Terminal) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gnoctl import text
 from gnoctl.hits import explanation
 from gnoctl.terminal import BOLD, DIM, YELLOW, Terminal
-from gnoctl.wording import at_lines, count, missed_by
+from gnoctl.wording import also, at_lines, count, missed_by
 from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
 
 INDENT = "  "
@@ -21,6 +21,9 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
             document = passage.uri
             title = text.line(f"{passage.title}  {passage.docid}")
             yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
+            if copies := also(passage.also, passage.also_left_out):
+                shown = INDENT + text.line(copies)
+                yield terminal.paint(text.clip(shown, terminal.width) if terminal.width else shown, DIM)
         yield from _passage(passage, terminal)
         yield ""
     if nothing := why_nothing(result):

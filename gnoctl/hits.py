@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.wording import count, missed_by
+from gnoctl.wording import also, count, missed_by
 from gnod.protocol.search import Hit, HitPassage, SearchResult
 
 INDENT = "  "
@@ -32,6 +32,9 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
     title = text.line(hit.title)
     yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
     yield _place(hit, terminal)
+    if copies := also(hit.also, hit.also_left_out):
+        shown = text.line(copies)
+        yield terminal.paint(INDENT + (text.clip(shown, terminal.width - 2) if terminal.width else shown), DIM)
     if hit.context:
         context = text.line(hit.context)
         yield terminal.paint(INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM)

@@ -41,6 +41,7 @@ def record_of(document: Hit | DocumentEntry) -> Record:
     record = Record(document.docid, document.uri, document.title, fields)
     if isinstance(document, Hit):
         body = document.snippet if document.text is None else document.text
+        fields["also"] = " ".join(each.uri for each in document.also)
         return record._replace(score=document.score, body=body)
     return record._replace(body=document.text) if isinstance(document, DocumentText) else record
 

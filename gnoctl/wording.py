@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnod.protocol.base import Freshness, Location
+from gnod.protocol.base import Copy, Freshness, Location
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -99,6 +100,17 @@ def missed_by(freshness: Freshness, *, nothing_found: bool = False) -> str | Non
     if freshness.failed and nothing_found:
         parts.append(f"{freshness.failed:,} could not be read (`gnoctl status --errors`)")
     return "; ".join(parts) or None
+
+
+def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:
+    """Return the other paths of a file, or None if it has no copies.
+
+    >>> copy = Copy(uri="gno://notes/b.md", collection="notes", path="b.md", source="/n/b.md")
+    >>> also([copy], 2), also([])
+    ('also: notes/b.md and 2 more', None)
+    """
+    listed = ", ".join(f"{each.collection}/{each.path}" for each in copies)
+    return f"also: {listed}{f' and {left_out:,} more' if left_out else ''}" if listed else None
 
 
 def at_lines(line: int, end_line: int, location: Location | None) -> str:

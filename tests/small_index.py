@@ -23,11 +23,19 @@ from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 
 
-def prepared(text: str, path: str, *, title: str | None = None, language: str | None = None) -> Prepared:
+def prepared(
+    text: str, path: str, *, title: str | None = None, language: str | None = None, source: str | None = None
+) -> Prepared:
+    """Documents with the same `source` are copies; without it, none are."""
     converted = Converted(markdown=text, mime="text/markdown", converter="markdown/1", keeps_lines=True)
     stat = FileStat(len(text), 1_700_000_000_000_000_000, 1)
     return prepare(
-        converted, relative_path=path, source_hash=digest(path + text), stat=stat, title=title, language=language
+        converted,
+        relative_path=path,
+        source_hash=digest(source or path + text),
+        stat=stat,
+        title=title,
+        language=language,
     )
 
 

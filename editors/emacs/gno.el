@@ -261,7 +261,18 @@ Open the one that is chosen at the line that was found."
           (propertize (format "%s/%s:%s" (plist-get hit :collection) (gno--flat (plist-get hit :path))
                               (or (plist-get (plist-get hit :location) :label) (plist-get hit :line)))
                       'face 'gno-place)
+          (gno--also hit)
           "\n    " (gno--preview hit) "\n"))
+
+(defun gno--also (hit)
+  "Return the other paths of HIT's file; nothing without copies."
+  (when-let ((copies (append (plist-get hit :also) nil)))
+    (propertize
+     (concat "  also: "
+             (mapconcat (lambda (copy) (format "%s/%s" (plist-get copy :collection) (gno--flat (plist-get copy :path))))
+                        copies ", ")
+             (if (< 0 (or (plist-get hit :also_left_out) 0)) (format " and %d more" (plist-get hit :also_left_out)) ""))
+     'face 'gno-place)))
 
 (defun gno--flat (text)
   "Return TEXT as one line."

@@ -60,13 +60,14 @@ def _(output: o.StatusOutput) -> str:
 @render.register
 def _(output: o.AskOutput) -> str:
     sources = "\n".join(
-        f"[{each.number}] {text.line(each.title)} — {each.uri} lines {each.line}-{each.end_line}"
+        f"[{each.number}] {text.line(each.title)} — {each.uri} lines {each.line}-{each.end_line}{_also(each.also)}"
         for each in output.sources
     )
     quotes = [
         ("perhaps: " if each.perhaps else "")
         + f"{each.uri} lines {each.line}-{each.end_line}{f' ({text.line(each.heading)})' if each.heading else ''}\n"
         + _quoted(each.text)
+        + _also(each.also)
         for each in output.quotes
     ]
     return _paragraphs(*quotes, *filter(None, (text.block(output.answer), sources)), note=output.note)
@@ -77,6 +78,7 @@ def _(output: o.EvidenceOutput) -> str:
     documents = []
     for each in output.documents:
         head = f"{text.line(each.title)}\n{each.uri} ({each.docid}, content {each.content_hash[:12]})"
+        head += _also(each.also)
         documents.append("\n".join([head, *map(_evidence, each.passages)]))
     left_out = "\n".join(f"left out: {text.line(each)}" for each in output.left_out)
     head = f"{count(sum(len(each.passages) for each in output.documents), 'passage')}, {output.tokens:,} tokens"
@@ -139,9 +141,13 @@ def _about(kind: str, time: str, topics: list[str], namespace: str | None, newer
 
 
 def _hit(rank: int, hit: o.SearchHit) -> str:
-    head = f"{rank}. {text.line(hit.title)}\n   {_place(hit)}, score {hit.score}"
+    head = f"{rank}. {text.line(hit.title)}\n   {_place(hit)}, score {hit.score}{_also(hit.also)}"
     more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]
     return "\n".join([head, _quoted(hit.snippet), *more])
+
+
+def _also(copies: list[str]) -> str:
+    return f"\n   also: {', '.join(map(text.line, copies))}" if copies else ""
 
 
 def _evidence(passage: o.EvidencePassageOutput) -> str:

@@ -5,7 +5,7 @@ Compact first: a search says where to look, and only `get` returns text, page by
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from gnoctl import evidence, text
 from gnoctl.wording import missed_by
-from gnod.protocol.base import AnswerSource, Quote, copied
+from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText
 from gnod.protocol.evidence import EvidenceResult
@@ -32,6 +32,9 @@ About = Annotated[str | None, Meta(description="What the folder is about.")]
 
 class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all outputs. Fields with their default value are left out."""
+
+
+Also = Annotated[list[str], Meta(description="Other files with the same bytes.")]
 
 
 class HitPassage(Output, frozen=True, kw_only=True):
@@ -54,6 +57,7 @@ class SearchHit(Output, frozen=True, kw_only=True):
     tags: list[str] = []
     about: About = None
     more: Annotated[list[HitPassage], Meta(description="Further passages, best first.")] = []
+    also: Also = []
 
 
 class SearchOutput(Output, frozen=True, kw_only=True):
@@ -107,6 +111,7 @@ class Citation(Output, frozen=True, kw_only=True):
     uri: str
     line: int
     end_line: int
+    also: Also = []
 
 
 class QuoteOutput(Output, frozen=True, kw_only=True):
@@ -118,6 +123,7 @@ class QuoteOutput(Output, frozen=True, kw_only=True):
     kind: Annotated[str, Meta(description="sentence, row (of a table), item (of a list) or line (of code).")]
     score: float
     perhaps: Annotated[bool, Meta(description="The nearest passage; it probably does not answer the question.")] = False
+    also: Also = []
 
 
 class AskOutput(Output, frozen=True, kw_only=True):
@@ -147,6 +153,7 @@ class EvidenceDocument(Output, frozen=True, kw_only=True):
     docid: str
     content_hash: Annotated[str, Meta(description="Changes with the text; equal for copies.")]
     passages: list[EvidencePassageOutput]
+    also: Also = []
 
 
 class EvidenceOutput(Output, frozen=True, kw_only=True):
@@ -229,6 +236,7 @@ def search_output(result: SearchResult) -> SearchOutput:
             about=hit.context,
             location=hit.location.fragment if hit.location else None,
             more=[copied(HitPassage, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
+            also=_also(hit.also, hit.also_left_out),
         )
         for hit in result.hits
     ]
@@ -311,8 +319,21 @@ def ask_output(result: AskResult) -> AskOutput:
         notes.append("no source supports what the model wrote: read the quotes, or `search` and `get` for more")
     elif result.finish in ("length", "time", "repetition"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
-    sources = [copied(Citation, each, uri=_uri(each)) for each in result.sources if each.cited or not result.answer]
-    quotes = [copied(QuoteOutput, each, uri=_uri(each), score=round(each.score, 3)) for each in result.quotes]
+    sources = [
+        copied(Citation, each, uri=_uri(each), also=_also(each.also, each.also_left_out))
+        for each in result.sources
+        if each.cited or not result.answer
+    ]
+    quotes = [
+        copied(
+            QuoteOutput,
+            each,
+            uri=_uri(each),
+            score=round(each.score, 3),
+            also=_also(each.also, each.also_left_out),
+        )
+        for each in result.quotes
+    ]
     return AskOutput(
         quotes=quotes,
         answered=result.answered,
@@ -342,7 +363,8 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
             )
             for each in passages
         ]
-        documents.append(copied(EvidenceDocument, passages[0], passages=shown))
+        also = _also(passages[0].also, passages[0].also_left_out)
+        documents.append(copied(EvidenceDocument, passages[0], passages=shown, also=also))
     notes = (
         evidence.why_nothing(result),
         missed_by(result.freshness, nothing_found=not documents),
@@ -415,6 +437,10 @@ def _about(contexts: ContextListResult) -> dict[str, str]:
         name = "" if each.scope == "/" else each.scope.removesuffix(":")
         about[name] = f"{about[name]} {each.text}" if name in about else each.text
     return about
+
+
+def _also(copies: Sequence[Copy], left_out: int) -> list[str]:
+    return [*(each.uri for each in copies), *([f"and {left_out:,} more"] if left_out else [])]
 
 
 def _clip(snippet: str) -> str:

@@ -18,7 +18,9 @@ from gnod.analysis.languages import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import (
+    Also,
     Stages,
+    copies_of,
     filters_of,
     freshness_of,
     location_to_wire,
@@ -84,11 +86,12 @@ class _Services(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """What the model made of the sources; None where it was not asked."""
+    """What the model made of the sources; None where it was not asked. `also`: as of `copies_of`."""
 
     sources: Sequence[SourcePassage]
     generated: Generated | None
     checked: CheckedAnswer | None
+    also: Mapping[int, Also]
 
 
 @dataclass(frozen=True)
@@ -109,21 +112,23 @@ class _Answer:
         language = await asyncio.to_thread(detect_query, self.params.question)
         found = await self._quotes()
         sure = found.confidence
-        shown = [_quote_to_wire(quote, sure, explain=self.params.explain) for quote in found.quotes]
+        also = await self._copies(found.quotes)
+        shown = [_quote_to_wire(quote, sure, also, explain=self.params.explain) for quote in found.quotes]
         self.call.say(ProgressValue(stage="quotes", done=len(shown), total=len(shown), quotes=shown))
         if isinstance(self.generator, NotCalled):
-            return await self._result(shown, sure, _Written([], None, None))
+            return await self._result(shown, sure, _Written([], None, None, {}))
         return await self._result(shown, sure, await self._write(self.generator, language))
 
     async def _write(self, generator: Generator, language: str | None) -> _Written:
         sources = await self._sources(generator)
         if not sources:
-            return _Written(sources, None, None)
-        shown = [_to_wire(source) for source in sources]
+            return _Written(sources, None, None, {})
+        also = await self._copies(sources)
+        shown = [_to_wire(source, also) for source in sources]
         self.call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
         self.call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
         generated = await self._generate(generator, sources, language)
-        return _Written(sources, generated, self._check(sources, generated.text, language))
+        return _Written(sources, generated, self._check(sources, generated.text, language), also)
 
     async def _quotes(self) -> Quoted:
         """Return quotes from the documents that keyword and vector search find. The other stages of a search may take
@@ -137,6 +142,10 @@ class _Answer:
             {"stage": "quotes", "ran": True, "ms": milliseconds_since(self.started), "quotes": len(quoted.quotes)}
         )
         return quoted
+
+    async def _copies(self, passages: Sequence[Quote | SourcePassage]) -> Mapping[int, Also]:
+        ids = {each.document_id for each in passages}
+        return await self.services.database.read(lambda connection: copies_of(connection, ids, self.filters))
 
     async def _search(self, read: Read, options: SearchOptions) -> HybridResult:
         # Phrases are required, as in every query.
@@ -212,7 +221,7 @@ class _Answer:
         return checked
 
     async def _result(self, quotes: Sequence[wire.Quote], confidence: Confidence, written: _Written) -> AskResult:
-        sources, generated, checked = written
+        sources, generated, checked, also = written
         cited = checked.citations if checked else []
         collections = self.params.collections
         report = await self.services.database.read(
@@ -230,7 +239,7 @@ class _Answer:
             answered=answered,
             confidence=confidence.value,
             reason=reason,
-            sources=[_to_wire(source, cited=source.number in cited) for source in sources],
+            sources=[_to_wire(source, also, cited=source.number in cited) for source in sources],
             citations=cited,
             model=None if isinstance(self.generator, NotCalled) else self.generator.uri,
             no_model_reason=not_called and not_called.why,
@@ -244,11 +253,12 @@ class _Answer:
         )
 
 
-def _to_wire(source: SourcePassage, *, cited: bool = False) -> AnswerSource:
-    return wire.copied(AnswerSource, source, location=location_to_wire(source.location), cited=cited)
+def _to_wire(source: SourcePassage, also: Mapping[int, Also], *, cited: bool = False) -> AnswerSource:
+    location, copies = location_to_wire(source.location), also.get(source.document_id, {})
+    return wire.copied(AnswerSource, source, location=location, cited=cited, **copies)
 
 
-def _quote_to_wire(quote: Quote, sure: Confidence, *, explain: bool) -> wire.Quote:
+def _quote_to_wire(quote: Quote, sure: Confidence, also: Mapping[int, Also], *, explain: bool) -> wire.Quote:
     components = dict(quote.components) if explain else None
     return wire.copied(
         wire.Quote,
@@ -256,4 +266,5 @@ def _quote_to_wire(quote: Quote, sure: Confidence, *, explain: bool) -> wire.Quo
         location=location_to_wire(quote.location),
         perhaps=not sure.is_enough,
         explain=components,
+        **also.get(quote.document_id, {}),
     )

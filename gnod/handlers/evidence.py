@@ -8,7 +8,15 @@ from typing import Literal
 
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.search import lexical_only_reason
-from gnod.handlers.wire_types import filters_of, freshness_of, location_of, milliseconds_since, stages_of
+from gnod.handlers.wire_types import (
+    Also,
+    copies_of,
+    filters_of,
+    freshness_of,
+    location_of,
+    milliseconds_since,
+    stages_of,
+)
 from gnod.pipeline.answering.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
 from gnod.pipeline.hybrid import SearchOptions
 from gnod.pipeline.query import parse_question
@@ -49,12 +57,13 @@ def handlers(
         async with database.snapshot() as read:
             found = await hybrid.search(read, parse_question(params.question), filters, options)
             evidence = await hybrid.evidence(read, params.question, found, params.collections, params.tokens)
+            also = await read(lambda c: copies_of(c, {each.place.document.id for each in evidence.passages}, filters))
             report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
         reason = lexical_only_reason(embedding, found)
         stages = stages_of([*found.stages, *evidence.stages])
         return wire.EvidenceResult(
             question=params.question,
-            passages=[_passage(number, each) for number, each in enumerate(evidence.passages, start=1)],
+            passages=[_passage(number, each, also) for number, each in enumerate(evidence.passages, start=1)],
             tokens=evidence.tokens,
             max_tokens=params.tokens,
             left_out=[_left_out(each) for each in evidence.left_out],
@@ -69,7 +78,7 @@ def handlers(
     return {"evidence.gather": gather}
 
 
-def _passage(number: int, passage: EvidencePassage) -> wire.EvidencePassage:
+def _passage(number: int, passage: EvidencePassage, also: Mapping[int, Also]) -> wire.EvidencePassage:
     document = passage.place.document
     return copied(
         wire.EvidencePassage,
@@ -81,6 +90,7 @@ def _passage(number: int, passage: EvidencePassage) -> wire.EvidencePassage:
         lead=passage.lead,
         lead_line=passage.lead_line,
         score=passage.score,
+        **also.get(document.id, {}),
     )
 
 

@@ -19,6 +19,7 @@ from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded, QuerySyntaxError
 from gnod.handlers.wire_types import (
     Stages,
+    copies_of,
     entry,
     filters_of,
     freshness_of,
@@ -277,6 +278,7 @@ def hits_of(
     count = params.passages if isinstance(params, wire.SearchParams) else 1
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     wanted = anchors.wanted(connection, words.expression, list(by_id))
+    also = copies_of(connection, by_id, filters_of(params), words.expression)
     hits: list[wire.Hit] = []
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:
@@ -311,6 +313,7 @@ def hits_of(
                 text=text,
                 explain=dict(each.components) if params.explain else None,
                 passages=passages,
+                **also.get(each.id, {}),
             )
         )
     return hits

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from typing import TypedDict
 
 import msgspec
 
 from gnod.config.model import CollectionConfig
 from gnod.locations import Location
+from gnod.pipeline import lexical
 from gnod.pipeline.budget import Stage
 from gnod.pipeline.dates import moment
+from gnod.pipeline.expression import Expression
 from gnod.protocol import base as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
 from gnod.protocol.search import FilterParams
+from gnod.store.database import Connection
+from gnod.store.documents import copies
+from gnod.store.documents.copies import Address
 from gnod.store.documents.documents import Document
 from gnod.store.documents.failures import FailedFile
 from gnod.store.documents.filters import Filters
@@ -26,6 +32,16 @@ from gnod.types import format_uri
 
 Stages = list[dict[str, object]]
 """What `explain` says of each stage of a search."""
+
+
+MAX_COPIES = 10
+
+
+class Also(TypedDict, total=False):
+    """Fields of a result: other files with the same bytes, and how many more there are."""
+
+    also: list[wire.Copy]
+    also_left_out: int
 
 
 def iso(seconds: float) -> str:
@@ -48,6 +64,25 @@ def entry(document: Document) -> DocumentEntry:
         source=document.source,
         modified=iso(document.mtime_ns / 1e9),
     )
+
+
+def copies_of(
+    connection: Connection, ids: Collection[int], filters: Filters, wanted: Expression | None = None
+) -> dict[int, Also]:
+    """Return what a result says of the copies of documents, by document id; nothing of those without. `wanted`: the
+    phrases that a copy must contain, or must not."""
+    found = copies.others(connection, ids, filters)
+    every = [each.id for group in found.values() for each in group]
+    kept = lexical.allowed(connection, wanted, every) if wanted and every else set(every)
+    shown = {id_: [each for each in group if each.id in kept] for id_, group in found.items()}
+    return {
+        id_: Also(also=[_copy(each) for each in group[:MAX_COPIES]], also_left_out=max(len(group) - MAX_COPIES, 0))
+        for id_, group in shown.items()
+    }
+
+
+def _copy(address: Address) -> wire.Copy:
+    return copied(wire.Copy, address, uri=format_uri(address.collection, address.path), source=address.source)
 
 
 def location_of(document: Document, line: int) -> wire.Location | None:

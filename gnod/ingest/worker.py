@@ -159,7 +159,8 @@ def _perform_text(job: TextJob) -> Outcome:
         return prepare(
             Converted(markdown=job.text, mime="text/markdown", converter="markdown/1", keeps_lines=True),
             relative_path=job.relative_path,
-            source_hash=hashlib.sha256(job.text.encode("utf-8", "replace")).hexdigest(),
+            # No two are copies of each other: each document of a test collection is judged by itself.
+            source_hash=hashlib.sha256(f"{job.relative_path}\0{job.text}".encode("utf-8", "replace")).hexdigest(),
             stat=None,
             language=job.language,
             title=job.title,

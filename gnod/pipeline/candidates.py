@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.matrix import FLOAT_NOISE
 from gnod.pipeline.places import Floats, Ids, Layout, Places
 from gnod.pipeline.ranked import RankedDocument, Span
@@ -202,7 +203,7 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
 def documents(
     connection: Connection, ranking: Ranking, filters: Filters, limit: int, exclude_mirror: str | None = None
 ) -> list[RankedDocument]:
-    """Return the best `limit` documents that pass the filters; ties by document id."""
+    """Return the best `limit` documents that pass the filters, each content once; ties by document id."""
     condition = Condition(*filters.condition())
     if exclude_mirror is not None:
         condition = Condition(f"{condition.where} AND d.mirror_hash <> ?", (*condition.values, exclude_mirror))
@@ -224,11 +225,12 @@ def _search(
     while True:
         winners, below = ranking.top(depth)
         found = _located(connection, winners, condition)
-        best = sorted(found, key=lambda each: (-each.score, each.id))[:limit]
+        ranked = sorted(found, key=lambda each: (-each.score, each.id))
+        best = without_copies(connection, ranked)[:limit]
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):
             return best
-        if np.isneginf(below) or (is_narrowed and depth >= _MAX_DEPTH):
+        if np.isneginf(below) or (is_narrowed and depth >= _MAX_DEPTH and len(winners) < depth):
             return best
         if not is_narrowed and depth >= _FILTER_DEPTH and len(found) < _FEW * depth:
             ranking, is_narrowed = ranking.narrowed(condition), True

@@ -15,6 +15,7 @@ from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import expression, fusion, windows
+from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.passages import TermVariant
 from gnod.pipeline.query import Clause
@@ -29,12 +30,15 @@ ALL_WORDS_BONUS = 0.1
 _MIN_DEPTH = 100
 # Candidates whose windows are looked at.
 _WINDOWED = 50
+# Where a result holds so many copies of each document, on average, more documents are read.
+_MOST_COPIES = 10
+_DEEPER = 4
 # A prefix that more documents match is no help, and slow to rank.
 _MAX_PREFIX_MATCHES = 5000
 
 
 class LexicalResult(NamedTuple):
-    """`total` counts all matches; `expression` is what was searched, for snippets and explanations."""
+    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations."""
 
     ranked: list[RankedDocument]
     total: int
@@ -54,6 +58,11 @@ class LexicalSurvey(NamedTuple):
     expression: Expression
 
 
+class _Scored(NamedTuple):
+    id: int
+    score: float
+
+
 def search(
     connection: Connection,
     clauses: Sequence[Clause],
@@ -67,14 +76,9 @@ def search(
     QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
     wanted = _expression(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
-    required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
-    depth = max(_MIN_DEPTH, 2 * limit)
     terms = fulltext.weigh(connection, wanted.terms())
-    matches = fulltext.search(connection, terms, filters, depth, required=required, excluded=excluded)
-    total = len(matches)
-    if total >= depth:
-        total = fulltext.count(connection, wanted.any_word(), filters, required=required, excluded=excluded)
-    ranked = normalised(_with_windows(connection, _with_bonus(connection, matches, wanted), terms)[:limit])
+    matches, total = _matches(connection, wanted, terms, filters, depth=max(_MIN_DEPTH, 2 * limit))
+    ranked = normalised(_with_windows(connection, matches, terms)[:limit])
     return LexicalResult([r for r in ranked if r.score >= min_score], total, wanted, analyzers)
 
 
@@ -83,18 +87,21 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
     nothing to that. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers_of_index(connection))
     terms = fulltext.weigh(connection, wanted.terms())
-    found = fulltext.survey(
-        connection,
-        terms,
-        filters,
-        depth,
-        required=wanted.required_phrases(),
-        excluded=wanted.excluded_phrases(),
-    )
     every_word = wanted.every_word()
     whole = fulltext.matching(connection, every_word) if every_word else set()
-    raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
-    scores = dict(sorted(raised, key=lambda pair: -pair[1]))  # stable: ties stay in docid order
+    while True:
+        found = fulltext.survey(
+            connection,
+            terms,
+            filters,
+            depth,
+            required=wanted.required_phrases(),
+            excluded=wanted.excluded_phrases(),
+        )
+        scores = _distinct_scores(connection, found, whole)
+        if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
+            break
+        depth *= _DEEPER
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     prominence = _prominence(found, max(scores.values(), default=0.0))
     return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted)
@@ -154,6 +161,35 @@ def _expression(
     added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
     few = all(fulltext.frequency(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
     return longer if few else wanted
+
+
+def _matches(
+    connection: Connection,
+    wanted: Expression,
+    terms: Sequence[fulltext.Weighed],
+    filters: Filters,
+    *,
+    depth: int,
+) -> tuple[list[RankedDocument], int]:
+    """Return the best documents, each content once: at least half of `depth`, if there are so many. And how many match
+    in all."""
+    enough, required, excluded = depth // 2, wanted.required_phrases(), wanted.excluded_phrases()
+    while True:
+        matches = fulltext.search(connection, terms, filters, depth, required=required, excluded=excluded)
+        ranked = without_copies(connection, _with_bonus(connection, matches, wanted))
+        if len(matches) < depth:
+            return ranked, len(ranked)
+        if len(ranked) >= enough:
+            total = fulltext.count(connection, wanted.any_word(), filters, required=required, excluded=excluded)
+            return ranked, total
+        depth *= _DEEPER
+
+
+def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Collection[int]) -> dict[int, float]:
+    """Return the scores, best first, each content once. The documents in `whole` have all words."""
+    raised = [_Scored(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
+    raised.sort(key=lambda each: -each.score)  # stable: ties stay in docid order
+    return dict(without_copies(connection, raised))
 
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:

@@ -5,13 +5,14 @@ Runs on one connection, in one snapshot. Knows no model, no reranking and no wir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import script_of
 from gnod.pipeline import lexical, trust, vector
+from gnod.pipeline.distinct import Representatives, representatives
 from gnod.pipeline.fusion import Evidence, Trust
 from gnod.pipeline.lexical import LexicalSurvey
 from gnod.pipeline.nearest import Nearest, Surveyed
@@ -92,6 +93,9 @@ def retrieve(
         limit, also = (pool, first) if line.is_original else (depth, set[int]())
         found = vector.survey(connection, nearest, vectors, number, filters, limit=limit, also=also)
         surveys.append((line, found))
+    words, surveys = _one_of_each(connection, words, surveys)
+    first = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
+    for _, found in surveys:
         for each in found.ranked:
             if each.id not in near or near[each.id].score < each.score:
                 near[each.id] = each
@@ -120,6 +124,41 @@ def retrieve(
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
     )
+
+
+def _one_of_each(
+    connection: Connection, words: Surveys, surveys: list[tuple[QueryLine, Surveyed]]
+) -> tuple[Surveys, list[tuple[QueryLine, Surveyed]]]:
+    """Name the same one of several copies in all rankings."""
+    ids = chain.from_iterable(
+        (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in surveys))
+    )
+    shown = representatives(connection, ids)
+    if not shown.by_id:
+        return words, surveys
+    return (
+        [(line, survey._replace(scores=_renamed_scores(survey.scores, shown))) for line, survey in words],
+        [(line, found._replace(ranked=_renamed(found.ranked, shown))) for line, found in surveys],
+    )
+
+
+def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:
+    renamed: dict[int, float] = {}
+    for id_, score in scores.items():
+        renamed.setdefault(shown.of(id_), score)
+    return renamed
+
+
+def _renamed(ranked: Sequence[RankedDocument], shown: Representatives) -> list[RankedDocument]:
+    """A span holds in documents with the same text."""
+    renamed: dict[int, RankedDocument] = {}
+    for each in ranked:
+        id_ = shown.of(each.id)
+        span = each.span if shown.have_one_text(each.id, id_) else None
+        before = renamed.setdefault(id_, each._replace(id=id_, span=span))
+        if before.score < each.score:
+            renamed[id_] = each._replace(id=id_, span=span)
+    return sorted(renamed.values(), key=lambda each: -each.score)
 
 
 def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import NotEmbedded
+from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.nearest import Nearest, Surveyed
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
@@ -61,13 +62,13 @@ def search(
     limit: int,
     min_score: float = 0.0,
 ) -> list[RankedDocument]:
-    """Return the best `limit` documents by the first row; ties by document id. The score is the similarity of the
-    document's best piece, in [0, 1]: 1 - cosine distance / 2."""
+    """Return the best `limit` documents by the first row, each content once; ties by document id. The score is the
+    similarity of the document's best piece, in [0, 1]: 1 - cosine distance / 2."""
     found: list[RankedDocument] = []
     for uri, vector in query.row(0).items():
         if within := _served_by(uri, query.served, filters):
             found += nearest.search(connection, uri, vector, filters._replace(collections=within), limit=limit)
-    return _best(found, limit, min_score)
+    return _best(without_copies(connection, _best(found, len(found), 0.0)), limit, min_score)
 
 
 def survey(

@@ -69,8 +69,18 @@ class Location(Result, frozen=True, kw_only=True, omit_defaults=True):
     fragment: str = ""
 
 
+class Copy(Result, frozen=True, kw_only=True):
+    """Another file with the same bytes."""
+
+    uri: str
+    collection: str
+    path: str
+    source: str
+
+
 class AnswerSource(Result, frozen=True, kw_only=True):
-    """A passage that the answering model reads. `number` is the one in citations; `cited`: the answer cites it.
+    """A passage that the answering model reads. `number` is the one in citations; `cited`: the answer cites it. `also`
+    and `also_left_out`: as in Hit.
 
     `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
     """
@@ -88,6 +98,8 @@ class AnswerSource(Result, frozen=True, kw_only=True):
     score: float
     language: str | None = None
     cited: bool = False
+    also: list[Copy] = []
+    also_left_out: int = 0
 
 
 class Quote(Result, frozen=True, kw_only=True):
@@ -96,7 +108,8 @@ class Quote(Result, frozen=True, kw_only=True):
 
     `rank` from 1. `text` is as in the file, in Unicode NFC, or as in its Markdown. `heading`: the headings above it,
     joined by ` > `. `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
-    `score` is in [0, 1]. `perhaps`: it is the nearest passage, but it probably does not answer the question.
+    `score` is in [0, 1]. `perhaps`: it is the nearest passage, but it probably does not answer the question. `also` and
+    `also_left_out`: as in Hit.
     """
 
     rank: int
@@ -115,6 +128,8 @@ class Quote(Result, frozen=True, kw_only=True):
     perhaps: bool = False
     language: str | None = None
     explain: dict[str, float] | None = None
+    also: list[Copy] = []
+    also_left_out: int = 0
 
 
 class ProgressValue(Result, frozen=True, kw_only=True):

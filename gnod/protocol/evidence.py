@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gnod.protocol.base import Freshness, Location, Result
+from gnod.protocol.base import Copy, Freshness, Location, Result
 from gnod.protocol.search import QuestionParams
 
 TokenLimit = Annotated[int, Meta(ge=1, le=100_000)]
@@ -33,7 +33,7 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
     that `text` has rows of, or the line above the list, and `lead_line` its first line; empty and null without one, or
     if a passage before has it. `heading`: the headings above it, joined by ` > `. `line` to `end_line` count lines of
     the file where it is text, otherwise lines of its Markdown. `content_hash`: of the document's Markdown (SHA-256);
-    equal for copies. `score` is in [0, 1].
+    equal for copies. `score` is in [0, 1]. `also` and `also_left_out`: as in Hit.
     """
 
     number: int
@@ -52,6 +52,8 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
     lead_line: int | None = None
     score: float
     language: str | None = None
+    also: list[Copy] = []
+    also_left_out: int = 0
 
 
 class LeftOutPassages(Result, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gnod.protocol.base import AnswerSource, Freshness, Location, Params, Quote, Result
+from gnod.protocol.base import AnswerSource, Copy, Freshness, Location, Params, Quote, Result
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 PassageLimit = Annotated[int, Meta(ge=1, le=10)]
@@ -113,11 +113,12 @@ class Hit(Result, frozen=True, kw_only=True):
 
     `score` is in [0, 1]; scores of different queries are not comparable. `line` to `end_line` (from 1) contain the
     matches, and `snippet` begins at `snippet_line`: lines of the file where it is text, otherwise lines of its
-    Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches
-    lie in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source`
-    is the absolute path of the file. `location`: where `line` is in a source without lines. `text` is the whole
-    document if `full` is set. `passages`: only if more than one was asked for; best first, and the first is the one
-    above. They do not overlap.
+    Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches lie
+    in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source` is
+    the absolute path of the file. `location`: where `line` is in a source without lines. `text` is the whole document
+    if `full` is set. `also`: other files with the same bytes that pass the filters, at most ten, and `also_left_out`
+    more; of copies, the best-ranked is the hit. `passages`: only if more than one was asked for; best first, and the
+    first is the one above. They do not overlap.
     """
 
     rank: int
@@ -141,14 +142,17 @@ class Hit(Result, frozen=True, kw_only=True):
     context: str | None = None
     text: str | None = None
     explain: dict[str, float] | None = None
+    also: list[Copy] = []
+    also_left_out: int = 0
     passages: list[HitPassage] | UnsetType = UNSET
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
     """`mode`: lexical, vector, query or similar. `query`: for similar, the document's address. `total`: the matching
-    documents before `limit` and `min_score`; for vector and similar the number of hits, for query the number of
-    documents compared. `lexical_only_reason`: why `search.query` used keyword search alone, if it did;
-    `by_words_only` is its former name. `notes`: what model servers were not asked for, or failed to do, and why."""
+    documents before `limit` and `min_score`, copies of a file counted once; for vector and similar the number of hits,
+    for query the number of documents compared. `lexical_only_reason`: why `search.query` used keyword search alone, if
+    it did; `by_words_only` is its former name. `notes`: what model servers were not asked for, or failed to do, and
+    why."""
 
     query: str
     mode: str

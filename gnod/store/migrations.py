@@ -421,6 +421,35 @@ def m012_locations(connection: apsw.Connection) -> None:
     """)
 
 
+def m013_copies(connection: apsw.Connection) -> None:
+    # Documents whose file equals that of another document: results show one of them. A row may stay when the others
+    # are gone. Few files have copies, so a search need not read the hashes of all that it finds.
+    others = "source_hash = NEW.source_hash AND active AND id <> NEW.id"
+    # Not "OR IGNORE": the statement that fires a trigger decides on that.
+    note = f"""
+        INSERT INTO copies SELECT id, source_hash FROM documents WHERE NEW.active AND {others} LIMIT 1
+            ON CONFLICT DO NOTHING;
+        INSERT INTO copies SELECT NEW.id, NEW.source_hash
+            WHERE NEW.active AND EXISTS (SELECT 1 FROM documents WHERE {others}) ON CONFLICT DO NOTHING;
+    """
+    connection.execute(f"""
+        CREATE TABLE copies (
+            document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+            source_hash TEXT NOT NULL
+        ) STRICT;
+        CREATE TRIGGER copy_came AFTER INSERT ON documents
+        BEGIN {note} END;
+        CREATE TRIGGER copy_changed AFTER UPDATE OF active, source_hash ON documents
+        WHEN OLD.active <> NEW.active OR OLD.source_hash <> NEW.source_hash
+        BEGIN
+            DELETE FROM copies WHERE document_id = NEW.id;
+            {note}
+        END;
+        INSERT INTO copies SELECT id, source_hash FROM documents WHERE active AND source_hash IN
+            (SELECT source_hash FROM documents WHERE active GROUP BY source_hash HAVING count(*) > 1);
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -434,6 +463,7 @@ MIGRATIONS: list[schema.Migration] = [
     m010_endpoints,
     m011_content_by_headings,
     m012_locations,
+    m013_copies,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

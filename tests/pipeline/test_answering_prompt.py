@@ -14,8 +14,9 @@ from gnod.pipeline.answering.sources import SourcePassage
 
 
 def source(number: int, text: str, title: str = "A title") -> SourcePassage:
+    address = f"gno://notes/{number}.md"
     return SourcePassage(
-        number, f"gno://notes/{number}.md", "#a1b2c3d4", "notes", f"{number}.md", title, "en", 1, 1, None, text, 1.0
+        number, number, address, "#a1b2c3d4", "notes", f"{number}.md", title, "en", 1, 1, None, text, 1.0
     )
 
 

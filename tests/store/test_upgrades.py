@@ -50,6 +50,7 @@ MIGRATIONS = {
     10: "56605660e0d97d74",
     11: "4972471448f3860e",
     12: "e744eb9e72709ee2",
+    13: "dde27b54192825a5",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

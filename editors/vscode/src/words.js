@@ -14,7 +14,13 @@ function preview(hit) {
 }
 
 function place(hit) {
-  return `${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}`;
+  return `${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}${also(hit)}`;
+}
+
+/** Return the other paths of the same file; "" without copies. */
+function also({ also: copies = [], also_left_out: more = 0 }) {
+  const paths = copies.map((copy) => `${copy.collection}/${copy.path}`).join(", ");
+  return paths && `  also: ${paths}${more ? ` and ${more} more` : ""}`;
 }
 
 /** Say whether the file itself is text whose lines are those of the hit. */

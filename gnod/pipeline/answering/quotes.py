@@ -75,6 +75,7 @@ class Quote(NamedTuple):
     parts of the score."""
 
     rank: int
+    document_id: int
     uri: str
     docid: str
     collection: str
@@ -453,6 +454,7 @@ def _quote(scored: Scored, number: int) -> Quote:
     line, end_line = scored.candidate.lines
     return Quote(
         rank=number,
+        document_id=document.id,
         uri=format_uri(document.collection, document.path),
         docid=document.docid,
         collection=document.collection,

@@ -63,6 +63,7 @@ class SourcePassage(NamedTuple):
     `score`: in [0, 1]."""
 
     number: int
+    document_id: int
     uri: str
     docid: str
     collection: str
@@ -250,6 +251,7 @@ def _source(number: int, document: Document, text: str, place: _Range) -> Source
     passage = passage.strip("\n").rstrip()
     return SourcePassage(
         number=number,
+        document_id=document.id,
         uri=format_uri(document.collection, document.path),
         docid=document.docid,
         collection=document.collection,

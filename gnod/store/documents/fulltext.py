@@ -18,6 +18,7 @@ import apsw
 import msgspec
 
 from gnod.store.database import Connection
+from gnod.store.documents import copies
 from gnod.store.documents.filters import Filters
 
 # Column weights: filepath, title, body.
@@ -192,16 +193,16 @@ def count(
     required: str | None = None,
     excluded: str | None = None,
 ) -> int:
-    """Return how many documents `expression` matches under the same conditions as in `search`."""
+    """Return how many documents `expression` matches under the same conditions as in `search`; copies count once."""
     if filters.are_empty and not required and not excluded:
-        return frequency(connection, expression)
+        return frequency(connection, expression) - _surplus(connection, expression, "1", [])
     where, bound = _conditions(filters, required, excluded)
     found = connection.execute(
         "SELECT count(*) FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
         f" WHERE documents_fts MATCH ? AND {where}",
         (expression, *bound),
     )
-    return int(found.get)
+    return int(found.get) - _surplus(connection, expression, where, bound)
 
 
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
@@ -270,6 +271,19 @@ def _fts5_idf(total: int, n: int) -> float:
     """The weight that bm25() gives a phrase (SQLite, fts5_aux.c)."""
     idf = log((total - n + 0.5) / (n + 0.5))
     return idf if idf > 0 else _FTS5_MIN_IDF
+
+
+def _surplus(connection: Connection, expression: str, where: str, bound: Sequence[object]) -> int:
+    """Return how many of the documents that match are copies of others that match."""
+    if not copies.exist(connection):
+        return 0
+    found = connection.execute(
+        "SELECT count(*) - count(DISTINCT d.source_hash) FROM documents_fts"
+        " CROSS JOIN copies ON copies.document_id = documents_fts.rowid"
+        f" CROSS JOIN documents d ON d.id = copies.document_id WHERE documents_fts MATCH ? AND {where}",
+        (expression, *bound),
+    )
+    return int(found.get)
 
 
 def _conditions(filters: Filters, required: str | None, excluded: str | None) -> tuple[str, list[object]]:

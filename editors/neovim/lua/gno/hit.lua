@@ -30,6 +30,15 @@ function M._bytes(line, marks, start, length)
   return pairs_of_bytes
 end
 
+--- Return the other paths of the same file; "" without copies.
+function M.also(hit)
+  local paths = vim.tbl_map(function(copy)
+    return copy.collection .. "/" .. copy.path
+  end, hit.also or {})
+  local more = (hit.also_left_out or 0) > 0 and (" and %d more"):format(hit.also_left_out) or ""
+  return #paths > 0 and "  also: " .. table.concat(paths, ", ") .. more or ""
+end
+
 --- Say whether the file itself is text whose lines are those of the hit.
 function M.is_text(hit)
   return DATA[hit.mime] or (vim.startswith(hit.mime, "text/") and not CONVERTED[hit.mime])

@@ -138,7 +138,7 @@ function Picker:_show(state)
   self.head = #lines
   for _, hit in ipairs(state.hits) do
     local place = ("%s/%s:%s"):format(hit.collection, hit.path, hit.location and hit.location.label or hit.line)
-    add(hit.title .. "  " .. place, #hit.title + 2, "Comment")
+    add(hit.title .. "  " .. place .. Hit.also(hit), #hit.title + 2, "Comment")
     local text, found = Hit.preview(hit)
     add("    " .. text)
     for _, span in ipairs(found) do
