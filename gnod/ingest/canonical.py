@@ -14,13 +14,16 @@ from gnod.types import LineMap
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BOM = "\ufeff"
+# Characters of typesetting that stand for several letters. Words are indexed with the letters, and are found in a text
+# only if it has them too.
+_LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 
 
 def canonicalise(text: str) -> str:
     """Return the canonical form; idempotent.
 
-    Strip the BOM; CRLF and CR become LF; Unicode NFC; no control characters but newline and tab; no white space
-    at line ends; two or more blank lines become one; exactly one final newline.
+    Strip the BOM; CRLF and CR become LF; Unicode NFC; letters for ligatures (U+FB00 to U+FB06); no control characters
+    but newline and tab; no white space at line ends; two or more blank lines become one; exactly one final newline.
 
     >>> canonicalise("\\ufeffa  \\r\\n\\r\\n\\r\\n \\t\\r\\nb")
     'a\\n\\nb\\n'
@@ -49,7 +52,7 @@ def _clean_lines(text: str) -> list[str]:
     if not text.isascii():
         # A lone surrogate can be neither stored nor sent. Remove characters before composing: their neighbours may
         # join.
-        text = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
+        text = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8").translate(_LIGATURES))
     return [line.rstrip() for line in text.split("\n")]
 
 

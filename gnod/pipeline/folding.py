@@ -1,4 +1,4 @@
-"""Fold a text for substring search: lower case, no diacritics, every character at its position."""
+"""Fold a text for substring search: lower case, no diacritics or full-width letters, every character at its place."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _BASE_LETTERS = {
     for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000))
     if len(decomposed := unicodedata.normalize("NFD", chr(code))) > 1
 }
+# Full-width letters and digits, of which the analyser makes the ordinary ones.
+_BASE_LETTERS |= {chr(code): chr(code - 0xFEE0).lower() for code in range(0xFF10, 0xFF5B) if chr(code).isalnum()}
 _WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
 # From this length on the lookup table pays off: it is more than ten times as fast.
 _LONG = 50_000

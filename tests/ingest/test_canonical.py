@@ -19,6 +19,7 @@ from gnod.types import canonical_line, source_line
         ("a\x00\x1b[31mb\tc\x85", "a[31mb\tc\n"),
         ("e\u0301", "é\n"),
         ("a\x01\u0301", "á\n"),
+        ("\ufb01nd o\ufb03ce \ufb06", "find office st\n"),
         ("", "\n"),
         (" \n\t\n", "\n"),
         ("x\ud800y", "x?y\n"),

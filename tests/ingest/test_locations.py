@@ -18,7 +18,7 @@ from gnod.ingest.convert.parts import Parts
 from gnod.ingest.prepare import prepare
 from gnod.locations import Location, Locations, decoded, encoded
 from gnod.store.documents.records import Prepared
-from tests.pdf_files import pdf
+from tests.pdf_files import page_of_text, pdf
 
 # Each is alone on its page, slide, sheet, …
 WORDS = [f"zqx{number:03}" for number in range(1, 8)]
@@ -81,6 +81,14 @@ def test_each_word_is_where_it_was_written(name: str, kind: str, made: Callable[
         if word in document.markdown:
             assert location(document, word) == Location(kind, number), word  # type: ignore[arg-type]
     assert sum(word in document.markdown for word in WORDS) >= 6
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("matrix", ["0 1 -1 0 400 100", "0 -1 1 0 100 700", "0.966 0.259 -0.259 0.966 100 100"])
+def test_text_that_runs_upwards_downwards_or_at_a_slant(matrix: str) -> None:
+    drawn = f"BT /F1 12 Tf {matrix} Tm (one {WORDS[0]} and) Tj 0 -14 Td ({WORDS[1]} it) Tj ET"
+    document = indexed(page_of_text(drawn.encode()), "a.pdf")
+    assert sorted(document.markdown.splitlines()) == [f"one {WORDS[0]} and", f"{WORDS[1]} it"]
 
 
 def test_rows_of_a_sheet() -> None:

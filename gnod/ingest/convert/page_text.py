@@ -20,6 +20,11 @@ _LIGATURES = range(0xFB00, 0xFB07)
 Rect = tuple[float, float, float, float]
 
 
+# Characters that are looked at to see how the text of a page runs.
+_SAMPLED = 100
+_UPRIGHT_DEGREES = 10
+
+
 class PageText(NamedTuple):
     """`boxes`: four numbers for each character of `text`: left, top, right and bottom, in points from the upper left
     corner of the page as it is shown. All are 0 for line ends, and for spaces that only a gap stands for. A hyphen at
@@ -47,6 +52,22 @@ def read_page(data: bytes, number: int) -> PageText:
         raise ConversionFailed("corrupt", f"Page {number:,} of the PDF is damaged.") from error
     finally:
         document.close()
+
+
+def turned_text(page: Any) -> str | None:
+    """Return the text of a page on which most of it runs upwards, downwards or at a slant; None for other pages."""
+    return _read(page).text if _is_turned(page) else None
+
+
+def _is_turned(page: Any) -> bool:
+    from pypdfium2 import raw
+
+    text_page = page.get_textpage()
+    count: int = raw.FPDFText_CountChars(text_page)
+    angles: list[float] = [raw.FPDFText_GetCharAngle(text_page, at) for at in range(0, count, count // _SAMPLED + 1)]
+    rotation: int = page.get_rotation()
+    turned = [(math.degrees(angle) + rotation + _UPRIGHT_DEGREES) % 360 for angle in angles]
+    return 2 * sum(angle > 2 * _UPRIGHT_DEGREES for angle in turned) > len(turned)
 
 
 def _read(page: Any) -> PageText:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.page_text import turned_text
 from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
 
@@ -86,7 +87,8 @@ def _add_pages(data: bytes, parts: Parts, *, with_tables: bool) -> None:
     try:
         for number in range(len(document)):
             in_time = time.process_time() - started < _TABLES_LIMIT_S
-            text = _page_with_tables(document, number) if with_tables and in_time else None
+            text = _turned_text(document, number)
+            text = text or (_page_with_tables(document, number) if with_tables and in_time else None)
             text = text or _page_text(document, number)
             lost = lost + 1 if text is None else 0
             if lost >= _MAX_LOST_PAGES:
@@ -94,6 +96,16 @@ def _add_pages(data: bytes, parts: Parts, *, with_tables: bool) -> None:
             parts.add(text or "", number + 1)
     finally:
         document.close()
+
+
+def _turned_text(document: object, number: int) -> str | None:
+    """Return the text of a page of which markitdown would read the letters in the wrong order."""
+    import pypdfium2
+
+    try:
+        return turned_text(document[number])  # type: ignore[index]
+    except (pypdfium2.PdfiumError, ConversionFailed):
+        return None
 
 
 def _page_with_tables(document: object, number: int) -> str | None:
