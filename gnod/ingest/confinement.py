@@ -18,7 +18,16 @@ from gnod.ingest.messages import Limits
 
 RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
 _MAX_OPEN_FILES = 256
-_LIBRARIES = ("markitdown", "openpyxl", "xlrd", "pypdfium2", "pdfminer.high_level", "lingua", "charset_normalizer")
+_LIBRARIES = (
+    "markitdown",
+    "striprtf",
+    "openpyxl",
+    "xlrd",
+    "pypdfium2",
+    "pdfminer.high_level",
+    "lingua",
+    "charset_normalizer",
+)
 _REFUSED = frozenset(
     [
         "socket.connect",

@@ -77,9 +77,6 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
         (b"\x89PNG\r\n\x1a\n\0\0\0", "a.txt", "binary"),
         (b"%PDF-1.4\n\0\xff\xfe", "a.md", "binary"),
         (bytes(range(256)) * 100, "random.md", "binary"),
-        (b"{\\rtf1 hello}", "a.rtf", "unsupported"),
-        (b"{\\rtf1 hello}", "a.doc", "unsupported"),
-        (b"{\\rtf1 hello}", "a.txt", "unsupported"),
         (b"\xff\x57\x50\x43\0\0\0\0" * 9, "wordperfect.doc", "unsupported"),
         (OLE + "WordDocument".encode("utf-16-le"), "a.doc", "unsupported"),
         (OLE + "EncryptedPackage".encode("utf-16-le"), "a.docx", "encrypted"),
@@ -87,10 +84,10 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
         (b"<html><body>x</body></html>", "a.docx", "corrupt"),
         (b"PK\x03\x04 cut", "a.docx", "corrupt"),
         (b"PK\x03\x04 cut", "a.zip", "corrupt"),
-        (b"PK\x03\x04 cut", "a.odt", "unsupported"),
+        (b"PK\x03\x04 cut", "a.odt", "corrupt"),
         (b"\x7fELF\x02\x01\x01\0", "program", "unsupported"),
         (zipped({}), "empty.docx", "corrupt"),
-        (zipped({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "unsupported"),
+        (zipped({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "corrupt"),
     ],
 )  # fmt: skip
 def test_what_has_no_text_says_why(data: bytes, name: str, kind: str) -> None:

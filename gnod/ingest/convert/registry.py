@@ -13,8 +13,10 @@ from gnod.ingest.convert import (
     mail,
     notebook,
     office,
+    opendocument,
     org,
     pdf,
+    richtext,
     rst,
     sheets,
     table,
@@ -69,6 +71,7 @@ REGISTRY = Registry(
         office.PPTX,
         sheets.XLSX,
         office.EPUB,
+        *opendocument.FORMATS,
         archive.ZIP,
         # Files of these formats may contain each other: the outermost comes first.
         office.ENCRYPTED,
@@ -77,6 +80,7 @@ REGISTRY = Registry(
         unsupported.PPT,
         sheets.XLS,
         *compressed.FORMATS,
+        richtext.RTF,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
         webpage.HTML,

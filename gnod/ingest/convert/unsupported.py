@@ -18,7 +18,6 @@ PPT = Converter(label="a presentation", shared_extensions="ppt pps", signature=o
 
 FORMATS = (
     Converter(label="an Office document of the old kind", signature=ole_with("")),
-    Converter(label="a rich text document", extensions="rtf", signature=starts_with(b"{\\rtf"), is_text=True),
     Converter(
         label="an image",
         extensions="png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd ai eps svg svgz raw cr2 nef dng"
@@ -50,7 +49,7 @@ FORMATS = (
     ),
     Converter(
         label="a document",
-        extensions="odt ods odp odg odf ott pages numbers key one onetoc2 pub vsd vsdx mpp wps wpd hwp xlsb xps oxps"
+        extensions="odf pages numbers key one onetoc2 pub vsd vsdx mpp wps wpd hwp xlsb xps oxps"
         " chm djvu mobi azw azw3 fb2 ps lit pst ost p7m p7s gpg pgp tsd",
     ),
     Converter(
