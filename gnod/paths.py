@@ -67,6 +67,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.cache_dir / f"converting-{self.index}"
 
     @property
+    def ocr_scratch_dir(self) -> Path:
+        return self.cache_dir / f"recognising-{self.index}"
+
+    @property
     def models_dir(self) -> Path:
         return self.cache_dir / "models"
 

@@ -11,7 +11,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED
 from gnoctl.references import absolute
 from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.wording import ago, count, missed_by, size
+from gnoctl.wording import ago, count, duration, missed_by, size
 from gnod.protocol.index import (
     CollectionStatus,
     IndexStatusParams,
@@ -90,6 +90,7 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield f"embedding: {count(embedding.pending, 'chunk')} left{rate}"
     elif embedding.reason:
         yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
+    yield from _ocr(result, terminal)
     for each in result.collections:
         if each.next_model and each.model:
             yield text.line(f"{each.name}: {each.model} serves searches until all vectors of {each.next_model} exist")
@@ -108,6 +109,17 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(text.line(crashed), YELLOW)
     if inference.vectors_bytes:
         yield terminal.paint(f"vectors in memory: {size(inference.vectors_bytes)}", DIM)
+
+
+def _ocr(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    ocr = result.ocr
+    if ocr and ocr.pending:
+        left = f", about {duration(ocr.left_s)}" if ocr.left_s is not None else ""
+        held = f" ({ocr.reason})" if ocr.reason else ""
+        yield text.line(f"ocr: {count(ocr.pending, 'page')} left{left}{held}")
+    if ocr and ocr.failed:
+        failed = f"ocr: {count(ocr.failed, 'page')} could not be read (`gnoctl why FILE` says why)"
+        yield terminal.paint(text.line(failed), YELLOW)
 
 
 def _endpoints(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:

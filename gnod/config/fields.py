@@ -107,12 +107,17 @@ class Fields:
             self.fault(key, f"is missing; is {meant[0]!r} a misspelling of it?" if meant else "is missing")
         return self.text(key)
 
-    def raw(self, key: str) -> str | None:
-        """Return a string or a number as it is written."""
+    def raw(self, key: str, *, flags: bool = False) -> str | None:
+        """Return a string or a number as it is written; with `flags` also true and false."""
         if not self.has(key):
             return None
         node, value = self._scalar(key)
-        if node.kind == "scalar" and not isinstance(value, bool | Opaque) and node.text.strip():
+        if (
+            node.kind == "scalar"
+            and (flags or not isinstance(value, bool))
+            and not isinstance(value, Opaque)
+            and node.text.strip()
+        ):
             return node.text
         self.fault(key, f"expected a string, got {describe(node)}")
         return None

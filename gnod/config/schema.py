@@ -121,6 +121,7 @@ def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterat
             path=partial(_path, folder=folder),
             include=_include,
             language=_language,
+            ocr=_ocr,
             update_command=lambda entry, key: entry.text(key, blank=True),
             models=_roles,
         )
@@ -173,6 +174,18 @@ def _language(fields: Fields, key: str) -> str | None:
     hint = f"; did you mean '{dashed}'?" if _LANGUAGE.fullmatch(dashed) else ""
     fields.fault(key, f"expected a language tag such as 'en' or 'zh-CN', got {quoted(language)}{hint}")
     return None
+
+
+def _ocr(fields: Fields, key: str) -> str:
+    default = "on"
+    if not fields.has(key):
+        return default
+    written = (fields.raw(key, flags=True) or "").replace(" ", "").lower()
+    setting = {"true": "on", "false": "off", "yes": "on", "no": "off"}.get(written, written)
+    if setting in ("on", "off") or all(_LANGUAGE.fullmatch(tag) for tag in setting.split(",")):
+        return setting
+    fields.fault(key, f"expected on, off, or languages such as 'ru,de', got {quoted(written)}")
+    return default
 
 
 def _preset(fields: Fields, key: str) -> str:

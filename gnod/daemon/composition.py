@@ -29,6 +29,7 @@ from gnod.handlers import (
     subscribe,
 )
 from gnod.ingest.pool import WorkerPool
+from gnod.ingest.worker_process import MODULE
 from gnod.models.inference import Inference
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels
@@ -45,6 +46,7 @@ from gnod.services.endpoints import EndpointReport
 from gnod.services.fingerprints import StoredFingerprints
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
+from gnod.services.ocr import OcrBacklog
 from gnod.services.readability import ReadabilityService
 from gnod.services.recommendation import RecommendationService
 from gnod.services.search import HybridSearch
@@ -60,6 +62,10 @@ from gnod.sync.freshness import FreshnessService
 from gnod.sync.scheduler import SyncScheduler
 
 _MAX_WORKERS = 4
+_OCR_MODULE = "gnod.ingest.ocr.worker"
+# Its models need more than 1 GB of address space, and it runs only while the processor is idle.
+_OCR_MEMORY_MB = 2048
+_OCR_TIME_FACTOR = 5
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +83,7 @@ class Services:
     models: ModelService
     memory: MemoryService
     backlog: Backlog
+    ocr: OcrBacklog
     tuning: TuningService
     readability: ReadabilityService
     scheduler: SyncScheduler
@@ -95,6 +102,7 @@ class Services:
 
     async def close(self) -> None:
         await self.models.close()
+        await self.ocr.close()
         await self.scheduler.close()
         await self.tuning.close()
         await self.readability.close()
@@ -201,6 +209,15 @@ async def _compose(
         on_index_changed=backlog.chunks_changed,
         on_check=storage.check,
     )
+    ocr = OcrBacklog(
+        configuration,
+        database,
+        _pool(places, configuration, for_ocr=True),
+        backlog,
+        is_syncing=lambda: scheduler.is_busy,
+        reread=scheduler.note_changed,
+    )
+    scheduler.state_changed.connect(ocr.request)
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory, egress)
     endpoints = EndpointReport(configuration, remote, egress)
@@ -226,7 +243,7 @@ async def _compose(
         index.handlers(
             index.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(inference, nearest, endpoints),
+                *(ocr, inference, nearest, endpoints),
             )
         ),
         memory.handlers(memory_service),
@@ -246,6 +263,7 @@ async def _compose(
         models=model_service,
         memory=memory_service,
         backlog=backlog,
+        ocr=ocr,
         tuning=tuning_service,
         readability=readability,
         scheduler=scheduler,
@@ -254,14 +272,15 @@ async def _compose(
     )
 
 
-def _pool(places: Places, configuration: Configuration) -> WorkerPool:
+def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:
     limits = configuration.current.ingest
     return WorkerPool(
-        size=limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),
-        timeout_s=limits.timeout_s,
-        memory_mb=limits.memory_mb,
+        size=1 if for_ocr else limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),
+        timeout_s=limits.timeout_s * (_OCR_TIME_FACTOR if for_ocr else 1),
+        memory_mb=max(limits.memory_mb, _OCR_MEMORY_MB) if for_ocr else limits.memory_mb,
         roots=lambda: [collection.path for collection in configuration.current.collections],
-        scratch_folder=places.scratch_dir,
+        scratch_folder=places.ocr_scratch_dir if for_ocr else places.scratch_dir,
+        module=_OCR_MODULE if for_ocr else MODULE,
     )
 
 

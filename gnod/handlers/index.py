@@ -30,6 +30,7 @@ from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.endpoints import EndpointReport
+from gnod.services.ocr import OcrBacklog
 from gnod.services.storage import StorageMonitor
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
@@ -56,6 +57,7 @@ class IndexServices(NamedTuple):
     freshness: FreshnessService
     embedding: EmbeddingService
     backlog: Backlog
+    ocr: OcrBacklog
     inference: Inference
     nearest: Nearest
     endpoints: EndpointReport
@@ -177,6 +179,7 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
             ),
             syncing=scheduler.is_running,
             embedding=embedding_status(services.backlog),
+            ocr=wire.OcrStatus(**services.ocr.state()._asdict()),
             inference=inference_status(services.inference, services.nearest),
             endpoints=endpoints,
             config_file=str(configuration.path),

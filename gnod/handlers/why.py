@@ -13,7 +13,7 @@ from gnod.ingest.walk import root_problem, why_not_listed
 from gnod.pipeline import references
 from gnod.protocol.index import IndexWhyResult, WhyCollection
 from gnod.store.database import Connection
-from gnod.store.documents import documents, failures
+from gnod.store.documents import documents, failures, scans
 from gnod.store.documents.collections import id_of
 from gnod.store.documents.documents import Document
 from gnod.store.documents.failures import FailedFile
@@ -61,6 +61,8 @@ def _view(connection: Connection, collection: CollectionConfig, path: str, ignor
     failed = _failure(failures.of_collection(connection, id_of(connection, collection.name)), path)
     verdict, reason = _verdict(collection, path, full, document, failed, ignore_files)
     active = document if document and document.active else None
+    if active and (pages := scans.progress(connection, collection.name, path)):
+        reason += _of_scans(pages)
     return WhyCollection(
         collection=collection.name,
         path=path,
@@ -111,6 +113,18 @@ def _verdict(
     if document.stat != stat:
         return ("stale", f"it changed after it was indexed ({iso(document.indexed_at)}); `gnoctl index` reads it again")
     return "indexed", f"it is indexed, as the file is now (since {iso(document.indexed_at)})"
+
+
+def _of_scans(pages: scans.Progress) -> str:
+    """Say what is recognised of the pages without text."""
+    parts = [f"{pages.done:,} of its pages or pictures without text were read by OCR"] if pages.done else []
+    if pages.pending:
+        parts.append(f"OCR of {pages.pending:,} pages or pictures is pending")
+    if pages.problems:
+        number, problem = next(iter(pages.problems.items()))
+        more = f", and {len(pages.problems) - 1:,} more" if len(pages.problems) > 1 else ""
+        parts.append(f"OCR could not read page {number}{more}: {problem}")
+    return "".join(f"; {part}" for part in [*parts, *([pages.note] if pages.note else [])])
 
 
 def _failure(failed: Mapping[str, FailedFile], path: str) -> FailedFile | None:

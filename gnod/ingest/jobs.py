@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gnod.store.documents.records import FileStat, Prepared
+from gnod.store.documents.records import FileStat, PageText, Prepared
 
 
 class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,17 +16,33 @@ class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
-    """Read, hash, convert and prepare one file. When its hash is `known_source_hash`, the outcome is `Unchanged`."""
+    """Read, hash, convert and prepare one file. When its hash is `known_source_hash`, the outcome is `Unchanged`.
+
+    `reader` names the program that will recognise pages without text (`gnod.ingest.ocr.readers`); None: none will, and
+    `refusal` says why. `recognised` has the texts of pages by number, if the file's hash is still `recognised_of`.
+    """
 
     language: str | None = None
     known_source_hash: str | None = None
     max_characters: int
+    reader: str | None = None
+    refusal: str = ""
+    recognised_of: str | None = None
+    recognised: dict[int, str] = {}
 
 
 class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
     """Read the characters of a page of a PDF file, with their boxes."""
 
     number: int
+
+
+class OcrJob(SourceJob, frozen=True, kw_only=True, tag="ocr"):
+    """Recognise the text of one page of a file, if its hash is still `source_hash`."""
+
+    source_hash: str
+    page: int
+    reader: str
 
 
 class TextJob(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
@@ -67,5 +83,5 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     stat: FileStat | None = None
 
 
-Job = FileJob | PageJob | TextJob
-Outcome = Prepared | Unchanged | PageRead | Failure
+Job = FileJob | PageJob | OcrJob | TextJob
+Outcome = Prepared | Unchanged | PageRead | PageText | Failure

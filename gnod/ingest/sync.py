@@ -20,12 +20,13 @@ from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.jobs import Failure, FileJob, Outcome, Unchanged
+from gnod.ingest.ocr import readers
 from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
 from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, failures
+from gnod.store.documents import collections, documents, failures, scans
 from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared
 
 T = TypeVar("T")
@@ -89,6 +90,15 @@ class Sync:
     _id: int = field(default=0, init=False)
     _is_mounted: bool = field(default=False, init=False)
     _counts: Counter[str] = field(default_factory=Counter, init=False)
+    _reader: str | None = field(default=None, init=False)
+    _refusal: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        chosen = readers.choose(self.collection.ocr)
+        if isinstance(chosen, readers.Reader):
+            self._reader = chosen.name
+        else:
+            self._refusal = chosen
 
     async def run(self) -> SyncReport:
         """Update the index and return the counts. An unavailable root is reported, not raised."""
@@ -188,9 +198,15 @@ class Sync:
 
     async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
         for path in paths:
-            await outcomes.put((path, await self.pool.run(self._job(path, known.get(path)))))
+            job = await self._job(path, known.get(path))
+            await outcomes.put((path, await self.pool.run(job)))
 
-    def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
+    async def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
+        recognised: dict[int, str] = {}
+        if known and known.has_scans and self._reader:
+            recognised = await self.database.read(
+                partial(scans.texts, source_hash=known.source_hash, reader=self._reader)
+            )
         return FileJob(
             path=f"{self.collection.path.rstrip('/')}/{path}",
             relative_path=path,
@@ -198,6 +214,10 @@ class Sync:
             known_source_hash=known.reusable_hash if known else None,
             max_bytes=int(self.limits.max_file_mb * 1024 * 1024),
             max_characters=self.limits.max_characters,
+            reader=self._reader,
+            refusal=self._refusal,
+            recognised_of=known.source_hash if known else None,
+            recognised=recognised,
         )
 
     def _store(self, batch: Batch, connection: Connection) -> None:

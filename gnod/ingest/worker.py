@@ -15,19 +15,24 @@ import socket
 import stat
 import sys
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest import messages
 from gnod.ingest.confinement import Confinement
-from gnod.ingest.jobs import Failure, FileJob, Job, Outcome, PageJob, PageRead, SourceJob, TextJob, Unchanged
-from gnod.store.documents.records import FileStat
+from gnod.ingest.jobs import Failure, FileJob, Job, OcrJob, Outcome, PageJob, PageRead, SourceJob, TextJob, Unchanged
+from gnod.store.documents.records import FileStat, ScanReport
+
+if TYPE_CHECKING:
+    from gnod.ingest.convert.scans import Scans
 
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
 _TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
-_HEAVY_MODULE = "markitdown"
+_HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
@@ -86,7 +91,7 @@ def _glance(job: Job) -> FileStat | None:
 
 
 def _answer(outcome: Outcome) -> bytes:
-    heavy = _HEAVY_MODULE in sys.modules
+    heavy = not _HEAVY_MODULES.isdisjoint(sys.modules)
     try:
         return frames.encode(messages.Done(outcome=outcome, heavy=heavy))
     except MemoryError:
@@ -103,6 +108,8 @@ def perform(job: Job) -> Outcome:
             return _perform_file(job)
         case PageJob():
             return _perform_page(job)
+        case OcrJob():
+            return _perform_ocr(job)
     return _perform_text(job)
 
 
@@ -117,18 +124,34 @@ def _perform_file(job: FileJob) -> Outcome:
         stage = "convert"
         from gnod.ingest.convert import convert
 
-        converted = convert(data, job.relative_path, max_characters=job.max_characters)
+        scans = _scans(job, source_hash)
+        converted = convert(data, job.relative_path, max_characters=job.max_characters, scans=scans)
         del data
         stage = "prepare"
         from gnod.ingest.prepare import prepare
 
-        return prepare(
+        prepared = prepare(
             converted, relative_path=job.relative_path, source_hash=source_hash, stat=found, language=job.language
         )
+        return msgspec.structs.replace(prepared, scans=_scan_report(job, scans))
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:
         return _failure(stage, error, found)
+
+
+def _scans(job: FileJob, source_hash: str) -> Scans:
+    """Return what is known of the file's pages without text. Texts of an older version of the file are not."""
+    from gnod.ingest.convert.scans import Scans
+
+    known = job.recognised if job.recognised_of == source_hash else {}
+    return Scans(known, None if job.reader else job.refusal)
+
+
+def _scan_report(job: FileJob, scans: Scans) -> ScanReport | None:
+    if job.reader is None or not scans.found:
+        return None
+    return ScanReport(reader=job.reader, pending=scans.pending, used=scans.used, note=scans.note)
 
 
 def _perform_page(job: PageJob) -> Outcome:
@@ -145,6 +168,22 @@ def _perform_page(job: PageJob) -> Outcome:
             text=page.text,
             boxes=page.boxes.tobytes(),
         )
+    except ReadFailed as failure:
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+    except Exception as error:
+        return _failure("convert", error, found)
+
+
+def _perform_ocr(job: OcrJob) -> Outcome:
+    found: FileStat | None = None
+    try:
+        data, found = read_source(job.path, job.max_bytes)
+        if hashlib.sha256(data).hexdigest() != job.source_hash:
+            return Failure(stage="read", kind="unstable", message="The file has changed.", stat=found)
+        from gnod.ingest.ocr.page import recognise
+        from gnod.ingest.ocr.readers import named
+
+        return recognise(data, job.page, named(job.reader))
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:

@@ -73,6 +73,17 @@ class IndexEmbedResult(EmbeddingStatus, frozen=True, kw_only=True):
     took_ms: float
 
 
+class OcrStatus(Result, frozen=True, kw_only=True):
+    """Recognition of pages and pictures without text. `state`: idle, working, paused or waiting; `reason` says why.
+    `pending` and `failed` count pages; `left_s`: how long the pending ones take, null while it is unknown."""
+
+    state: str
+    reason: str | None = None
+    pending: int
+    failed: int
+    left_s: float | None = None
+
+
 class InferenceStatus(Result, frozen=True, kw_only=True):
     """The process that runs the models. `state`: off, starting, idle, busy or restarting. `models`: files in its
     memory. `crashes`: since the daemon started. `vectors_bytes`: memory that the daemon uses for vectors."""
@@ -167,6 +178,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     freshness: Freshness
     syncing: bool
     embedding: EmbeddingStatus
+    ocr: OcrStatus | None = None
     inference: InferenceStatus
     endpoints: list[EndpointStatus] = []
     config_file: str

@@ -149,6 +149,11 @@ class Backlog:
         self._held = None
         self.request()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether background work is held by hand."""
+        return self._is_paused
+
     def state(self) -> BacklogState:
         state = self._held.state if self._held else "embedding" if self._is_at_work else "idle"
         reason = self._held.reason if self._held else None

@@ -14,6 +14,7 @@ from typing import TypeVar
 from gnod.config import load
 from gnod.config.model import CollectionConfig, Config
 from gnod.errors import GnoError
+from gnod.ingest.ocr import readers
 from gnod.signals import Signal
 from gnod.store.database import Database
 from gnod.store.documents import collections
@@ -60,7 +61,7 @@ class Configuration:
     async def mirror(self) -> None:
         """Make the database's tables equal the active config."""
         config = self.current
-        folders = [collections.Folder(c.name, c.path, c.language) for c in config.collections]
+        folders = [collections.Folder(c.name, c.path, c.language, _reader(c.ocr)) for c in config.collections]
         contexts = [(context.scope, context.text) for context in config.contexts]
         await self._database.write(lambda connection: collections.mirror(connection, folders, contexts))
 
@@ -99,6 +100,11 @@ class Configuration:
         self.error = None
         _log.info("config.loaded", extra={"fields": {"collections": len(self.current.collections)}})
         self.changed.emit([c.name for c in self.current.collections if before.get(c.name) != c])
+
+
+def _reader(ocr: str) -> str | None:
+    chosen = readers.choose(ocr)
+    return chosen.name if isinstance(chosen, readers.Reader) else None
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

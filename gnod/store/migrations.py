@@ -450,6 +450,42 @@ def m013_copies(connection: apsw.Connection) -> None:
     """)
 
 
+def m014_scanned_pages(connection: apsw.Connection) -> None:
+    # Pages without text, by the content of their file; `state`: 0 pending, 1 recognised, 2 failed. `reader` names the
+    # program that recognises them, and that of a collection. Documents that may have such pages are read again.
+    left = """
+        DELETE FROM scanned_pages WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND state = 0
+        AND NOT EXISTS (
+            SELECT 1 FROM documents WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND active
+        );
+    """
+    connection.execute(f"""
+        CREATE TABLE scanned_pages (
+            source_hash TEXT NOT NULL,
+            reader TEXT NOT NULL,
+            page INTEGER NOT NULL,
+            state INTEGER NOT NULL DEFAULT 0,
+            text TEXT,
+            confidence REAL,
+            boxes BLOB,
+            problem TEXT,
+            PRIMARY KEY (source_hash, reader, page)
+        ) STRICT;
+        CREATE INDEX scanned_pages_by_state ON scanned_pages (state, source_hash, reader, page) WHERE state <> 1;
+        ALTER TABLE documents ADD COLUMN reader TEXT;
+        ALTER TABLE documents ADD COLUMN pages_used INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE documents ADD COLUMN scan_note TEXT;
+        ALTER TABLE collections ADD COLUMN reader TEXT;
+        CREATE INDEX documents_with_scans ON documents (source_hash) WHERE reader IS NOT NULL;
+        CREATE TRIGGER scan_left AFTER UPDATE OF active, source_hash, reader ON documents
+        WHEN OLD.reader IS NOT NULL AND OLD.active
+            AND (NOT NEW.active OR OLD.source_hash <> NEW.source_hash OR OLD.reader IS NOT NEW.reader)
+        BEGIN {left} END;
+        CREATE TRIGGER scan_deleted AFTER DELETE ON documents WHEN OLD.reader IS NOT NULL
+        BEGIN {left} END;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -464,6 +500,7 @@ MIGRATIONS: list[schema.Migration] = [
     m011_content_by_headings,
     m012_locations,
     m013_copies,
+    m014_scanned_pages,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

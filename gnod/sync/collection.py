@@ -264,6 +264,7 @@ class SyncedCollection:
 
     def _run_ended(self, task: asyncio.Task[SyncReport]) -> None:
         self._tasks.discard(task)
+        self._services.state_changed()
         if task is self._waiting:  # cancelled before it began
             self._waiting = None
         if task.cancelled():

@@ -82,6 +82,16 @@ class SyncScheduler:
     def is_running(self) -> bool:
         return any(collection.is_running for collection in self._collections.values())
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether changes are being synced, or soon will be."""
+        return any(collection.is_busy for collection in self._collections.values())
+
+    def note_changed(self, name: str, path: str) -> None:
+        """Sync a file of a collection soon; nothing for a collection that is gone."""
+        if collection := self._collections.get(name):
+            collection.note_changed([path])
+
     def collection(self, name: str) -> SyncedCollection:
         """Raises CollectionNotFound, which names the known ones."""
         return self._configured(self._configuration.collection(name))

@@ -152,7 +152,7 @@ async def test_a_bad_file_is_recorded_and_every_other_is_indexed(small_index: Sm
     root = tmp_path / "notes"
     write(root, good_md="# Zebra\n", bad_pdf="%PDF-1.4 but nothing more")
     (root / "big.md").write_bytes(b"x" * 2_000_000)
-    (root / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    (root / "image.gif").write_bytes(b"GIF89a" + bytes(100))
     async with syncing(small_index, root) as sync:
         report = await sync()
         assert (report.added, report.failed, report.skipped) == (1, 1, 2)

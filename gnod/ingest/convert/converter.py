@@ -16,6 +16,7 @@ import msgspec
 
 from gnod.ingest.convert.decode import decode
 from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+from gnod.ingest.convert.scans import Scans
 
 HEAD_BYTES = 8192
 UNPACKED_BYTES = 500_000_000
@@ -34,7 +35,7 @@ class Allowance:
 
 class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The bytes of a file, or of a file in an archive. `convert` converts further content, such as an archive's
-    members. `depth` counts the archives around it, which share the `allowance`."""
+    members. `depth` counts the archives around it, which share the `allowance`. `scans`: its pages without text."""
 
     data: bytes
     name: str
@@ -42,6 +43,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     convert: Callable[[FileContent], Converted]
     depth: int = 0
     allowance: Allowance = msgspec.field(default_factory=Allowance)
+    scans: Scans = msgspec.field(default_factory=Scans)
 
     @property
     def extension(self) -> str:
@@ -115,6 +117,11 @@ class Converter(msgspec.Struct, frozen=True, kw_only=True):
 
 def starts_with(*prefixes: bytes) -> Test:
     return lambda content: content.data.startswith(prefixes)
+
+
+def riff_with(*kinds: bytes) -> Test:
+    """Recognise a RIFF file by its kind."""
+    return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
 
 
 def any_of(*tests: Test) -> Test:

@@ -10,17 +10,27 @@ from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.decode import NotText, decode
 from gnod.ingest.convert.registry import REGISTRY
 from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
+from gnod.ingest.convert.scans import Scans
 from gnod.ingest.convert.text import PLAIN
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def convert(data: bytes, name: str, *, max_characters: int) -> Converted:
-    """Return the text of a file as Markdown. `name` is the file's; folders in it are ignored.
+def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
+    """Return the text of a file as Markdown. `name` is the file's; folders in it are ignored. `scans` notes its pages
+    without text; a file that has some may have no text at all.
 
     Raises ConversionFailed, and MemoryError when the process's limit is reached.
     """
-    return _convert(FileContent(data=data, name=name, max_characters=max_characters, convert=_convert))
+    return _convert(
+        FileContent(
+            data=data,
+            name=name,
+            max_characters=max_characters,
+            convert=_convert,
+            scans=Scans() if scans is None else scans,
+        )
+    )
 
 
 def _convert(content: FileContent) -> Converted:
@@ -43,7 +53,7 @@ def _convert(content: FileContent) -> Converted:
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
     if len(converted.markdown) > content.max_characters:
         raise too_long(content.max_characters)
-    if not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
+    if not content.scans.found and not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
         raise ConversionFailed("empty", "There is no text in the file." if content.data else "The file is empty.")
     return msgspec.structs.replace(
         converted,

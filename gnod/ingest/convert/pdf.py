@@ -17,6 +17,8 @@ from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.page_text import turned_text
 from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
+from gnod.ingest.convert.scans import Scans
+from gnod.ingest.convert.text_layer import is_scan
 
 _HEADER = b"%PDF-"
 _LONG_PAGES = 60
@@ -54,9 +56,9 @@ def _read(content: FileContent) -> Converted:
     if opened is None:
         return _without_pages(data)
     parts = Parts("page", content.max_characters)
-    _add_pages(data, parts, with_tables=opened.pages <= _LONG_PAGES)
-    if not parts.markdown:
-        raise _nothing_found(data, opened, None)
+    _add_pages(data, parts, content.scans, with_tables=opened.pages <= _LONG_PAGES)
+    if not parts.markdown and not content.scans.found:
+        raise _nothing_found(data, opened, None, content.scans.refusal)
     return Converted(
         markdown=parts.markdown,
         converter=_CONVERTER,
@@ -78,7 +80,7 @@ def _without_pages(data: bytes) -> Converted:
     raise _nothing_found(data, None, failure)
 
 
-def _add_pages(data: bytes, parts: Parts, *, with_tables: bool) -> None:
+def _add_pages(data: bytes, parts: Parts, scans: Scans, *, with_tables: bool) -> None:
     import pypdfium2  # type: ignore[import-untyped]
 
     document = pypdfium2.PdfDocument(data)
@@ -93,6 +95,8 @@ def _add_pages(data: bytes, parts: Parts, *, with_tables: bool) -> None:
             lost = lost + 1 if text is None else 0
             if lost >= _MAX_LOST_PAGES:
                 break
+            if scans.wanted and text is not None and is_scan(document[number], text):
+                text = scans.text(number + 1) or text
             parts.add(text or "", number + 1)
     finally:
         document.close()
@@ -125,7 +129,9 @@ def _page_with_tables(document: object, number: int) -> str | None:
         single.close()
 
 
-def _nothing_found(data: bytes, opened: _Opened | None, failure: ConversionFailed | None) -> ConversionFailed:
+def _nothing_found(
+    data: bytes, opened: _Opened | None, failure: ConversionFailed | None, refusal: str | None = None
+) -> ConversionFailed:
     """Say why there is no text."""
     if failure and failure.kind not in ("corrupt", "timeout"):
         return failure
@@ -139,7 +145,9 @@ def _nothing_found(data: bytes, opened: _Opened | None, failure: ConversionFaile
         return ConversionFailed("corrupt", "The PDF is damaged: it has no pages.")
     if not opened.readable:
         return ConversionFailed("corrupt", f"The PDF is damaged: none of its {opened.pages:,} pages can be read.")
-    return ConversionFailed("empty", "There is no text in the PDF; it may be a scan.")
+    if refusal is None:
+        return ConversionFailed("empty", "There is no text in the PDF, and nothing that could be recognised.")
+    return ConversionFailed("empty", f"There is no text in the PDF. It may be a scan: {refusal}.")
 
 
 def _open(data: bytes) -> _Opened | None:

@@ -9,6 +9,7 @@ from gnod.ingest.convert import (
     asciidoc,
     compressed,
     feed,
+    image,
     latex,
     mail,
     notebook,
@@ -81,6 +82,7 @@ REGISTRY = Registry(
         sheets.XLS,
         *compressed.FORMATS,
         richtext.RTF,
+        image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
         webpage.HTML,

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from gnod.ingest.convert.converter import Converter, Test, any_of, ole_with, starts_with
+from gnod.ingest.convert.converter import Converter, any_of, ole_with, riff_with, starts_with
 
-
-def _has_format(*kinds: bytes) -> Test:
-    """Recognise a RIFF file by its kind."""
-    return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
-
-
-_IMAGE = starts_with(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*", b"8BPS")
 _AUDIO = starts_with(b"ID3\x02", b"ID3\x03", b"ID3\x04", b"OggS", b"fLaC")
 
 DOC = Converter(label="a Word document", shared_extensions="doc dot", signature=ole_with("WordDocument"))
@@ -20,14 +13,13 @@ FORMATS = (
     Converter(label="an Office document of the old kind", signature=ole_with("")),
     Converter(
         label="an image",
-        extensions="png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd ai eps svg svgz raw cr2 nef dng"
-        " xcf",
-        signature=any_of(_IMAGE, _has_format(b"WEBP")),
+        extensions="gif avif ico icns psd ai eps svg svgz raw cr2 nef dng xcf",
+        signature=starts_with(b"GIF8", b"8BPS"),
     ),
     Converter(
         label="a sound recording",
         extensions="mp3 m4a aac ogg oga opus flac wav wma aiff aif mid midi",
-        signature=any_of(_AUDIO, _has_format(b"WAVE", b"AVI ")),
+        signature=any_of(_AUDIO, riff_with(b"WAVE", b"AVI ")),
     ),
     Converter(
         label="a video",

@@ -9,6 +9,12 @@ from gnod.errors import CollectionNotFound
 from gnod.store.database import Connection
 from gnod.store.documents import documents
 
+# Files of these types may have pages or pictures without text.
+_SCANS = (
+    "(reader IS NOT NULL OR mime GLOB 'image/*' OR mime IN ('application/pdf', 'application/epub+zip')"
+    " OR mime GLOB 'application/vnd.openxmlformats-officedocument.[wp]*' OR mime GLOB 'application/vnd.oasis.*')"
+)
+
 
 class Collection(NamedTuple):
     """`last_sync`: when a sync of it last ended, in seconds since 1970."""
@@ -21,11 +27,12 @@ class Collection(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """A collection as configured; `language` overrides detection."""
+    """A collection as configured; `language` overrides detection. `reader` recognises pages without text."""
 
     name: str
     path: str
     language: str | None
+    reader: str | None = None
 
 
 def all_collections(connection: Connection) -> list[Collection]:
@@ -53,13 +60,28 @@ def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence
         connection.execute(
             "INSERT INTO collections (name, path, language) VALUES (?, ?, ?)"
             " ON CONFLICT (name) DO UPDATE SET path = excluded.path, language = excluded.language",
-            folder,
+            folder[:3],
         )
         if folder.name in before and before[folder.name].language != folder.language:
             documents.invalidate(connection, before[folder.name].id)
+        _note_reader(connection, folder)
     connection.execute("DELETE FROM contexts")
     connection.executemany("INSERT OR IGNORE INTO contexts VALUES (?, ?)", contexts)
     return gone
+
+
+def _note_reader(connection: Connection, folder: Folder) -> None:
+    """If pages are now recognised by another program, read the files again that may have some without text."""
+    connection.execute(
+        "UPDATE collections SET reader = ?2 WHERE name = ?1 AND reader IS NOT ?2", (folder.name, folder.reader or "")
+    )
+    if connection.changes():
+        collection_id = id_of(connection, folder.name)
+        connection.execute(f"UPDATE documents SET mtime_ns = -1 WHERE collection_id = ? AND {_SCANS}", (collection_id,))
+        connection.execute(
+            "DELETE FROM ingest_errors WHERE collection_id = ? AND kind IN ('unsupported', 'empty') AND size > 0",
+            (collection_id,),
+        )
 
 
 def rename(connection: Connection, name: str, new_name: str) -> None:

@@ -17,6 +17,7 @@ import msgspec
 from gnod import locations
 from gnod.locations import Location, Locations
 from gnod.store.database import Connection
+from gnod.store.documents import scans
 from gnod.store.documents.records import FileStat, Prepared
 from gnod.types import LineMap
 
@@ -26,10 +27,11 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class KnownFile(msgspec.Struct, frozen=True, gc=False):
-    """What decides whether a file must be read again."""
+    """What decides whether a file must be read again. `has_scans`: some of its pages have no text of their own."""
 
     stat: FileStat
     source_hash: str
+    has_scans: bool = False
 
     @property
     def reusable_hash(self) -> str | None:
@@ -119,8 +121,13 @@ def put(
         "line_map": msgspec.json.encode(new.line_map).decode(),
         "locations": locations.encoded(new.locations),
         "indexed_at": now,
+        "reader": new.scans.reader if new.scans else None,
+        "pages_used": new.scans.used if new.scans else 0,
+        "scan_note": new.scans.note if new.scans else None,
     }
     document_id = _upsert(connection, collection_id, path, row)
+    if new.scans:
+        scans.note(connection, new.source_hash, new.scans)
     connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
     connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
     if before and before[2]:
@@ -152,6 +159,15 @@ def invalidate(connection: Connection, collection_id: int | None = None) -> None
     """Make the next sync rebuild every document (of one collection)."""
     where, values = ("", ()) if collection_id is None else (" WHERE collection_id = ?", (collection_id,))
     connection.execute(f"UPDATE documents SET mtime_ns = -1{where}", values)
+
+
+def reread(connection: Connection, collection: str, path: str) -> None:
+    """Make the next sync read this file again."""
+    connection.execute(
+        "UPDATE documents SET mtime_ns = -1 WHERE path = ?"
+        " AND collection_id = (SELECT id FROM collections WHERE name = ?)",
+        (path, collection),
+    )
 
 
 def remove(
@@ -199,10 +215,11 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -
 def stats(connection: Connection, collection_id: int, under: Collection[str] | None = None) -> dict[str, KnownFile]:
     """Return what is indexed of a collection: path to stat and hash; with `under` only of these paths and what lies
     below them."""
-    select = "SELECT path, size, mtime_ns, inode, source_hash FROM documents WHERE collection_id = ?1 AND active"
+    select = "SELECT path, size, mtime_ns, inode, source_hash, reader IS NOT NULL"
+    select += " FROM documents WHERE collection_id = ?1 AND active"
     return {
-        path: KnownFile(FileStat(size, mtime, inode), digest)
-        for path, size, mtime, inode, digest in rows_under(connection, select, "path", collection_id, under)
+        path: KnownFile(FileStat(size, mtime, inode), digest, bool(scanned))
+        for path, size, mtime, inode, digest, scanned in rows_under(connection, select, "path", collection_id, under)
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gnod.store.database import Connection
-from gnod.store.documents import changes, documents
+from gnod.store.documents import changes, documents, scans
 
 
 class Totals(NamedTuple):
@@ -31,6 +31,7 @@ def purge(connection: Connection) -> tuple[int, int]:
     connection.execute("DELETE FROM documents WHERE NOT active")
     removed = connection.changes()
     changes.prune(connection)
+    scans.purge(connection)
     contents = documents.drop_orphans(connection)
     for table in ("content_vectors", "embedding_errors"):
         connection.execute(f"DELETE FROM {table} WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)")

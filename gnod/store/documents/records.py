@@ -46,6 +46,26 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     body: str
 
 
+class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The pages of a document that have no text. `reader` recognises them; `pending`: those that it has not recognised
+    yet, `used`: how many texts of it are in the document. `note`: what is left out."""
+
+    reader: str
+    pending: list[int]
+    used: int
+    note: str | None = None
+
+
+class PageText(msgspec.Struct, frozen=True, kw_only=True, tag="page_text"):
+    """What was recognised of a page. `boxes`: for each line that is not empty, its left, top, right and bottom in
+    1/10,000 of the page, in 16 bits each. `problem`: why there is no text although there may be some."""
+
+    text: str
+    confidence: float
+    boxes: bytes
+    problem: str | None = None
+
+
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
     text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
@@ -66,6 +86,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     mirror_hash: str
     chunks: list[Chunk]
     terms: Terms
+    scans: ScanReport | None = None
 
 
 def _signed(number: int) -> int:

@@ -1,0 +1,65 @@
+"""Recognise one page of a file: its picture, its lines, its text. Runs in a worker."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gnod.ingest.convert.embedded import picture as embedded_picture
+from gnod.ingest.ocr import layout, pictures, rapid, tesseract
+from gnod.ingest.ocr.layout import Box, Line
+from gnod.ingest.ocr.readers import Reader
+from gnod.store.documents.records import PageText
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_PDF = b"%PDF-"
+_ZIP = b"PK\x03\x04"
+# Boxes are stored as shares of the page's sides.
+_WHOLE = 10_000
+_NO_SCRIPT = "Its script cannot be read: tesseract, where it is installed, reads more languages (docs/ocr.md)."
+
+
+def recognise(data: bytes, number: int, reader: Reader) -> PageText:
+    """Return the text of a page. Raises ConversionFailed."""
+    image = _picture(data, number)
+    lines, turns = rapid.read(image) if reader.rapid else ([], 0)
+    is_unreadable = not reader.rapid or rapid.is_unreadable(lines)
+    if is_unreadable and reader.tesseract:
+        lines, turns = tesseract.read(image, reader.tesseract), 0
+    elif is_unreadable:
+        return PageText(text="", confidence=0.0, boxes=b"", problem=_NO_SCRIPT)
+    text, boxes = layout.text_of(layout.arranged(lines))
+    return PageText(text=text, confidence=_confidence(lines), boxes=_packed(boxes, image.size, turns))
+
+
+def _picture(data: bytes, number: int) -> Image:
+    if data.startswith(_ZIP):
+        return pictures.frame(embedded_picture(data, number), 1)
+    start = data.find(_PDF, 0, 8192)
+    if start >= 0 and not data.startswith((b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"RIFF", b"BM")):
+        return pictures.pdf_page(data[start:], number)
+    return pictures.frame(data, number)
+
+
+def _confidence(lines: Sequence[Line]) -> float:
+    """Return the mean over all characters."""
+    length = sum(len(line.text) for line in lines)
+    return sum(len(line.text) * line.confidence for line in lines) / length if length else 0.0
+
+
+def _packed(boxes: Sequence[Box], size: tuple[int, int], turns: int) -> bytes:
+    """Return four numbers of 16 bits for each line: left, top, right, bottom. The boxes are on the picture after
+    `turns`; the numbers are for the page as it lies."""
+    width, height = size
+    for turned in range(turns, 0, -1):
+        right = width if turned % 2 else height  # of the picture before this turn
+        boxes = [Box(right - box.bottom, box.left, right - box.top, box.right) for box in boxes]
+    shares = [
+        min(max(round(value * _WHOLE / side), 0), _WHOLE)
+        for box in boxes
+        for value, side in zip(box, (width, height, width, height), strict=True)
+    ]
+    return array("H", shares).tobytes()

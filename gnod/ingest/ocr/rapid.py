@@ -1,0 +1,122 @@
+"""The recogniser that comes as a wheel: RapidOCR with the models of PP-OCR, through onnxruntime.
+
+The only module that knows rapidocr. The models are those of the wheel, by their paths: it never downloads.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gnod.ingest.ocr.layout import Line
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# Lines below are noise. Of a page that is the right way up, real lines have .9 and more.
+_CONFIDENCE_FLOOR = 0.6
+# A page whose lines are doubtful may be upside down.
+_DOUBTFUL = 0.8
+# Of the longer side in pixels, for finding the lines; they are read from the full picture.
+_DETECTION_SIDE = 1280
+# The recogniser's time is in proportion to the width of a line at its height of 48 pixels. At 150 dpi a line is 31
+# pixels high: this is about its own width. Measured in docs/BENCHMARKS.md.
+_NARROWED = 0.65
+
+
+class Reading(NamedTuple):
+    """The lines of a page, on the picture after `turns` by 90 degrees, counterclockwise."""
+
+    lines: list[Line]
+    turns: int
+
+
+def read(image: Image) -> Reading:
+    """Return the lines of a page; none where there is no text. A page on its side or on its head is turned."""
+    import numpy as np
+
+    pixels = np.asarray(image)[:, :, ::-1]  # as OpenCV has them
+    readings = [Reading(_read(pixels), 0)]
+    for turns in _turns(readings[0].lines):
+        readings.append(Reading(_read(np.rot90(pixels, turns)), turns))
+    lines, turns = max(readings, key=_score)
+    return Reading([line for line in lines if line.confidence >= _CONFIDENCE_FLOOR], turns)
+
+
+def _turns(lines: list[Line]) -> tuple[int, ...]:
+    """Return how else to look at a page, from how it was read as it lies."""
+    if sum(_height(line) > _width(line) for line in lines) > len(lines) / 2:
+        return (1, 3)
+    is_doubtful = sum(line.confidence for line in lines) < _DOUBTFUL * len(lines)
+    return (2,) if is_doubtful else ()
+
+
+def _score(reading: Reading) -> float:
+    """A line across is worth more than one that runs up or down."""
+    return sum(
+        len(line.text) * (line.confidence if _width(line) > _height(line) else line.confidence / 2)
+        for line in reading.lines
+    )
+
+
+def is_unreadable(lines: list[Line]) -> bool:
+    """Tell whether most long lines gave no letters: their script is not one of the models'."""
+    long = [line for line in lines if _width(line) > 6 * _height(line)]
+    # A letter is at most as wide as the line is high.
+    empty = [line for line in long if sum(map(str.isalnum, line.text)) * _height(line) < 0.3 * _width(line)]
+    return len(empty) > 0.4 * max(len(long), 1)
+
+
+def _read(pixels: Any) -> list[Line]:
+    found = _recogniser()(pixels)
+    if found.txts is None or found.boxes is None:
+        return []
+    rows = zip(found.txts, found.scores, found.boxes, strict=True)
+    return [Line(text, float(score), [(float(x), float(y)) for x, y in box]) for text, score, box in rows]
+
+
+@cache
+def _recogniser() -> Any:
+    import cv2
+    import rapidocr  # type: ignore[import-untyped,unused-ignore]
+
+    class Narrowed(rapidocr.RapidOCR):  # type: ignore[misc,unused-ignore]
+        def crop_text_regions(self, img: Any, det_boxes: Any) -> list[Any]:
+            lines = super().crop_text_regions(img, det_boxes)
+            return [cv2.resize(line, (max(8, round(line.shape[1] * _NARROWED)), line.shape[0])) for line in lines]
+
+    return Narrowed(
+        params={
+            "Global.log_level": "critical",
+            "Global.text_score": 0.0,
+            "Global.max_side_len": 4000,  # the picture has its size already
+            "Det.model_path": _model("det"),
+            "Det.limit_side_len": _DETECTION_SIDE,
+            "Det.limit_type": "max",
+            "Global.use_cls": False,
+            "Rec.model_path": _model("rec"),
+            # More lines at a time are no faster, and take more memory.
+            "Rec.rec_batch_num": 2,
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
+
+
+def _model(part: str) -> str:
+    """Return the path of a model in the wheel. Raises FileNotFoundError."""
+    import rapidocr
+
+    folder = Path(rapidocr.__file__).parent / "models"
+    if found := sorted(folder.glob(f"*_{part}_*.onnx")):
+        return str(found[0])
+    raise FileNotFoundError(f"rapidocr has no model for {part} in {folder}")
+
+
+def _width(line: Line) -> float:
+    return max(x for x, _ in line.corners) - min(x for x, _ in line.corners)
+
+
+def _height(line: Line) -> float:
+    return max(max(y for _, y in line.corners) - min(y for _, y in line.corners), 1.0)

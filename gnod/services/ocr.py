@@ -1,0 +1,183 @@
+"""Decide when pages without text are recognised: one at a time, when no file waits to be indexed, unless blocked.
+
+The pages and their texts are in the database, so a restart continues the work. A document is indexed again when its
+pages are recognised, and a long one several times before. Knows neither pictures nor models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from gnod.errors import GnoError
+from gnod.ingest.jobs import Failure, OcrJob
+from gnod.ingest.pool import WorkerPool
+from gnod.services import throttling
+from gnod.services.backlog import Backlog
+from gnod.services.configuration import Configuration
+from gnod.signals import Signal
+from gnod.store.database import Connection, Database
+from gnod.store.documents import documents, scans
+from gnod.store.documents.records import PageText
+from gnod.store.documents.scans import Page
+
+_FAILURE_REST_S = 30.0
+_PACE_PAGES = 20
+# During a long backlog: each sync takes the processor from recognition for a moment.
+_INDEX_EVERY_S = 20.0
+# The file is not as it was indexed, or not there: the next sync knows.
+_CHANGED = frozenset({"vanished", "unstable", "unreadable", "not_a_file"})
+
+_log = logging.getLogger(__name__)
+
+
+class OcrState(NamedTuple):
+    """`state`: idle (nothing to do), working, paused or waiting (`reason` says why). In pages; `left_s`: the time that
+    `pending` pages take, None while unknown."""
+
+    state: str
+    reason: str | None
+    pending: int
+    failed: int
+    left_s: float | None
+
+
+class OcrBacklog:
+    """Works from construction until `close`. `is_syncing` tells whether files wait to be indexed; `reread` has a file
+    of a collection indexed again. `changed`: the state may have changed."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        database: Database,
+        pool: WorkerPool,
+        backlog: Backlog,
+        *,
+        is_syncing: Callable[[], bool],
+        reread: Callable[[str, str], None],
+    ) -> None:
+        self.changed: Signal[[]] = Signal()
+        self._configuration = configuration
+        self._database = database
+        self._pool = pool
+        self._backlog = backlog
+        self._is_syncing = is_syncing
+        self._reread = reread
+        self._wanted = asyncio.Event()
+        self._retry: asyncio.TimerHandle | None = None
+        self._state = "idle"
+        self._reason: str | None = None
+        self._pending = self._failed = 0
+        self._indexed_at = time.monotonic()
+        self._unreadable: set[str] = set()
+        self._pace: deque[float] = deque(maxlen=_PACE_PAGES)
+        configuration.changed.connect(lambda _: self.request())
+        backlog.changed.connect(lambda _: self.request())
+        self._task = asyncio.create_task(self._run(), name="OCR backlog")
+        self.request()
+
+    def request(self) -> None:
+        """Look for pages soon: there may be new ones, or a reason to wait may be gone."""
+        self._wanted.set()
+
+    def state(self) -> OcrState:
+        seconds = sum(self._pace) / len(self._pace) * self._pending if self._pace else None
+        return OcrState(self._state, self._reason, self._pending, self._failed, seconds)
+
+    async def close(self) -> None:
+        self._task.cancel()
+        if self._retry:
+            self._retry.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._pool.close()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            if self._is_syncing():
+                continue  # its end requests the next round
+            try:
+                await self._round()
+            except GnoError as error:
+                self._hold("waiting", error.message, _FAILURE_REST_S)
+                _log.warning("ocr.failed", extra={"fields": {"kind": error.kind}})
+            except Exception:
+                _log.exception("ocr.broken")
+                self._hold("waiting", "internal error; see `gnoctl daemon logs`", None)
+
+    async def _round(self) -> None:
+        """Recognise the pending pages, until a file waits to be indexed."""
+        while not self._is_syncing():
+            page = await self._next()
+            if page is None or time.monotonic() - self._indexed_at > _INDEX_EVERY_S:
+                await self._index_recognised()
+            if page is None:
+                self._hold("idle", None, None)
+                return
+            if self._backlog.is_paused:
+                self._hold("paused", "paused: run `gnoctl resume`", None)
+                return
+            if reason := self._reason_to_wait():
+                self._hold("waiting", reason, throttling.CHECK_AGAIN_S)
+                return
+            self._hold("working", None, None)
+            await self._recognise(page)
+
+    async def _next(self) -> Page | None:
+        def work(connection: Connection) -> tuple[int, int, Page | None]:
+            found = scans.next_page(connection, self._unreadable)
+            return scans.pending(connection), scans.failed(connection), found
+
+        self._pending, self._failed, page = await self._database.read(work)
+        return page
+
+    async def _recognise(self, page: Page) -> None:
+        started = time.monotonic()
+        limit = int(self._configuration.current.ingest.max_file_mb * 1024 * 1024)
+        outcome = await self._pool.run(
+            OcrJob(
+                path=f"{page.root.rstrip('/')}/{page.path}",
+                relative_path=page.path,
+                source_hash=page.source_hash,
+                page=page.number,
+                reader=page.reader,
+                max_bytes=limit,
+            )
+        )
+        if isinstance(outcome, PageText):
+            self._pace.append(time.monotonic() - started)
+            await self._database.write(partial(scans.store, page=page, found=outcome))
+        elif isinstance(outcome, Failure) and outcome.kind not in _CHANGED:
+            await self._database.write(partial(scans.fail, page=page, problem=outcome.message))
+        else:
+            self._unreadable.add(page.source_hash)
+            self._reread(page.collection, page.path)
+            return
+
+    async def _index_recognised(self) -> None:
+        """Have the documents indexed again whose pages are recognised."""
+        self._indexed_at = time.monotonic()
+        for source in await self._database.read(scans.outdated):
+            await self._database.write(partial(documents.reread, collection=source.collection, path=source.path))
+            self._reread(*source)
+
+    def _reason_to_wait(self) -> str | None:
+        may_use_battery = self._configuration.current.models.embed_on_battery
+        return throttling.low_battery(may_use_battery=may_use_battery) or throttling.low_disk(
+            self._database.path.parent
+        )
+
+    def _hold(self, state: str, reason: str | None, retry_s: float | None) -> None:
+        self._state, self._reason = state, reason
+        if self._retry:
+            self._retry.cancel()
+            self._retry = None
+        if retry_s is not None:
+            self._retry = asyncio.get_running_loop().call_later(retry_s, self.request)
+        self.changed.emit()

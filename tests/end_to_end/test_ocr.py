@@ -1,0 +1,88 @@
+"""Scans and pictures in a real daemon: they become searchable after the texts, and nothing is recognised twice."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+
+import pytest
+
+from tests.machine import Machine, wait_until
+from tests.pdf_files import pdf
+from tests.pictures import drawn, encoded
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
+
+
+def mixed_pdf(*scanned: str) -> bytes:
+    """A PDF whose first page has text; the others are pictures of text."""
+    import pypdfium2  # type: ignore[import-untyped]
+
+    document = pypdfium2.PdfDocument(pdf(["zqxwritten page"]))
+    scan = encoded(*(drawn(words) for words in scanned), kind="PDF")
+    document.import_pages(pypdfium2.PdfDocument(scan))
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def pages(machine: Machine) -> dict[int, tuple[int, str]]:
+    """Return the state and the text of each page that was ever to be recognised."""
+    connection = sqlite3.connect(f"file:{machine.folder}/data/index-default.sqlite?mode=ro", uri=True)
+    try:
+        rows = connection.execute("SELECT page, state, text FROM scanned_pages").fetchall()
+    finally:
+        connection.close()
+    return {page: (state, text) for page, state, text in rows}
+
+
+def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
+    machine.write(note_md="# A note\n")
+    (machine.notes / "photo.png").write_bytes(encoded(drawn("Invoice zqxseven from Zürich")))
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    assert machine.paths("photo") == ["photo.png"]  # by its name, before it is read
+    wait_until(lambda: machine.paths("zqxseven") == ["photo.png"])
+
+    machine.ok("pause")
+    (machine.notes / "mixed.pdf").write_bytes(mixed_pdf("The zqxeight page", "The zqxnine page"))
+    assert machine.paths("zqxwritten", "--fresh") == ["mixed.pdf"]
+    wait_until(lambda: machine.json("status")["ocr"]["state"] == "paused")
+    status = machine.json("status")["ocr"]
+    assert (status["pending"], status["reason"]) == (2, "paused: run `gnoctl resume`")
+    assert "ocr: 2 pages left" in machine.ok("status")
+    assert "OCR of 2 pages or pictures is pending" in machine.ok("why", str(machine.notes / "mixed.pdf"))
+
+    machine.ok("resume")
+    wait_until(lambda: [state for state, _ in pages(machine).values()].count(0) == 1)
+    machine.kill()
+    connection = sqlite3.connect(machine.folder / "data" / "index-default.sqlite")
+    with connection:  # a page that were recognised again would get its own text
+        connection.execute("UPDATE scanned_pages SET text = 'zqxmarked' WHERE state = 1 AND page > 1")
+    connection.close()
+    machine.ok("status")  # starts the daemon
+    wait_until(lambda: machine.paths("zqxmarked") == ["mixed.pdf"])
+    [left] = [word for word in ("zqxeight", "zqxnine") if machine.paths(word)]
+    hit = machine.json("search", left)["hits"][0]
+    assert hit["location"]["page"] == {"zqxeight": 2, "zqxnine": 3}[left]
+
+    # A copy has the same pages, under another name.
+    before = pages(machine)
+    (machine.notes / "copy.pdf").write_bytes((machine.notes / "mixed.pdf").read_bytes())
+    wait_until(lambda: "copy.pdf" in machine.paths("zqxmarked"))
+    assert pages(machine) == before
+
+
+def test_the_setting_takes_effect_at_once(machine: Machine) -> None:
+    (machine.notes / "photo.png").write_bytes(encoded(drawn("Invoice zqxseven")))
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    wait_until(lambda: machine.paths("zqxseven") == ["photo.png"])
+    config = machine.folder / "config" / "index.yml"
+    written = config.read_text()
+    config.write_text(
+        written.replace("collections:\n  - name: notes\n", "collections:\n  - name: notes\n    ocr: off\n")
+    )
+    wait_until(lambda: machine.paths("zqxseven") == [])
+    assert "`ocr` is off for this collection" in machine.ok("why", str(machine.notes / "photo.png"))
+    config.write_text(written)
+    wait_until(lambda: machine.paths("zqxseven") == ["photo.png"])

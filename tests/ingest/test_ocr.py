@@ -1,0 +1,214 @@
+"""Optical character recognition: pictures within limits, the text of a page, which pages need it."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from gnod.ingest.convert import ConversionFailed, convert
+from gnod.ingest.convert.scans import MAX_PAGES, Scans
+from gnod.ingest.convert.text_layer import is_garbage
+from gnod.ingest.ocr import layout, pictures, readers
+from gnod.ingest.ocr.layout import Line
+from gnod.ingest.ocr.page import recognise
+from gnod.ingest.ocr.readers import Reader
+from gnod.store.documents.records import PageText
+from tests.pdf_files import pdf
+from tests.pictures import drawn, encoded
+
+RAPID = Reader(rapid=True)
+
+
+def read(data: bytes, page: int = 1) -> PageText:
+    pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
+    return recognise(data, page, RAPID)
+
+
+def scans_of(data: bytes, name: str, **known: str) -> tuple[Scans, str]:
+    scans = Scans({int(number[1:]): text for number, text in known.items()}, None)
+    return scans, convert(data, name, max_characters=10**6, scans=scans).markdown
+
+
+def at(text: str, left: float, top: float, width: float = 300) -> Line:
+    return Line(text, 1.0, [(left, top), (left + width, top), (left + width, top + 20), (left, top + 20)])
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A picture of a few bytes that claims a size."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+@pytest.mark.slow
+def test_a_page_is_read_whichever_way_it_lies() -> None:
+    lines = ["Die Würde des Menschen", "ist unantastbar; sie zu", "achten und zu schützen", "costs 1,299.50 in 2024"]
+    page = drawn(*lines)
+    for turned in (0, 2, 90, 180):
+        found = read(encoded(page.rotate(turned, fillcolor="white", expand=True)))
+        assert found.text.split() == " ".join(lines).split(), turned
+        assert found.confidence > 0.9
+        boxes = struct.unpack(f"={4 * len(lines)}H", found.boxes)  # left, top, right, bottom of each line
+        left, top, right, bottom = boxes[:4]
+        assert left < right
+        assert top < bottom
+        first = {0: top < 2500, 2: top < 2500, 90: left < 2500, 180: bottom > 7500}
+        assert first[turned], (turned, boxes)
+
+
+@pytest.mark.slow
+def test_chinese_and_japanese() -> None:
+    lines = ["人人生而自由", "すべての人間は、生まれながらにして自由である"]
+    assert "".join(read(encoded(drawn(*lines, font="cjk"))).text.split()) == "".join(lines)
+
+
+@pytest.mark.slow
+def test_a_page_without_letters_has_no_text_and_a_foreign_script_is_said() -> None:
+    assert read(encoded(Image.new("RGB", (900, 600), "white"))) == PageText(text="", confidence=0.0, boxes=b"")
+    found = read(encoded(drawn("Признание достоинства, присущего", "всем членам человеческой семьи")))
+    assert found.text == ""
+    assert "script" in (found.problem or "")
+
+
+def test_what_a_page_says_is_in_reading_order() -> None:
+    columns = [at(f"{side}{row}", left, 30.0 * row) for row in range(4) for side, left in (("a", 0.0), ("b", 400.0))]
+    text, boxes = layout.text_of(layout.arranged([at("Title", 0, -100, 700), *columns]))
+    assert text == "Title\n\na0\na1\na2\na3\n\nb0\nb1\nb2\nb3"
+    assert len(boxes) == 9
+    cells = [at(f"{side}{row}", left, 30.0 * row, 60) for row in range(4) for side, left in (("a", 0.0), ("b", 400.0))]
+    assert layout.text_of(layout.arranged(cells))[0] == "a0 b0\na1 b1\na2 b2\na3 b3"
+
+
+def test_divided_words_are_joined() -> None:
+    text, _ = layout.text_of(layout.arranged([at("Gerech-", 0, 0), at("tigkeit und Frieden", 0, 30)]))
+    assert text == "Gerechtigkeit\nund Frieden"
+
+
+def test_which_pages_of_a_pdf_are_recognised() -> None:
+    scan = encoded(drawn("zqx01"), drawn("zqx02"), kind="PDF")
+    scans, text = scans_of(scan, "a.pdf")
+    assert (scans.pending, text) == ([1, 2], "")
+    scans, text = scans_of(scan, "a.pdf", p1="first page", p2="second page")
+    assert (scans.pending, scans.used, text) == ([], 2, "first page\n\nsecond page")
+    scans, text = scans_of(pdf(["written", "", "more"]), "a.pdf")  # the second page has a small rectangle
+    assert not scans.found
+
+
+def test_a_mixed_pdf_keeps_its_pages_apart() -> None:
+    import pypdfium2  # type: ignore[import-untyped]
+
+    mixed = pypdfium2.PdfDocument(pdf(["written words"]))
+    mixed.import_pages(pypdfium2.PdfDocument(encoded(drawn("scanned"), kind="PDF")))
+    buffer = io.BytesIO()
+    mixed.save(buffer)
+    scans = Scans({2: "scanned words"}, None)
+    converted = convert(buffer.getvalue(), "a.pdf", max_characters=10**6, scans=scans)
+    assert converted.markdown.split() == ["written", "words", "scanned", "words"]
+    assert converted.locations is not None
+    assert [start.value for start in converted.locations.starts] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The quick brown fox jumps over the lazy dog. " * 9, False),
+        ("Strč prst skrz krk. Zmrzl, zhltl hrst zrn. Příliš žluťoučký kůň úpěl ďábelské ódy. " * 9, False),
+        ("人类家庭所有成员的固有尊严" * 9, False),
+        ("4711 0815 1234 kg/m3 " * 30, False),
+        ("\ue001\ue002\ue003 \ue004" * 30, True),
+        ("(cid:12)(cid:7) (cid:99)" * 30, True),
+        ("\ufffd\ufffd ab \ufffd" * 30, True),
+        ("WKH TXLFN EURZQ IRA MXPSV RYHU WKH ODCB GRJ FRGH VKLIWHG " * 9, True),
+        ("short \ufffd", False),
+    ],
+)
+def test_a_text_layer_that_is_garbage(text: str, expected: bool) -> None:
+    assert is_garbage(text) is expected
+
+
+@pytest.mark.parametrize("data", [png_header(25_000, 20_000), png_header(2**31 - 1, 2**31 - 1)])
+def test_a_huge_picture_is_refused_by_its_header(data: bytes) -> None:
+    with pytest.raises(ConversionFailed) as failed:
+        scans_of(data, "a.png")
+    assert failed.value.kind in ("too_large", "corrupt")
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n" + bytes(50), b"\xff\xd8\xff\xe0" + bytes(50), b"II*\0"])
+def test_a_damaged_picture(data: bytes) -> None:
+    with pytest.raises(ConversionFailed) as failed:
+        scans_of(data, "a.png")
+    assert failed.value.kind == "corrupt"
+
+
+def test_a_picture_that_ends_early_is_damage() -> None:
+    with pytest.raises(ConversionFailed, match="damaged"):
+        pictures.frame(encoded(drawn("zqx"))[:-400], 1)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGBA", "CMYK", "I;16", "I", "F", "YCbCr"])
+def test_pictures_of_every_mode(mode: str) -> None:
+    kind = "TIFF" if mode in ("CMYK", "I;16", "I", "F", "YCbCr", "PA") else "PNG"
+    page = Image.new("L", (200, 100), 9).convert("L" if mode == "PA" else mode)
+    assert pictures.frame(encoded(page, kind=kind), 1).mode == "RGB"
+
+
+def test_each_page_of_a_tiff_and_not_of_an_icon() -> None:
+    tiff = encoded(*[Image.new("L", (200, 100), shade) for shade in (0, 100, 200)], kind="TIFF")
+    assert scans_of(tiff, "a.tiff")[0].pending == [1, 2, 3]
+    assert pictures.frame(tiff, 3).getpixel((0, 0)) == (200, 200, 200)
+    with pytest.raises(ConversionFailed):
+        pictures.frame(tiff, 4)
+    with pytest.raises(ConversionFailed) as failed:
+        scans_of(encoded(Image.new("L", (16, 16))), "a.png")
+    assert failed.value.kind == "empty"
+
+
+def test_a_long_scan_is_read_up_to_a_limit() -> None:
+    scans = Scans({}, None)
+    for number in range(1, 20_001):
+        scans.text(number)
+    assert len(scans.pending) == MAX_PAGES
+    assert scans.note == "20,000 of its pages or pictures have no text; OCR reads the first 2,000"
+
+
+def test_an_image_says_why_it_is_not_read() -> None:
+    for refusal in (readers.OFF, readers.INSTALL):
+        with pytest.raises(ConversionFailed, match=refusal[:12]) as failed:
+            convert(encoded(drawn("zqx")), "a.png", max_characters=99, scans=Scans(refusal=refusal))
+        assert failed.value.kind == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("setting", "has_rapid", "installed", "expected"),
+    [
+        ("on", True, "", "rapidocr"),
+        ("on", True, "eng rus", "rapidocr+tesseract:rus"),
+        ("on", False, "eng", "tesseract:eng"),
+        ("de,ja", True, "rus", "rapidocr"),
+        ("ru,de", True, "rus deu", "tesseract:rus+tesseract:deu"),
+        ("on", False, "", readers.INSTALL),
+        ("off", True, "rus", readers.OFF),
+        ("ru", True, "eng", "the languages in `ocr` need tesseract: install tesseract-ocr-rus"),
+    ],
+)
+def test_which_program_reads(setting: str, has_rapid: bool, installed: str, expected: str) -> None:
+    chosen = readers._choose(setting, has_rapid=has_rapid, installed=installed.split())
+    assert (chosen.name if isinstance(chosen, Reader) else chosen) == expected
+    if isinstance(chosen, Reader):
+        assert readers.named(chosen.name) == chosen
+
+
+def test_the_models_are_in_the_wheel() -> None:
+    """Nothing is downloaded: there may be no network, and the sandbox forbids it."""
+    pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
+    from gnod.ingest.ocr import rapid
+
+    assert all(Path(rapid._model(part)).stat().st_size > 100_000 for part in ("det", "rec"))
