@@ -56,7 +56,7 @@ def test_text_jobs_are_prepared() -> None:
     assert isinstance(outcome, Prepared)
     assert outcome.title == "Given"
     assert outcome.stat is None
-    assert outcome.source_hash == hashlib.sha256(b"body text").hexdigest()
+    assert outcome.source_hash == hashlib.sha256(b"d/1.md\0body text").hexdigest()
 
 
 def test_what_is_not_a_file_is_not_opened(tmp_path: Path) -> None:
