@@ -1,4 +1,4 @@
-"""Write the reference pages of docs/ from the code: protocol, errors, commands, settings.
+"""Write the reference pages of docs/ from the code: protocol, errors, commands, settings, formats.
 
 generate_docs.py            write the pages
 generate_docs.py --check    list pages that are out of date, and exit with status 1 if there are any
@@ -25,6 +25,8 @@ from gnoctl.shared_options import FILTERS, FilterOptions
 from gnod import errors
 from gnod.config import model
 from gnod.errors import GnoError
+from gnod.ingest.convert.converter import Converter
+from gnod.ingest.convert.registry import REGISTRY
 from gnod.presets import PRESETS
 from gnod.protocol import framing, openrpc
 from gnod.protocol.methods import METHODS
@@ -52,7 +54,13 @@ def main() -> int:
 
 def pages() -> dict[str, str]:
     """Return the text of every page, by file name."""
-    made = {"protocol.md": _protocol(), "errors.md": _errors(), "commands.md": _commands(), "settings.md": _settings()}
+    made = {
+        "protocol.md": _protocol(),
+        "errors.md": _errors(),
+        "commands.md": _commands(),
+        "settings.md": _settings(),
+        "formats.md": _formats(),
+    }
     return {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in made.items()}
 
 
@@ -385,6 +393,72 @@ def _yaml(value: object) -> str:
     if value is None or isinstance(value, bool | dict):
         return msgspec.json.encode(value).decode()
     return str(value)
+
+
+# ---------------------------------------------------------------------------------------------- formats
+
+_FORMATS = """\
+gnod recognises binary formats by their content, whatever a file is called, and text formats by their names. A file with
+an unknown extension is read as plain text if it is text. `gnoctl why FILE` says how a file was read, or why it was not.
+
+- **Headings**: the passages of the document know the headings above them.
+- **A hit names** the line of the file, the page, the slide, the sheet and row, the cell of a notebook, the message of a
+  mailbox, or the file in an archive. Hits in other formats name lines of gnod's own Markdown.
+- **Pictures**: text in pictures is read.
+
+All formats are read in a worker process with limits of time, memory and size (`ingest` in
+[settings.md](settings.md))."""
+
+
+def _formats() -> str:
+    named = [converter for converter in REGISTRY if _extensions(converter)]
+    read = [converter for converter in named if converter.read]
+    unread = [converter for converter in named if not converter.read]
+    return _page(
+        "Formats",
+        _FORMATS,
+        "## Formats that are read",
+        _table(
+            ["format", "extensions", "headings", "a hit names", "pictures", "remark"], _merged(map(_format_row, read))
+        ),
+        "## Formats that are not read",
+        "They are skipped. Convert what you want to find.",
+        _table(["format", "extensions", "instead"], _merged(map(_unread_row, unread))),
+    )
+
+
+def _format_row(converter: Converter) -> list[str]:
+    return [
+        _format_name(converter),
+        _extensions(converter),
+        "yes" if converter.headings else "",
+        _PLACES.get(converter.location, converter.location),
+        "yes" if converter.images else "",
+        converter.remark,
+    ]
+
+
+_PLACES = {"sheet": "sheet and row"}
+
+
+def _unread_row(converter: Converter) -> list[str]:
+    return [_format_name(converter), _extensions(converter), converter.instead]
+
+
+def _format_name(converter: Converter) -> str:
+    return re.sub(r"^an? ", "", converter.label)
+
+
+def _extensions(converter: Converter) -> str:
+    return f"{converter.extensions} {converter.shared_extensions} {converter.file_names}".strip()
+
+
+def _merged(rows: Iterable[list[str]]) -> list[list[str]]:
+    """Join the rows that differ only in their extensions, which are sorted."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, extensions, *rest in rows:
+        found.setdefault((name, *rest), []).extend(extensions.split())
+    return [[name, " ".join(sorted(words)), *rest] for (name, *rest), words in found.items()]
 
 
 if __name__ == "__main__":

@@ -67,4 +67,7 @@ ZIP = Converter(
     is_container=True,
     signature=lambda content: content.is_zip,
     read=_read,
+    headings=True,
+    location="file",
+    remark="up to 2,000 files and 500 MB, archives in archives up to 3 levels",
 )

@@ -11,12 +11,14 @@ import zipfile
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Literal
 
 import msgspec
 
 from gnod.ingest.convert.decode import decode
 from gnod.ingest.convert.result import ConversionFailed, Converted, too_long
 from gnod.ingest.convert.scans import Scans
+from gnod.locations import Kind
 
 HEAD_BYTES = 8192
 UNPACKED_BYTES = 500_000_000
@@ -99,6 +101,9 @@ class Converter(msgspec.Struct, frozen=True, kw_only=True):
     binary format, whatever the file is called; `resembles` a text format, where the name does not decide. A
     `is_container` format is the base of many others: files with their extensions are not read as it.
 
+    For people: does the text have `headings`, is the text in pictures read (`images`), and what does a hit name
+    (`location`; empty: only the file)? `remark` says more. `instead`, for a format that cannot be read: what to do.
+
     `read` returns the text or raises ConversionFailed; None: the format is known but cannot be read. Its other
     exceptions are reported as damage. It imports large libraries when it is called, not with its module.
     """
@@ -113,6 +118,11 @@ class Converter(msgspec.Struct, frozen=True, kw_only=True):
     signature: Test | None = None
     resembles: Test | None = None
     read: Callable[[FileContent], Converted] | None = None
+    headings: bool = False
+    images: bool = False
+    location: Kind | Literal["line", ""] = ""
+    remark: str = ""
+    instead: str = ""
 
 
 def starts_with(*prefixes: bytes) -> Test:

@@ -44,7 +44,7 @@ def _convert(content: FileContent) -> Converted:
     except NotText:
         named = REGISTRY.by_extension(content.extension)
         if named and not named.is_text:  # a binary format that has no signature
-            raise _no_converter(content) from None
+            raise _no_converter(content, named) from None
         raise
     except (ConversionFailed, MemoryError, OSError):  # an OSError is a limit of the process
         raise
@@ -84,7 +84,7 @@ def _choose(content: FileContent) -> Converter:
     if found.read is None and has_signature:
         raise ConversionFailed("corrupt", f"This is not a {content.label}: it is {found.label}.")
     if found.is_container and extension and named is not found and not has_signature:
-        raise _no_converter(content)
+        raise _no_converter(content, named)
     return found
 
 
@@ -114,6 +114,8 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _no_converter(content: FileContent, found: Converter | None = None) -> ConversionFailed:
+    if found and found.instead:
+        return ConversionFailed("unsupported", f"This is {found.label}, which gnod does not read: {found.instead}.")
     what = found.label if found and not content.extension else f"a {content.label}"
     return ConversionFailed("unsupported", f"There is no converter for {what}.")
 

@@ -38,4 +38,6 @@ XML = Converter(
     shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom fodt fods fodp",
     is_text=True,
     read=_read,
+    location="line",
+    remark="news feeds become Markdown, with headings and without lines",
 )

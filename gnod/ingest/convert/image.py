@@ -40,4 +40,6 @@ IMAGE = Converter(
         _is_heic,
     ),
     read=_read,
+    images=True,
+    remark="until the text is recognised, they are found by their names",
 )

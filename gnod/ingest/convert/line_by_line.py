@@ -77,4 +77,6 @@ def markup(
             keeps_lines=True,
         )
 
-    return Converter(label=label, mime=mime, extensions=extensions, is_text=True, read=read)
+    return Converter(
+        label=label, mime=mime, extensions=extensions, is_text=True, read=read, headings=True, location="line"
+    )

@@ -142,4 +142,7 @@ MAIL = Converter(
     is_text=True,
     resembles=_resembles_mail,
     read=_read,
+    headings=True,
+    location="message",
+    remark="a file with one message has no locations; attachments are named",
 )

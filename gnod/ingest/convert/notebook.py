@@ -100,4 +100,12 @@ def _mapping(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-NOTEBOOK = Converter(label="a notebook", mime="application/x-ipynb+json", extensions="ipynb", is_text=True, read=_read)
+NOTEBOOK = Converter(
+    label="a notebook",
+    mime="application/x-ipynb+json",
+    extensions="ipynb",
+    is_text=True,
+    read=_read,
+    headings=True,
+    location="cell",
+)

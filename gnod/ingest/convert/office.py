@@ -72,6 +72,7 @@ DOCX = Converter(
     extensions="docx docm dotx dotm",
     signature=zip_with("word/document.xml", "word/document2.xml"),
     read=partial(_read_open_xml, converter="DocxConverter", extension="docx", parts=_DOCX_PARTS),
+    headings=True,
 )
 PPTX = Converter(
     label="a presentation",
@@ -79,6 +80,8 @@ PPTX = Converter(
     extensions="pptx pptm",
     signature=zip_with("ppt/presentation.xml"),
     read=_read_pptx,
+    headings=True,
+    location="slide",
 )
 EPUB = Converter(
     label="an EPUB book",
@@ -88,6 +91,7 @@ EPUB = Converter(
         content.is_zip and (content.zip_members or set()) >= {"META-INF/container.xml", "mimetype"}
     ),
     read=_read_epub,
+    headings=True,
 )
 MSG = Converter(
     label="an Outlook message",
@@ -95,5 +99,6 @@ MSG = Converter(
     extensions="msg",
     signature=ole_with("__substg1.0_"),
     read=_read_msg,
+    headings=True,
 )
 ENCRYPTED = Converter(label="an encrypted document", signature=ole_with("EncryptedPackage"), read=_read_encrypted)

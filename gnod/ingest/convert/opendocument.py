@@ -349,7 +349,15 @@ def _is(kind: str) -> Test:
 
 def _opendocument(label: str, kind: str, extensions: str, location: Kind | None) -> Converter:
     read = partial(_read, kind=location)
-    return Converter(label=label, mime=_MIME + kind, extensions=extensions, signature=_is(kind), read=read)
+    return Converter(
+        label=label,
+        mime=_MIME + kind,
+        extensions=extensions,
+        signature=_is(kind),
+        read=read,
+        headings=True,
+        location=location or "",
+    )
 
 
 FORMATS = (

@@ -211,4 +211,12 @@ def _page_text(document: object, number: int) -> str | None:
     return text.replace("\r\n", "\n").replace("\ufffe", "").strip()
 
 
-PDF = Converter(label="a PDF document", mime="application/pdf", extensions="pdf", signature=_is_pdf, read=_read)
+PDF = Converter(
+    label="a PDF document",
+    mime="application/pdf",
+    extensions="pdf",
+    signature=_is_pdf,
+    read=_read,
+    images=True,
+    location="page",
+)

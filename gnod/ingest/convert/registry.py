@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gnod.ingest.convert import (
     archive,
@@ -48,6 +48,9 @@ class Registry:
             known.update(dict.fromkeys(keys, converter))
         self._shared.update(converter.shared_extensions.split())
         self._converters.append(converter)
+
+    def __iter__(self) -> Iterator[Converter]:
+        return iter(self._converters)
 
     def by_signature(self, content: FileContent) -> Converter | None:
         return next((c for c in self._converters if c.signature and c.signature(content)), None)

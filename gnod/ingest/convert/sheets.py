@@ -120,6 +120,8 @@ XLSX = Converter(
     extensions="xlsx xlsm xltx xltm",
     signature=zip_with("xl/workbook.xml"),
     read=_read_xlsx,
+    headings=True,
+    location="sheet",
 )
 XLS = Converter(
     label="a workbook",
@@ -127,4 +129,6 @@ XLS = Converter(
     shared_extensions="xls xlt",  # web sites give it to HTML and to tab-separated text
     signature=_is_xls,
     read=_read_xls,
+    headings=True,
+    location="sheet",
 )

@@ -36,7 +36,16 @@ def _text(
     def read(content: FileContent) -> Converted:
         return unchanged(content.text(), converter=converter, markup=markup)
 
-    return Converter(label=label, mime=mime, extensions=extensions, file_names=file_names, is_text=True, read=read)
+    return Converter(
+        label=label,
+        mime=mime,
+        extensions=extensions,
+        file_names=file_names,
+        is_text=True,
+        read=read,
+        headings=markup == "markdown",
+        location="line",
+    )
 
 
 def _code(entry: str) -> Converter:
@@ -50,14 +59,14 @@ PLAIN = _text("txt text asc log nfo readme changes po pot srt sub wiki mediawiki
 
 FORMATS = (
     PLAIN,
-    _text("md markdown mdown mkd mkdn mdwn mdx qmd rmd", "text/markdown", "markdown", "markdown/1"),
-    _text("sty cls bib", "text/x-tex"),
+    _text("md markdown mdown mkd mkdn mdwn mdx qmd rmd", "text/markdown", "markdown", "markdown/1", label="Markdown"),
+    _text("sty cls bib", "text/x-tex", label="source code"),
     _text("vtt", "text/vtt"),
     _text("ics ifb", "text/calendar"),
     _text("vcf", "text/vcard"),
-    _text("diff patch", "text/x-diff"),
-    _text("json jsonl ndjson geojson json5 jsonc webmanifest har", "application/json"),
-    _text("yaml yml", "application/yaml"),
-    _text("toml", "application/toml"),
+    _text("diff patch", "text/x-diff", label="source code"),
+    _text("json jsonl ndjson geojson json5 jsonc webmanifest har", "application/json", label="data as text"),
+    _text("yaml yml", "application/yaml", label="data as text"),
+    _text("toml", "application/toml", label="data as text"),
     *map(_code, _LANGUAGES.split(";")),
 )

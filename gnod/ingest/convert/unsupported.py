@@ -6,8 +6,23 @@ from gnod.ingest.convert.converter import Converter, any_of, ole_with, riff_with
 
 _AUDIO = starts_with(b"ID3\x02", b"ID3\x03", b"ID3\x04", b"OggS", b"fLaC")
 
-DOC = Converter(label="a Word document", shared_extensions="doc dot", signature=ole_with("WordDocument"))
-PPT = Converter(label="a presentation", shared_extensions="ppt pps", signature=ole_with("PowerPoint Document"))
+
+def _libre_office(extension: str) -> str:
+    return f"convert it with `libreoffice --headless --convert-to {extension} FILE`"
+
+
+DOC = Converter(
+    label="a Word document of 1997 to 2003",
+    shared_extensions="doc dot",
+    signature=ole_with("WordDocument"),
+    instead=_libre_office("docx"),
+)
+PPT = Converter(
+    label="a PowerPoint presentation of 1997 to 2003",
+    shared_extensions="ppt pps",
+    signature=ole_with("PowerPoint Document"),
+    instead=_libre_office("pptx"),
+)
 
 FORMATS = (
     Converter(label="an Office document of the old kind", signature=ole_with("")),
@@ -39,11 +54,26 @@ FORMATS = (
     Converter(
         label="a database", extensions="accdb mdb db sqlite sqlite3 dbf", signature=starts_with(b"SQLite format 3\x00")
     ),
+    Converter(label="a binary workbook", extensions="xlsb", instead=_libre_office("xlsx")),
     Converter(
-        label="a document",
-        extensions="odf pages numbers key one onetoc2 pub vsd vsdx mpp wps wpd hwp xlsb xps oxps"
-        " chm djvu mobi azw azw3 fb2 ps lit pst ost p7m p7s gpg pgp tsd",
+        label="a document of another program",
+        extensions="odf pub vsd vsdx wps wpd hwp mpp",
+        instead=_libre_office("pdf"),
     ),
+    Converter(label="an iWork document", extensions="pages numbers key", instead="export it as PDF"),
+    Converter(
+        label="an electronic book",
+        extensions="mobi azw azw3 fb2 lit chm",
+        instead="convert it with `ebook-convert FILE FILE.epub` (Calibre)",
+    ),
+    Converter(
+        label="a printed page",
+        extensions="djvu ps xps oxps",
+        instead="convert it to PDF, for example with `ddjvu -format=pdf`, `ps2pdf` or `xpstopdf`",
+    ),
+    Converter(label="a OneNote notebook", extensions="one onetoc2", instead="export it as PDF or Word"),
+    Converter(label="an Outlook mailbox", extensions="pst ost", instead="convert it with `readpst FILE`"),
+    Converter(label="an encrypted or signed file", extensions="p7m p7s gpg pgp tsd"),
     Converter(
         label="data",
         extensions="dat msi ttf otf woff woff2 eot pfb npy npz pkl pickle parquet feather arrow h5 hdf5 onnx pt pth"

@@ -115,4 +115,5 @@ HTML = Converter(
     is_text=True,
     resembles=lambda content: bool(_HTML.match(content.head)),
     read=_read,
+    headings=True,
 )

@@ -1,0 +1,159 @@
+"""The table of formats in the docs: all are in it, and each gives what it says."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.hostile_samples import zipped
+from gnod.ingest.convert import convert, image
+from gnod.ingest.convert.converter import Converter
+from gnod.ingest.convert.registry import REGISTRY
+from gnod.ingest.outline import outline
+from tests.ingest.test_convert_rich import docx
+from tests.ingest.test_opendocument import opendocument
+from tests.pdf_files import pdf
+
+ROOT = Path(__file__).parents[2]
+CORPORA = ROOT.parent / "shared" / "corpora" / "mixed-formats"
+# Text in pictures is recognised later: test_ocr.py.
+READ = [
+    converter
+    for converter in REGISTRY
+    if converter.read and (converter.extensions or converter.shared_extensions) and converter is not image.IMAGE
+]
+
+
+def presentation() -> bytes:
+    from pptx import Presentation
+
+    deck = Presentation()
+    deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "zqx45"
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def workbook() -> bytes:
+    from openpyxl import Workbook  # type: ignore[import-untyped]
+
+    book = Workbook()
+    book.active.append(["zqx45"])
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def epub() -> bytes:
+    container = '<container><rootfiles><rootfile full-path="a.opf"/></rootfiles></container>'
+    package = (
+        '<package xmlns:dc="d"><metadata><dc:title>T</dc:title></metadata>'
+        '<manifest><item id="i" href="a.xhtml"/></manifest><spine><itemref idref="i"/></spine></package>'
+    )
+    page = "<html><body><h1>Head</h1><p>zqx45</p></body></html>"
+    book = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "a.opf": package, "a.xhtml": page}
+    return zipped(book)
+
+
+def zstd(data: bytes) -> bytes:
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        from backports import zstd  # type: ignore[no-redef,unused-ignore]
+    packed: bytes = zstd.compress(data)
+    return packed
+
+
+def from_corpora(pattern: str) -> Callable[[], bytes]:
+    def read() -> bytes:
+        if not CORPORA.is_dir():
+            pytest.skip(f"{CORPORA} is not here, and no library writes this format")
+        return next(iter(sorted(CORPORA.glob(pattern)))).read_bytes()
+
+    return read
+
+
+NOTEBOOK = {"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "markdown", "source": "# Head\nzqx45"}]}
+MAILBOX = "From a@b Tue Jun  9 23:58:45 2009\nSubject: Head\nFrom: a@b\n\nzqx45\n"
+SLIDE = (
+    '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>zqx45</text:p></draw:text-box>'
+    "</draw:frame></draw:page>"
+)
+TABLE = (
+    '<table:table table:name="T"><table:table-row><table:table-cell><text:p>zqx45</text:p></table:table-cell>'
+    "</table:table-row></table:table>"
+)
+HEADING = '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Head</w:t></w:r></w:p>'
+SAMPLES: dict[str, Callable[[], bytes | str]] = {
+    "docx": lambda: docx(HEADING + "<w:p><w:r><w:t>zqx45</w:t></w:r></w:p>"),
+    "pptx": presentation,
+    "xlsx": workbook,
+    "epub": epub,
+    "odt": lambda: opendocument("text", '<text:h text:outline-level="1">zqx45</text:h>'),
+    "ods": lambda: opendocument("spreadsheet", TABLE),
+    "odp": lambda: opendocument("presentation", SLIDE),
+    "odg": lambda: opendocument("graphics", SLIDE),
+    "zip": lambda: zipped({"a.txt": "zqx45"}),
+    "msg": from_corpora("**/*.msg"),
+    "xls": from_corpora("tika/xls/testEXCEL.xls"),
+    "gz": lambda: gzip.compress(b"zqx45"),
+    "bz2": lambda: bz2.compress(b"zqx45"),
+    "xz": lambda: lzma.compress(b"zqx45"),
+    "zst": lambda: zstd(b"zqx45"),
+    "rtf": lambda: r"{\rtf1 zqx45}",
+    "pdf": lambda: pdf(["zqx45"]),
+    "html": lambda: "<!doctype html><h1>Head</h1><p>zqx45</p>",
+    "xml": lambda: "<a>zqx45</a>",
+    "mbox": lambda: MAILBOX + "\n" + MAILBOX,
+    "ipynb": lambda: json.dumps(NOTEBOOK),
+    "rst": lambda: "Head\n====\n\nzqx45\n",
+    "adoc": lambda: "= Head\n\nzqx45\n",
+    "org": lambda: "* Head\nzqx45\n",
+    "tex": lambda: "\\section{Head}\nzqx45\n",
+    "md": lambda: "# Head\n\nzqx45\n",
+}  # fmt: skip
+
+
+def sample_name(converter: Converter) -> str:
+    extensions = f"{converter.extensions} {converter.shared_extensions}".split()
+    return next((each for each in extensions if each in SAMPLES), extensions[0])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("converter", READ, ids=sample_name)
+def test_each_format_gives_what_the_table_says(converter: Converter) -> None:
+    extension = sample_name(converter)
+    sample = SAMPLES.get(extension, lambda: "zqx45\n")()
+    data = sample.encode() if isinstance(sample, str) else sample
+    converted = convert(data, f"a.{extension}", max_characters=10_000_000)
+    if extension not in ("msg", "xls"):
+        assert "zqx45" in converted.markdown
+    assert bool(outline(converted.markdown + "\n", converted.markup).headings) == converter.headings
+    if not converter.is_container or converter.location:
+        found = converted.locations.kind if converted.locations else "line" if converted.keeps_lines else ""
+        assert found == converter.location
+
+
+def test_every_extension_is_in_the_table() -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    cells = {word for line in page.split("\n") if line.startswith("| ") for word in line.split(" | ")[1].split()}
+    for converter in REGISTRY:
+        words = f"{converter.extensions} {converter.shared_extensions} {converter.file_names}".split()
+        assert set(words) <= cells
+
+
+def test_what_is_not_read_says_what_to_do() -> None:
+    ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
+    for stream, extension, target in (("WordDocument", "doc", "docx"), ("PowerPoint Document", "ppt", "pptx")):
+        with pytest.raises(Exception, match=f"--convert-to {target} FILE`\\.$"):
+            convert(ole + stream.encode("utf-16-le"), f"a.{extension}", max_characters=99)
+    with pytest.raises(Exception, match=r"This is an iWork document, which gnod does not read: export it as PDF\."):
+        convert(b"PK\x05\x06" + bytes(18), "a.pages", max_characters=99)
