@@ -48,7 +48,6 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
         ("a.json", "application/json", "text/1", "plain"),
         ("a.yaml", "application/yaml", "text/1", "plain"),
         ("a.toml", "application/toml", "text/1", "plain"),
-        ("a.xml", "text/xml", "text/1", "plain"),
         ("README", "text/plain", "text/1", "plain"),
         ("a.unheard-of", "text/plain", "text/1", "plain"),
         (".hidden", "text/plain", "text/1", "plain"),
@@ -143,9 +142,9 @@ def test_a_ragged_table_is_not_filled_up() -> None:
 
 def test_entities_are_not_expanded_and_files_not_read() -> None:
     bomb = '<!DOCTYPE l [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>\n<l>&b; zqx76</l>'
-    assert converted(bomb, "a.xml").markdown == bomb
-    outside = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss><channel>&x; zqx77</channel></rss>'
-    assert converted(outside, "a.xml").markdown == outside
+    assert converted(bomb, "a.xml").markdown.split() == ["&b;", "zqx76"]
+    outside = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss><channel>&x; zqx77 and more</channel></rss>'
+    assert converted(outside, "a.xml").markdown.split() == ["&x;", "zqx77", "and", "more"]
 
 
 @pytest.mark.parametrize("name", ["deep.json", "deep.ipynb"])

@@ -117,6 +117,10 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "adoc": lambda: "= Head\n\nzqx45\n",
     "org": lambda: "* Head\nzqx45\n",
     "tex": lambda: "\\section{Head}\nzqx45\n",
+    "srt": lambda: "1\n00:00:01,000 --> 00:00:02,000\nzqx45\n",
+    "vtt": lambda: "WEBVTT\n\n00:01.000 --> 00:02.000\nzqx45\n",
+    "ics": lambda: "BEGIN:VEVENT\nSUMMARY:zqx45\nEND:VEVENT\n",
+    "vcf": lambda: "BEGIN:VCARD\nFN:zqx45\nEND:VCARD\n",
     "md": lambda: "# Head\n\nzqx45\n",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""XML: news feeds become Markdown; everything else is stored as it is, so that no parser expands its entities."""
+"""XML: news feeds become Markdown; of everything else, the text is stored, and no parser expands its entities."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import ConversionFailed, Converted, unchanged
+from gnod.ingest.convert.xml_text import xml_text
 
 _FEED = re.compile(r"<(?:rss\b|(?:\w+:)?feed\b[^<>]*http://www\.w3\.org/2005/Atom)")
 _ENTITY = re.compile(r"<!(?:ENTITY|DOCTYPE[^<>]*\[)")
@@ -28,7 +29,8 @@ def _read(content: FileContent) -> Converted:
             return msgspec.structs.replace(feed, mime="application/rss+xml")
         except (ConversionFailed, RecursionError):
             pass
-    return unchanged(text)
+    found = xml_text(text)
+    return unchanged(found, converter="xml/1") if found is not text else unchanged(text)
 
 
 XML = Converter(

@@ -62,7 +62,13 @@ def indent(line: str) -> int:
 
 
 def markup(
-    label: str, mime: str, extensions: str, converter: str, translate: Callable[[Translation], None]
+    label: str,
+    mime: str,
+    extensions: str,
+    converter: str,
+    translate: Callable[[Translation], None],
+    *,
+    headings: bool = True,
 ) -> Converter:
     def read(content: FileContent) -> Converted:
         text = content.text()
@@ -74,9 +80,10 @@ def markup(
             markdown="\n".join(translation.lines),
             converter=converter,
             metadata=translation.metadata,
+            markup="markdown" if headings else "plain",
             keeps_lines=True,
         )
 
     return Converter(
-        label=label, mime=mime, extensions=extensions, is_text=True, read=read, headings=True, location="line"
+        label=label, mime=mime, extensions=extensions, is_text=True, read=read, headings=headings, location="line"
     )

@@ -8,6 +8,7 @@ from gnod.ingest.convert import (
     archive,
     asciidoc,
     compressed,
+    content_lines,
     feed,
     image,
     latex,
@@ -20,6 +21,7 @@ from gnod.ingest.convert import (
     richtext,
     rst,
     sheets,
+    subtitles,
     table,
     text,
     unsupported,
@@ -98,6 +100,8 @@ REGISTRY = Registry(
         asciidoc.ASCIIDOC,
         org.ORG,
         latex.LATEX,
+        *subtitles.FORMATS,
+        *content_lines.FORMATS,
         *text.FORMATS,
     ]
 )

@@ -55,15 +55,12 @@ def _code(entry: str) -> Converter:
     return _text(" ".join(extensions), mime, converter="code/1", label="source code", file_names=names)
 
 
-PLAIN = _text("txt text asc log nfo readme changes po pot srt sub wiki mediawiki textile", "text/plain")
+PLAIN = _text("txt text asc log nfo readme changes po pot sub wiki mediawiki textile", "text/plain")
 
 FORMATS = (
     PLAIN,
     _text("md markdown mdown mkd mkdn mdwn mdx qmd rmd", "text/markdown", "markdown", "markdown/1", label="Markdown"),
     _text("sty cls bib", "text/x-tex", label="source code"),
-    _text("vtt", "text/vtt"),
-    _text("ics ifb", "text/calendar"),
-    _text("vcf", "text/vcard"),
     _text("diff patch", "text/x-diff", label="source code"),
     _text("json jsonl ndjson geojson json5 jsonc webmanifest har", "application/json", label="data as text"),
     _text("yaml yml", "application/yaml", label="data as text"),
