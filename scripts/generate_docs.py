@@ -411,9 +411,8 @@ All formats are read in a worker process with limits of time, memory and size (`
 
 
 def _formats() -> str:
-    named = [converter for converter in REGISTRY if _extensions(converter)]
-    read = [converter for converter in named if converter.read]
-    unread = [converter for converter in named if not converter.read]
+    read = [converter for converter in REGISTRY if converter.read and converter.mime]
+    unread = [converter for converter in REGISTRY if not converter.read and _extensions(converter)]
     return _page(
         "Formats",
         _FORMATS,

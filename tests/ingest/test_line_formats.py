@@ -93,6 +93,30 @@ def test_contacts() -> None:
     }
 
 
+BOOKMARKS = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<TITLE>Bookmarks</TITLE>
+<H1>Menu</H1>
+<DL><p>
+    <DT><H3 ADD_DATE="1">Boats &amp; oars</H3>
+    <DL><p>
+        <DT><A HREF="https://x.org/?a&amp;b" ICON="data:image/png;base64,AAAA" TAGS="wood,oar">Oars</A>
+        <DD>About oars
+    </DL><p>
+    <DT><A HREF="javascript:x()">Script</A>
+</DL><p>"""
+
+
+@pytest.mark.parametrize("name", ["bookmarks.html", "bookmarks"])
+def test_bookmarks(name: str) -> None:
+    assert lines(BOOKMARKS, name) == {
+        3: "# Menu",
+        5: "## Boats & oars",
+        7: "- [Oars](https://x.org/?a&b) (wood,oar)",
+        8: "About oars",
+        10: "- Script",
+    }
+
+
 def test_xml() -> None:
     xml = (
         '<?xml version="1.0"?>\n<!-- a\ncomment -->\n<book id="7"\n  label="Boats and oars" ns="http://x y z/">\n'
@@ -122,9 +146,10 @@ SLOW = ["<" * 100_000, "<a " * 50_000, '<a b="' * 50_000, "<!--" * 50_000, "<![C
         "x" * 1_000_000]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["a.xml", "a.ics", "a.srt"])
+@pytest.mark.parametrize("name", ["a.xml", "a.ics", "a.srt", "a.html"])
 def test_odd_texts_cost_little(name: str) -> None:
     for text in SLOW:
         started = time.process_time()
-        converted(f"zqx\n{text}\nzqx", name)
+        head = "<!DOCTYPE NETSCAPE-Bookmark-file-1><A HREF='x'>zqx" if name == "a.html" else "zqx"
+        converted(f"{head}\n{text}\nzqx", name)
         assert time.process_time() - started < 3, text[:40]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from gnod.ingest.convert import (
     archive,
     asciidoc,
+    bookmarks,
     compressed,
     content_lines,
     feed,
@@ -90,6 +91,7 @@ REGISTRY = Registry(
         image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
+        bookmarks.BOOKMARKS,
         webpage.HTML,
         feed.XML,
         mail.MAIL,
