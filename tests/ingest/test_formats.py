@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +63,12 @@ def epub() -> bytes:
     return zipped(book)
 
 
+def flat_opendocument() -> str:
+    xml = zipfile.ZipFile(io.BytesIO(opendocument("text", '<text:h text:outline-level="1">zqx45</text:h>')))
+    flat = xml.read("content.xml").decode().replace("document-content", "document")
+    return flat.replace(" xmlns", ' office:mimetype="application/vnd.oasis.opendocument.text" xmlns', 1)
+
+
 def zstd(data: bytes) -> bytes:
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]
@@ -97,6 +104,7 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "xlsx": workbook,
     "epub": epub,
     "odt": lambda: opendocument("text", '<text:h text:outline-level="1">zqx45</text:h>'),
+    "fodt": flat_opendocument,
     "ods": lambda: opendocument("spreadsheet", TABLE),
     "odp": lambda: opendocument("presentation", SLIDE),
     "odg": lambda: opendocument("graphics", SLIDE),

@@ -37,7 +37,7 @@ XML = Converter(
     label="an XML text",
     mime="text/xml",
     # Shared with XHTML.
-    shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom fodt fods fodp",
+    shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom",
     is_text=True,
     read=_read,
     location="line",

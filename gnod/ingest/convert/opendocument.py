@@ -28,9 +28,11 @@ from gnod.locations import Kind
 _MIME = "application/vnd.oasis.opendocument."
 _SMALL_MEMBER = 64 * 1024
 _PROPERTY = re.compile(r"<(dc:title|dc:creator|meta:initial-creator|meta:creation-date)>([^<]+)<")
+_FLAT = re.compile(rb"<office:document\s[^<>]*office:mimetype=\"application/vnd\.oasis\.opendocument\.(\w+)\"")
+_LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", "graphics": "page"}
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
-# Deleted text, what is generated from headings, numbers of notes, comments, forms.
+# Deleted text, what is generated from headings, numbers of notes, comments, forms, pictures.
 _HIDDEN = frozenset(
     [
         "text:tracked-changes",
@@ -39,6 +41,7 @@ _HIDDEN = frozenset(
         "text:note-citation",
         "office:annotation",
         "office:forms",
+        "office:binary-data",
         "table:covered-table-cell",
     ]
 )
@@ -307,12 +310,24 @@ def _read(content: FileContent, kind: Kind | None) -> Converted:
         raise password_protected()
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
         xml = unpack(archive, members["content.xml"], content)
+    return _with_properties(_text(xml, kind, content), member_text(content.data, "meta.xml", _SMALL_MEMBER))
+
+
+def _read_flat(content: FileContent) -> Converted:
+    """Read a file in which everything is one XML text."""
+    found = _FLAT.search(content.head)
+    kind = _LOCATIONS.get(found[1].decode()) if found else None
+    properties = content.data[:_SMALL_MEMBER].decode("utf-8", "replace")
+    return _with_properties(_text(content.data, kind, content), properties)
+
+
+def _text(xml: bytes, kind: Kind | None, content: FileContent) -> Converted:
     reader = _Reader(content.max_characters)
     try:
         reader.read(xml)
     except expat.ExpatError as error:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: its text cannot be read.") from error
-    return _with_properties(_assembled(reader, kind, content.max_characters), content.data)
+    return _assembled(reader, kind, content.max_characters)
 
 
 def _assembled(reader: _Reader, kind: Kind | None, max_characters: int) -> Converted:
@@ -326,8 +341,7 @@ def _assembled(reader: _Reader, kind: Kind | None, max_characters: int) -> Conve
     return Converted(markdown=pages.markdown, converter="odp/1", locations=pages.locations)
 
 
-def _with_properties(converted: Converted, data: bytes) -> Converted:
-    text = member_text(data, "meta.xml", _SMALL_MEMBER)
+def _with_properties(converted: Converted, text: str) -> Converted:
     found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
     named = {"author": found.get("meta:initial-creator") or found.get("dc:creator")}
     named["date"] = found.get("meta:creation-date")
@@ -347,7 +361,8 @@ def _is(kind: str) -> Test:
     return test
 
 
-def _opendocument(label: str, kind: str, extensions: str, location: Kind | None) -> Converter:
+def _opendocument(label: str, kind: str, extensions: str) -> Converter:
+    location = _LOCATIONS.get(kind)
     read = partial(_read, kind=location)
     return Converter(
         label=label,
@@ -361,8 +376,18 @@ def _opendocument(label: str, kind: str, extensions: str, location: Kind | None)
 
 
 FORMATS = (
-    _opendocument("an OpenDocument text", "text", "odt ott odm", None),
-    _opendocument("an OpenDocument workbook", "spreadsheet", "ods ots", "sheet"),
-    _opendocument("an OpenDocument presentation", "presentation", "odp otp", "slide"),
-    _opendocument("an OpenDocument drawing", "graphics", "odg otg", "page"),
+    _opendocument("an OpenDocument text", "text", "odt ott odm"),
+    _opendocument("an OpenDocument workbook", "spreadsheet", "ods ots"),
+    _opendocument("an OpenDocument presentation", "presentation", "odp otp"),
+    _opendocument("an OpenDocument drawing", "graphics", "odg otg"),
+)
+FLAT = Converter(
+    label="a flat OpenDocument file",
+    mime=_MIME + "text-flat-xml",
+    shared_extensions="fodt fods fodp fodg",
+    is_text=True,
+    resembles=lambda content: bool(_FLAT.search(content.head)),
+    read=_read_flat,
+    headings=True,
+    remark="sheets, slides and pages as above",
 )

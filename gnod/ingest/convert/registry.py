@@ -91,6 +91,7 @@ REGISTRY = Registry(
         image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
+        opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,
         feed.XML,
