@@ -91,6 +91,14 @@ def test_text_that_runs_upwards_downwards_or_at_a_slant(matrix: str) -> None:
     assert sorted(document.markdown.splitlines()) == [f"one {WORDS[0]} and", f"{WORDS[1]} it"]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_words_with_narrow_gaps_are_not_run_together() -> None:
+    gaps = " -200 ".join(f"({word})" for word in ("for", "the", "task", WORDS[0], "we", "used", "nine", "labels"))
+    cells = "".join(f" BT /F1 10 Tf {x} {y} Td (cell) Tj ET" for x in (72, 250, 430) for y in range(500, 600, 20))
+    document = indexed(page_of_text(f"BT /F1 10 Tf 72 700 Td [{gaps}] TJ ET{cells}".encode()), "a.pdf")
+    assert f"the task {WORDS[0]} we" in document.markdown
+
+
 def test_rows_of_a_sheet() -> None:
     from openpyxl import Workbook  # type: ignore[import-untyped]
 

@@ -26,6 +26,9 @@ _LONG_PAGES = 60
 _TABLES_LIMIT_S = 20.0
 # Pages that PDFium cannot load, one after the other: files can claim a million.
 _MAX_LOST_PAGES = 200
+# Of 134 real pages, 12 had 0.49 to 0.89 of the words that PDFium finds, all run together; the others 0.94 and more.
+_FEWEST_WORDS = 0.92
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _TRAILER = b"%%EOF"
 _TRAILER_REACH = 2048
 _PASSWORD = re.compile(r"password|security", re.I)
@@ -89,9 +92,12 @@ def _add_pages(data: bytes, parts: Parts, scans: Scans, *, with_tables: bool) ->
     try:
         for number in range(len(document)):
             in_time = time.process_time() - started < _TABLES_LIMIT_S
+            plain = _page_text(document, number)
             text = _turned_text(document, number)
-            text = text or (_page_with_tables(document, number) if with_tables and in_time else None)
-            text = text or _page_text(document, number)
+            if text is None and with_tables and in_time:
+                text = _page_with_tables(document, number)
+            if not text or _lacks_words(text, plain or ""):
+                text = plain
             lost = lost + 1 if text is None else 0
             if lost >= _MAX_LOST_PAGES:
                 break
@@ -110,6 +116,15 @@ def _turned_text(document: object, number: int) -> str | None:
         return turned_text(document[number])  # type: ignore[index]
     except (pypdfium2.PdfiumError, ConversionFailed):
         return None
+
+
+def _lacks_words(text: str, plain: str) -> bool:
+    """Tell whether words of the page are run together: markitdown takes narrow gaps for none."""
+    return _count_words(text) < _FEWEST_WORDS * _count_words(plain)
+
+
+def _count_words(text: str) -> int:
+    return sum(1 for _ in _WORD.finditer(text))
 
 
 def _page_with_tables(document: object, number: int) -> str | None:
