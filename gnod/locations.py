@@ -1,4 +1,4 @@
-"""Where a line of a converted document is in its source: page, slide, sheet and row, cell, message.
+"""Where a line of a converted document is in its source: page, slide, sheet and row, row, cell, message, chapter.
 
 A document stores only where each of them begins (docs/adr/0038-locations.md), as lines of its canonical text.
 """
@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import msgspec
 
-Kind = Literal["page", "slide", "sheet", "cell", "message", "chapter", "file"]
+Kind = Literal["page", "slide", "sheet", "row", "cell", "message", "chapter", "file"]
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True):
     """From `line` on (from 1), the text is of this page, sheet, and so on. `row`: the row of that line; later lines are
-    of later rows. 0: the format has no rows, or the line is none."""
+    of later rows. 0: the format has no rows, or the line is none. Of a file that only has rows, `value` is the row."""
 
     line: int
     value: int | str
@@ -39,11 +39,15 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         if found < 0:
             return None
         start = self.starts[found]
+        if self.kind == "row" and isinstance(start.value, int):
+            return Location(self.kind, start.value + line - start.line)
         return Location(self.kind, start.value, start.row + line - start.line if start.row else None)
 
     def lines(self, value: str, row: int = 0) -> tuple[int, int | None] | None:
         """Return the first line of the page (sheet, …) with that number or name, or of a row in it, and the page's last
         line, None for that of the text. None if there is no such page."""
+        if self.kind == "row":
+            return self._line_of_row(value)
         own = [start for start in self.starts if str(start.value) == value]
         if not own:
             return None
@@ -52,6 +56,17 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         end = next(after, None)
         return first, end - 1 if end else None
 
+    def _line_of_row(self, value: str) -> tuple[int, int] | None:
+        """Return the line of a row; of a blank one, that of the row before it."""
+        row = int(value) if value.isdecimal() else 0
+        for number in range(len(self.starts) - 1, -1, -1):
+            start = self.starts[number]
+            if isinstance(start.value, int) and start.value <= row:
+                line = start.line + row - start.value
+                line = min(line, self.starts[number + 1].line - 1) if number + 1 < len(self.starts) else line
+                return line, line
+        return None
+
     @property
     def described(self) -> str:
         """The values in words.
@@ -59,6 +74,8 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         >>> Locations("page", [Start(1, 1), Start(9, 2), Start(20, 3)]).described
         'pages 1 to 3'
         """
+        if self.kind == "row":
+            return f"rows from {self.starts[0].value}"
         values = list(dict.fromkeys(str(start.value) for start in self.starts))
         shown = f"{values[0]} to {values[-1]}" if isinstance(self.starts[0].value, int) else ", ".join(values[:5])
         return f"{self.kind}{'s' if len(values) > 1 else ''} {shown if len(values) > 1 else values[0]}"

@@ -64,7 +64,9 @@ def _target(place: DocumentPlace) -> Target:
     where = place.location
     page = (where.page or where.slide) if where else None
     row = where.row if where else None
-    return Target(place.source, place.mime, place.line, page or 1, row or 1)
+    # A row of a table (CSV) is nearly always a line.
+    line = row if place.line is None and place.mime.startswith("text/") else place.line
+    return Target(place.source, place.mime, line, page or 1, row or 1)
 
 
 def _system() -> System:

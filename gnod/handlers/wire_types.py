@@ -93,7 +93,7 @@ def location_of(document: Document, line: int) -> wire.Location | None:
 def location_to_wire(found: Location | None) -> wire.Location | None:
     if found is None:
         return None
-    fields = {found.kind: found.value, "row": found.row, "label": found.label, "fragment": found.fragment}
+    fields = {"row": found.row, found.kind: found.value, "label": found.label, "fragment": found.fragment}
     return msgspec.convert(fields, wire.Location)
 
 

@@ -54,8 +54,8 @@ class Freshness(Result, frozen=True, kw_only=True):
 
 class Location(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Where a passage is in its source, if the source has no lines of text: one of the first fields, with `row` for a
-    sheet. All count from 1. `label`: for people, after the path (`p12`). `fragment`: for the document's address, after
-    `#` (`page=12`)."""
+    sheet, or `row` alone for a table (CSV). Pages, slides, rows, cells and messages count from 1. `label`: for people,
+    after the path (`p12`). `fragment`: for the document's address, after `#` (`page=12`)."""
 
     page: int | None = None
     slide: int | None = None

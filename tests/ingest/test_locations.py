@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import mailbox
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from gnod.ingest.convert import convert
 from gnod.ingest.convert.parts import Parts
+from gnod.ingest.convert.result import ConversionFailed
 from gnod.ingest.prepare import prepare
 from gnod.locations import Location, Locations, decoded, encoded
 from gnod.store.documents.records import Prepared
@@ -117,6 +119,66 @@ def test_rows_of_a_sheet() -> None:
     found = document.locations.lines("Sheet", 10)
     assert found is not None
     assert WORDS[3] in document.markdown.split("\n")[found[0] - 1]
+
+
+def test_rows_of_a_table() -> None:
+    rows = ["name,price", f"{WORDS[0]},1", "", f'"two\nlines",{WORDS[1]}', f"{WORDS[2]},3"]
+    document = indexed("\n".join(rows).encode(), "a.csv")
+    assert [location(document, word) for word in WORDS[:3]] == [Location("row", row) for row in (2, 4, 5)]
+    found = document.locations
+    assert found is not None
+    assert (found.at(1), found.described) == (Location("row", 1), "rows from 1")
+    assert [found.lines(str(row)) for row in (1, 2, 3, 4, 5)] == [(1, 1), (3, 3), (3, 3), (4, 4), (5, 5)]
+    assert found.lines("0") is None
+    assert found.lines("x") is None
+    assert (Location("row", 4).label, Location("row", 4).fragment) == ("row 4", "row=4")
+
+
+def book(*chapters: str, spine: str = "") -> bytes:
+    """Return an EPUB. Chapters are in reverse order in the file."""
+    buffer = io.BytesIO()
+    numbers = range(1, len(chapters) + 1)
+    items = "".join(f'<item id="c{number}" href="a%20b/{number}.xhtml"/>' for number in reversed(numbers))
+    order = spine or "".join(f'<itemref idref="c{number}"/>' for number in numbers)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+        archive.writestr(
+            "META-INF/container.xml",
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OPS/book.opf"/></rootfiles></container>',
+        )
+        archive.writestr(
+            "OPS/book.opf",
+            '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+            f"<dc:title>A book</dc:title></metadata><manifest>{items}</manifest><spine>{order}</spine></package>",
+        )
+        for number, text in enumerate(chapters, start=1):
+            archive.writestr(
+                f"OPS/a b/{number}.xhtml", f"<html><head><title>t</title></head><body>{text}</body></html>"
+            )
+    return buffer.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_chapters_of_a_book() -> None:
+    data = book(
+        f"<h1>Begin &amp; end</h1><p>{WORDS[0]}</p>",
+        f"<p>{WORDS[1]}</p>",
+        "<img src='x.png'/>",
+        f"<h2>Notes</h2><p>{WORDS[2]}</p>",
+        f"<h2>Notes</h2><p>{WORDS[3]}</p>",
+    )
+    document = indexed(data, "a.epub")
+    chapters = [(location(document, word) or Location("file", "")).value for word in WORDS[:4]]
+    assert chapters == ["Begin & end", "2", "Notes", "Notes (5)"]
+    assert document.markdown.startswith("**Title:** A book\n\n# Begin")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("spine", ["<itemref/>", '<itemref idref="none"/>', "<unclosed>"])
+def test_a_book_without_a_usable_order_is_no_crash(spine: str) -> None:
+    with contextlib.suppress(ConversionFailed):
+        assert indexed(book(f"<p>{WORDS[0]}</p>", spine=spine), "a.epub").locations is None
 
 
 def test_files_of_an_archive() -> None:

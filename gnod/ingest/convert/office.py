@@ -10,6 +10,7 @@ import msgspec
 from gnod.ingest.convert import openxml
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.converter import Converter, FileContent, ole_with, password_protected, zip_with
+from gnod.ingest.convert.epub import read_epub
 from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.unpacking import check_unpacked, damage
@@ -20,11 +21,6 @@ _DOCX_PARTS = re.compile(r"word/(document|footnotes|header\d*)\.xml")
 _PPTX_PARTS = re.compile(r"ppt/slides/slide\d+\.xml")
 # markitdown begins each slide so.
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
-
-
-def _read_epub(content: FileContent) -> Converted:
-    check_unpacked(content)
-    return through_markitdown("EpubConverter", content.data, extension="epub")
 
 
 def _read_msg(content: FileContent) -> Converted:
@@ -90,8 +86,9 @@ EPUB = Converter(
     signature=lambda content: (
         content.is_zip and (content.zip_members or set()) >= {"META-INF/container.xml", "mimetype"}
     ),
-    read=_read_epub,
+    read=read_epub,
     headings=True,
+    location="chapter",
 )
 MSG = Converter(
     label="an Outlook message",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import Converted, too_long, unchanged
+from gnod.locations import Locations, Start
 
 _SNIFFED = 8192
 
@@ -30,7 +31,8 @@ def _read(text: str, delimiter: str, max_characters: int) -> Converted:
         table = markdown_table(rows, max_characters)
     except csv.Error:
         return unchanged(text)
-    return Converted(markdown=table.markdown, converter="table/1")
+    starts = [Start(line + 1, row) for line, row in table.rows]
+    return Converted(markdown=table.markdown, converter="table/2", locations=Locations("row", starts))
 
 
 class Table(NamedTuple):
@@ -75,5 +77,12 @@ def _delimiter(text: str) -> str:
     return max(",;\t", key=head.count)
 
 
-CSV = Converter(label="a table", mime="text/csv", extensions="csv", is_text=True, read=_read_csv)
-TSV = Converter(label="a table", mime="text/tab-separated-values", extensions="tsv tab", is_text=True, read=_read_tsv)
+CSV = Converter(label="a table", mime="text/csv", extensions="csv", is_text=True, read=_read_csv, location="row")
+TSV = Converter(
+    label="a table",
+    mime="text/tab-separated-values",
+    extensions="tsv tab",
+    is_text=True,
+    read=_read_tsv,
+    location="row",
+)
