@@ -89,7 +89,7 @@ def _install(extra: "str | None") -> None:
             progress.pip("the other packages", "install", *others).wait()
             build.wait()
             wheels = list(WHEELS.glob("*.whl"))
-        target = f".[{extra}]" if extra else "."
+        target = f".[ocr,{extra}]" if extra else ".[ocr]"
         progress.pip("gnod", "install", *map(str, wheels), "--editable", target).wait()
     shutil.rmtree(WHEELS, ignore_errors=True)
 
@@ -100,7 +100,8 @@ def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    groups = [project["dependencies"], extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
+    groups = [project["dependencies"], extras["ocr"]]
+    groups += [extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
     named = [name for group in groups for name in group if not name.startswith("gnod[")]
     llama = [name for name in named if name.startswith(LLAMA)]
     return [name for name in named if name not in llama], llama

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -114,6 +115,63 @@ def test_a_mixed_pdf_keeps_its_pages_apart() -> None:
     assert converted.markdown.split() == ["written", "words", "scanned", "words"]
     assert converted.locations is not None
     assert [start.value for start in converted.locations.starts] == [1, 2]
+
+
+def presentation(*words: str) -> bytes:
+    """Slides with a title, and the picture of a word; the second slide comes first."""
+    from pptx import Presentation
+
+    deck = Presentation()
+    for number, word in enumerate(words):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = f"Slide {number}"
+        slide.shapes.add_picture(io.BytesIO(encoded(drawn(word))), 0, 0)
+    order = deck.slides._sldIdLst
+    order.insert(0, order[1])
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def test_pictures_in_a_presentation_belong_to_their_slides() -> None:
+    data = presentation("zqxone", "zqxtwo")
+    assert scans_of(data, "a.pptx")[0].pending == [1, 2]
+    scans = Scans({1: "zqxone", 2: "zqxtwo"}, None)
+    converted = convert(data, "a.pptx", max_characters=10**6, scans=scans)
+    assert converted.locations is not None
+    first, second = (converted.locations.at(line) for line in _lines_with(converted.markdown, "zqxtwo", "zqxone"))
+    assert first is not None
+    assert second is not None
+    assert (first.value, second.value) == (1, 2)
+
+
+@pytest.mark.slow
+def test_pictures_in_a_document_and_a_book() -> None:
+    picture = encoded(drawn("Totals zqxthree"))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as book:
+        book.writestr("mimetype", "application/epub+zip")
+        book.writestr(
+            "META-INF/container.xml",
+            '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>',
+        )
+        book.writestr(
+            "b.opf",
+            '<package><metadata/><manifest><item id="a" href="a.xhtml"/></manifest>'
+            '<spine><itemref idref="a"/></spine></package>',
+        )
+        book.writestr("a.xhtml", "<html><body><p>chapter</p></body></html>")
+        book.writestr("images/a.png", picture)
+        book.writestr("images/bullet.png", b"\x89PNG small")
+    data = buffer.getvalue()
+    assert scans_of(data, "a.epub")[0].pending == [1]
+    text = read(data).text
+    assert text == "Totals zqxthree"
+    assert scans_of(data, "a.epub", p1=text)[1].strip() == "chapter\n\nTotals zqxthree"
+
+
+def _lines_with(text: str, *words: str) -> list[int]:
+    return [next(number for number, line in enumerate(text.split("\n"), 1) if word in line) for word in words]
 
 
 @pytest.mark.parametrize(

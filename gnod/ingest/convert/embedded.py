@@ -16,6 +16,9 @@ _PICTURE = re.compile(r"(?!docProps/).*\.(?:png|jpe?g|tiff?|webp|bmp)", re.I)
 _MAX_BYTES = 100_000_000
 # Smaller files are bullets and logos.
 _MIN_BYTES = 2_000
+_TAG = re.compile(r"<Relationship [^<>]*>")
+_ID = re.compile(r'\bId="([^"]+)"')
+_SLIDE = re.compile(r'<p:sldId\b[^<>]*\br:id="([^"]+)"')
 _TARGET = re.compile(r'Target="([^"]+)"')
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -59,6 +62,22 @@ def texts(content: FileContent) -> dict[str, str]:
     pictures = names(content.data)
     found = {name: content.scans.text(number) for number, name in enumerate(pictures[: 2 * MAX_PAGES], 1)}
     return {name: text for name, text in found.items() if text}
+
+
+def slides(content: FileContent) -> list[str]:
+    """Return the members of a presentation that are its slides, in their order."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            listed = archive.read("ppt/presentation.xml").decode("utf-8", "replace")
+            related = archive.read("ppt/_rels/presentation.xml.rels").decode("utf-8", "replace")
+    except _UNREADABLE:
+        return []
+    found = {
+        id_[1]: target[1]
+        for tag in _TAG.findall(related)
+        if (id_ := _ID.search(tag)) and (target := _TARGET.search(tag))
+    }
+    return [posixpath.normpath(posixpath.join("ppt", found[id_])) for id_ in _SLIDE.findall(listed) if id_ in found]
 
 
 def targets(content: FileContent, part: str) -> list[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 import msgspec
 
-from gnod.ingest.convert import openxml
+from gnod.ingest.convert import embedded, openxml
 from gnod.ingest.convert.bridge import through_markitdown
 from gnod.ingest.convert.converter import Converter, FileContent, ole_with, password_protected, zip_with
 from gnod.ingest.convert.epub import read_epub
@@ -23,6 +22,21 @@ _PPTX_PARTS = re.compile(r"ppt/slides/slide\d+\.xml")
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 
 
+def _read_epub(content: FileContent) -> Converted:
+    return _with_pictures(read_epub(content), content)
+
+
+def _read_docx(content: FileContent) -> Converted:
+    return _with_pictures(_read_open_xml(content, "DocxConverter", "docx", _DOCX_PARTS), content)
+
+
+def _with_pictures(converted: Converted, content: FileContent) -> Converted:
+    """Add what was recognised in the pictures, behind the text."""
+    found = embedded.texts(content)
+    markdown = "\n\n".join(filter(str.strip, [converted.markdown, *found.values()]))
+    return msgspec.structs.replace(converted, markdown=markdown)
+
+
 def _read_msg(content: FileContent) -> Converted:
     return through_markitdown("OutlookMsgConverter", content.data, extension="msg")
 
@@ -33,12 +47,16 @@ def _read_encrypted(_: FileContent) -> Converted:
 
 def _read_pptx(content: FileContent) -> Converted:
     converted = _read_open_xml(content, "PptxConverter", "pptx", _PPTX_PARTS)
+    pictures = embedded.texts(content)
     numbers = _SLIDE.split(converted.markdown)
     if len(numbers) < 3:  # bare text
         return converted
+    members = embedded.slides(content) if pictures else []
     slides = Parts("slide", content.max_characters)
-    for number, text in zip(numbers[1::2], numbers[2::2], strict=True):
-        slides.add(text, int(number))
+    for number, text in zip(map(int, numbers[1::2]), numbers[2::2], strict=True):
+        shown = embedded.targets(content, members[number - 1]) if number <= len(members) else []
+        recognised = [pictures[name] for name in shown if name in pictures]
+        slides.add("\n\n".join([text.strip("\n"), *recognised]), number)
     return msgspec.structs.replace(converted, markdown=slides.markdown, locations=slides.locations)
 
 
@@ -67,8 +85,9 @@ DOCX = Converter(
     mime=_MIME + "wordprocessingml.document",
     extensions="docx docm dotx dotm",
     signature=zip_with("word/document.xml", "word/document2.xml"),
-    read=partial(_read_open_xml, converter="DocxConverter", extension="docx", parts=_DOCX_PARTS),
+    read=_read_docx,
     headings=True,
+    images=True,
 )
 PPTX = Converter(
     label="a presentation",
@@ -77,6 +96,7 @@ PPTX = Converter(
     signature=zip_with("ppt/presentation.xml"),
     read=_read_pptx,
     headings=True,
+    images=True,
     location="slide",
 )
 EPUB = Converter(
@@ -86,8 +106,9 @@ EPUB = Converter(
     signature=lambda content: (
         content.is_zip and (content.zip_members or set()) >= {"META-INF/container.xml", "mimetype"}
     ),
-    read=read_epub,
+    read=_read_epub,
     headings=True,
+    images=True,
     location="chapter",
 )
 MSG = Converter(
