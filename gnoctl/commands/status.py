@@ -11,7 +11,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED
 from gnoctl.references import absolute
 from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.wording import ago, count, duration, missed_by, size
+from gnoctl.wording import about, ago, count, missed_by, size
 from gnod.protocol.index import (
     CollectionStatus,
     IndexStatusParams,
@@ -114,7 +114,7 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 def _ocr(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     ocr = result.ocr
     if ocr and ocr.pending:
-        left = f", about {duration(ocr.left_s)}" if ocr.left_s is not None else ""
+        left = f", about {about(ocr.left_s)}" if ocr.left_s is not None else ""
         held = f" ({ocr.reason})" if ocr.reason else ""
         yield text.line(f"ocr: {count(ocr.pending, 'page')} left{left}{held}")
     if ocr and ocr.failed:

@@ -34,7 +34,7 @@ from gnod.services.ocr import OcrBacklog
 from gnod.services.storage import StorageMonitor
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, failures, maintenance
+from gnod.store.documents import collections, documents, failures, maintenance, scans
 from gnod.store.documents.records import SKIP_KINDS
 from gnod.store.health import damage
 from gnod.store.vectors import vectors
@@ -179,7 +179,7 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
             ),
             syncing=scheduler.is_running,
             embedding=embedding_status(services.backlog),
-            ocr=wire.OcrStatus(**services.ocr.state()._asdict()),
+            ocr=_ocr_status(connection, services.ocr),
             inference=inference_status(services.inference, services.nearest),
             endpoints=endpoints,
             config_file=str(configuration.path),
@@ -193,6 +193,17 @@ async def _status(services: IndexServices, with_errors: bool) -> wire.IndexStatu
         )
 
     return await services.database.read(work)
+
+
+def _ocr_status(connection: Connection, ocr: OcrBacklog) -> wire.OcrStatus:
+    pending, state = scans.pending(connection), ocr.state()
+    return wire.OcrStatus(
+        state=state.state,
+        reason=state.reason,
+        pending=pending,
+        failed=scans.failed(connection),
+        left_s=None if state.page_s is None else round(pending * state.page_s, 1),
+    )
 
 
 def _with_pending(freshness: Freshness, pending: int) -> Freshness:

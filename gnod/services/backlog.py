@@ -70,7 +70,8 @@ class _Superseded(Exception):
 
 
 class Backlog:
-    """`changed` is emitted with the state whenever it changes."""
+    """`changed` is emitted with the state whenever it changes, `pause_changed` when background work is held by hand, or
+    is no longer."""
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class Backlog:
         self._database = database
         self._inference = inference
         self.changed: Signal[[BacklogState]] = Signal()
+        self.pause_changed: Signal[[]] = Signal()
         self._wanted = asyncio.Event()
         self._coming: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._retry_timer: asyncio.TimerHandle | None = None
@@ -141,18 +143,15 @@ class Backlog:
         """Stop after the present step, until `resume`, also across restarts."""
         await self._database.write(runtime_flags.pause_embedding)
         self._is_paused = True
+        self.pause_changed.emit()
         await asyncio.shield(self.request())
 
     async def resume(self) -> None:
         await self._database.write(runtime_flags.resume_embedding)
         self._is_paused = False
         self._held = None
+        self.pause_changed.emit()
         self.request()
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether background work is held by hand."""
-        return self._is_paused
 
     def state(self) -> BacklogState:
         state = self._held.state if self._held else "embedding" if self._is_at_work else "idle"

@@ -20,16 +20,18 @@ from gnod.ingest.pool import WorkerPool
 from gnod.services import throttling
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
-from gnod.signals import Signal
 from gnod.store.database import Connection, Database
 from gnod.store.documents import documents, scans
 from gnod.store.documents.records import PageText
 from gnod.store.documents.scans import Page
+from gnod.store.health import runtime_flags
 
 _FAILURE_REST_S = 30.0
 _PACE_PAGES = 20
 # During a long backlog: each sync takes the processor from recognition for a moment.
 _INDEX_EVERY_S = 20.0
+# A drive may come back.
+_UNREADABLE_REST_S = 600.0
 # The file is not as it was indexed, or not there: the next sync knows.
 _CHANGED = frozenset({"vanished", "unstable", "unreadable", "not_a_file"})
 
@@ -37,19 +39,17 @@ _log = logging.getLogger(__name__)
 
 
 class OcrState(NamedTuple):
-    """`state`: idle (nothing to do), working, paused or waiting (`reason` says why). In pages; `left_s`: the time that
-    `pending` pages take, None while unknown."""
+    """`state`: idle (nothing to do), working, paused or waiting (`reason` says why). `page_s`: the time that a page
+    takes; None while unknown."""
 
     state: str
     reason: str | None
-    pending: int
-    failed: int
-    left_s: float | None
+    page_s: float | None
 
 
 class OcrBacklog:
     """Works from construction until `close`. `is_syncing` tells whether files wait to be indexed; `reread` has a file
-    of a collection indexed again. `changed`: the state may have changed."""
+    of a collection indexed again."""
 
     def __init__(
         self,
@@ -61,23 +61,20 @@ class OcrBacklog:
         is_syncing: Callable[[], bool],
         reread: Callable[[str, str], None],
     ) -> None:
-        self.changed: Signal[[]] = Signal()
         self._configuration = configuration
         self._database = database
         self._pool = pool
-        self._backlog = backlog
         self._is_syncing = is_syncing
         self._reread = reread
         self._wanted = asyncio.Event()
         self._retry: asyncio.TimerHandle | None = None
         self._state = "idle"
         self._reason: str | None = None
-        self._pending = self._failed = 0
         self._indexed_at = time.monotonic()
-        self._unreadable: set[str] = set()
+        self._unreadable: dict[str, float] = {}
         self._pace: deque[float] = deque(maxlen=_PACE_PAGES)
         configuration.changed.connect(lambda _: self.request())
-        backlog.changed.connect(lambda _: self.request())
+        backlog.pause_changed.connect(self.request)
         self._task = asyncio.create_task(self._run(), name="OCR backlog")
         self.request()
 
@@ -86,8 +83,7 @@ class OcrBacklog:
         self._wanted.set()
 
     def state(self) -> OcrState:
-        seconds = sum(self._pace) / len(self._pace) * self._pending if self._pace else None
-        return OcrState(self._state, self._reason, self._pending, self._failed, seconds)
+        return OcrState(self._state, self._reason, sum(self._pace) / len(self._pace) if self._pace else None)
 
     async def close(self) -> None:
         self._task.cancel()
@@ -114,13 +110,13 @@ class OcrBacklog:
     async def _round(self) -> None:
         """Recognise the pending pages, until a file waits to be indexed."""
         while not self._is_syncing():
-            page = await self._next()
+            page, is_paused = await self._next()
             if page is None or time.monotonic() - self._indexed_at > _INDEX_EVERY_S:
                 await self._index_recognised()
             if page is None:
-                self._hold("idle", None, None)
+                self._hold("idle", None, _UNREADABLE_REST_S if self._unreadable else None)
                 return
-            if self._backlog.is_paused:
+            if is_paused:
                 self._hold("paused", "paused: run `gnoctl resume`", None)
                 return
             if reason := self._reason_to_wait():
@@ -129,13 +125,15 @@ class OcrBacklog:
             self._hold("working", None, None)
             await self._recognise(page)
 
-    async def _next(self) -> Page | None:
-        def work(connection: Connection) -> tuple[int, int, Page | None]:
-            found = scans.next_page(connection, self._unreadable)
-            return scans.pending(connection), scans.failed(connection), found
+    async def _next(self) -> tuple[Page | None, bool]:
+        """Return a page, and whether background work is held by hand."""
+        oldest = time.monotonic() - _UNREADABLE_REST_S
+        self._unreadable = {each: at for each, at in self._unreadable.items() if at > oldest}
 
-        self._pending, self._failed, page = await self._database.read(work)
-        return page
+        def work(connection: Connection) -> tuple[Page | None, bool]:
+            return scans.next_page(connection, self._unreadable), runtime_flags.is_embedding_paused(connection)
+
+        return await self._database.read(work)
 
     async def _recognise(self, page: Page) -> None:
         started = time.monotonic()
@@ -156,7 +154,7 @@ class OcrBacklog:
         elif isinstance(outcome, Failure) and outcome.kind not in _CHANGED:
             await self._database.write(partial(scans.fail, page=page, problem=outcome.message))
         else:
-            self._unreadable.add(page.source_hash)
+            self._unreadable[page.source_hash] = time.monotonic()
             self._reread(page.collection, page.path)
             return
 
@@ -180,4 +178,3 @@ class OcrBacklog:
             self._retry = None
         if retry_s is not None:
             self._retry = asyncio.get_running_loop().call_later(retry_s, self.request)
-        self.changed.emit()

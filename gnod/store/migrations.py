@@ -454,7 +454,7 @@ def m014_scanned_pages(connection: apsw.Connection) -> None:
     # Pages without text, by the content of their file; `state`: 0 pending, 1 recognised, 2 failed. `reader` names the
     # program that recognises them, and that of a collection. Documents that may have such pages are read again.
     left = """
-        DELETE FROM scanned_pages WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND state = 0
+        DELETE FROM scanned_pages WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND state <> 1
         AND NOT EXISTS (
             SELECT 1 FROM documents WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND active
         );

@@ -51,7 +51,7 @@ MIGRATIONS = {
     11: "4972471448f3860e",
     12: "e744eb9e72709ee2",
     13: "dde27b54192825a5",
-    14: "26bc1096f3a8a97a",
+    14: "ecf4a3af7e7f45ef",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

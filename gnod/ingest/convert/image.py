@@ -13,12 +13,12 @@ _HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"mif1", b"msf1")
 def _read(content: FileContent) -> Converted:
     if not content.scans.wanted:
         raise ConversionFailed("unsupported", f"There is no text in a {content.label}: {content.scans.refusal}.")
-    frames = pictures.frames(content.data)
+    frames, mime = pictures.header(content.data)
     parts = Parts("page", content.max_characters)
     for number in range(1, frames + 1):
         parts.add(content.scans.text(number), number)
     locations = parts.locations if frames > 1 else None
-    return Converted(markdown=parts.markdown, converter="image/1", locations=locations)
+    return Converted(markdown=parts.markdown, mime=mime, converter="image/1", locations=locations)
 
 
 def _is_heic(content: FileContent) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.ingest.convert.result import ConversionFailed
 
@@ -25,20 +25,34 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF")
 _NOT_READABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError)
 
 
-def frames(data: bytes) -> int:
-    """Return how many pages a picture has, by its header: 0 for one that is too small for text.
+class Header(NamedTuple):
+    """`frames`: how many pages a picture has; 0: it is too small for text."""
 
-    Raises ConversionFailed (corrupt, too_large, unsupported).
-    """
+    frames: int
+    mime: str
+
+
+def header(data: bytes) -> Header:
+    """Return what a picture is, without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     with _opened(data) as image:
-        if image.width < _MIN_WIDTH or image.height < _MIN_HEIGHT:
-            return 0
-        if image.format != "TIFF":
-            return 1
-        number = 1
-        while number < MAX_FRAMES and _seek(image, number):
-            number += 1
-        return number
+        return Header(_frames(image), _mime(image.format or ""))
+
+
+def _mime(kind: str) -> str:
+    from PIL import Image
+
+    return Image.MIME.get(kind, f"image/{kind.lower()}")
+
+
+def _frames(image: Image) -> int:
+    if image.width < _MIN_WIDTH or image.height < _MIN_HEIGHT:
+        return 0
+    if image.format != "TIFF":
+        return 1
+    number = 1
+    while number < MAX_FRAMES and _seek(image, number):
+        number += 1
+    return number
 
 
 def frame(data: bytes, number: int) -> Image:

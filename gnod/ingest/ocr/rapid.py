@@ -19,10 +19,10 @@ _CONFIDENCE_FLOOR = 0.6
 # A page whose lines are doubtful may be upside down.
 _DOUBTFUL = 0.8
 # Of the longer side in pixels, for finding the lines; they are read from the full picture.
-_DETECTION_SIDE = 1280
+_DETECTION_SIDE = 1120
 # The recogniser's time is in proportion to the width of a line at its height of 48 pixels. At 150 dpi a line is 31
 # pixels high: this is about its own width. Measured in docs/BENCHMARKS.md.
-_NARROWED = 0.65
+_NARROWED = 0.6
 
 
 class Reading(NamedTuple):
