@@ -218,6 +218,13 @@ def test_pictures_of_every_mode(mode: str) -> None:
     assert pictures.frame(encoded(page, kind=kind), 1).mode == "RGB"
 
 
+def test_a_fax_is_scaled_with_greys() -> None:
+    """A page of one bit that is scaled without them loses the thin parts of letters."""
+    page = drawn("zqx").resize((4000, 540)).convert("1")
+    shades = pictures.frame(encoded(page, kind="TIFF"), 1).convert("L").getcolors() or []
+    assert len(shades) > 10
+
+
 def test_each_page_of_a_tiff_and_not_of_an_icon() -> None:
     tiff = encoded(*[Image.new("L", (200, 100), shade) for shade in (0, 100, 200)], kind="TIFF")
     assert scans_of(tiff, "a.tiff")[0].pending == [1, 2, 3]

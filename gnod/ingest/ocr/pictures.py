@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.ingest.convert.result import ConversionFailed
+from gnod.ingest.convert.scans import MAX_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 # A page of A3 at 600 dpi has 70 megapixels.
 MAX_PIXELS = 120_000_000
-MAX_FRAMES = 1_000
+# One more than are read, so that its owner is told.
+MAX_FRAMES = MAX_PAGES + 1
 # Smaller pictures are symbols.
 _MIN_WIDTH, _MIN_HEIGHT = 40, 16
 # Of the longer side: A4 at 200 dpi. More costs time and makes nothing readable.
@@ -140,6 +142,10 @@ def _plain(image: Image) -> Image:
     from PIL import Image
 
     image.load()
+    if image.mode == "1":
+        image = image.convert("L")  # otherwise it is scaled without greys, and letters break
+    elif image.mode in ("P", "PA"):
+        image = image.convert("RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB")
     image.thumbnail((_LONGEST, _LONGEST))
     if image.mode.startswith("I") or image.mode == "F":  # 16 bits
         low, high = image.getextrema()
