@@ -19,11 +19,12 @@ import struct
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from gnod.analysis import languages
 from gnod.analysis.alphabets import LANGUAGES
-from gnod.analysis.languages import detect
+from gnod.analysis.short_texts import detect_short
 from gnod.models.readability import samples
 
 LENGTHS = (40, 200, 1000)
@@ -46,13 +47,15 @@ def main(words: list[str]) -> int:
         return 1
     written = {code: [*each.statements, *each.questions] for code, each in samples().items()}
     translated = {code: _translations(locales, code) for code in LANGUAGES}
-    missed = _measure("texts", {code: translated[code] or written.get(code, []) for code in LANGUAGES}, " ")
+    texts = {code: translated[code] or written.get(code, []) for code in LANGUAGES}
+    missed = _measure("texts", texts, " ", languages.detect)
+    _measure("texts, without lingua", texts, " ", detect_short)
     if importlib.util.find_spec("babel"):
-        _measure("names (CLDR)", {code: list(_names(code)) for code in LANGUAGES}, ", ")
+        _measure("names (CLDR)", {code: list(_names(code)) for code in LANGUAGES}, ", ", languages.detect)
     return 2 if missed else 0
 
 
-def _measure(name: str, strings: Strings, separator: str) -> bool:
+def _measure(name: str, strings: Strings, separator: str, detect: Callable[[str], str | None]) -> bool:
     missed = False
     for length in LENGTHS:
         wrong: Counter[str] = Counter()

@@ -59,11 +59,16 @@ LANGUAGES = tuple(_BY_LANGUAGE)
 ENGLISH_FUNCTION_WORDS = _BY_LANGUAGE["en"]
 
 
+def of(language: str) -> frozenset[str]:
+    """Return the function words of a language; empty if it has no list."""
+    return _BY_LANGUAGE.get(language, frozenset())
+
+
 def function_words(words: Iterable[str], languages: Sequence[str]) -> frozenset[str]:
     """Return the function words, in lower case, of the language (of `languages`) that has the most of them: `die` is
     one in a German question, but not in `die hard`."""
     present = {word.lower() for word in words}
-    candidates = [present & _BY_LANGUAGE.get(language, frozenset()) for language in languages]
+    candidates = [present & of(language) for language in languages]
     best: frozenset[str] = frozenset(max(candidates, key=len, default=()))
     # In a query of two words, both may be relevant.
     return best if len(present) > 2 and len(best) < len(present) else frozenset()

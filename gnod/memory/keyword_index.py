@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.analysis.languages import detect
+from gnod.analysis.short_texts import detect_short
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, Unit
 from gnod.memory.locked_memory import LockedArray
@@ -38,8 +39,6 @@ _SESSION_MS = 3_600_000
 # The latest memories are merged into the sorted segment when they have this many postings.
 _MAX_LATEST = 20_000
 _FIRST_SLOTS = 256
-# A short text is in the language of which it has this many function words, more than of any other.
-_MIN_FUNCTION_WORDS = 3
 
 _SLOT = np.dtype(
     [
@@ -82,7 +81,8 @@ class KeywordIndex:
         self._slot_of: dict[int, int] = {}
         self._sorted = _Segment.of([])
         self._latest: list[_Segment] = []
-        self._analyzers: dict[str, Analyzer] = {"en": Analyzer("en")}
+        self._languages = {DEFAULT_LANGUAGE}
+        self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}  # by stemmer
 
     def __len__(self) -> int:
         return len(self._slot_of)
@@ -93,7 +93,7 @@ class KeywordIndex:
     @property
     def languages(self) -> list[str]:
         """Return the languages of the memories."""
-        return list(self._analyzers)
+        return sorted(self._languages)
 
     @property
     def nbytes(self) -> int:
@@ -166,10 +166,12 @@ class KeywordIndex:
             self._rows()["is_live"][old] = False
         if self._used == len(self._slots.values):
             self._grow()
-        language = _language_of(memory.text)
-        if language not in self._analyzers:
-            self._analyzers[language] = Analyzer(language)
-        analyzer = self._analyzers[language]
+        language = detect_short(memory.text) or DEFAULT_LANGUAGE
+        self._languages.add(language)
+        stemmer = stemming_language(language)
+        if stemmer not in self._analyzers:
+            self._analyzers[stemmer] = Analyzer(language)
+        analyzer = self._analyzers[stemmer]
         terms = analyzer.stream("\n".join((memory.text, *memory.topics))).split()
         counts = Counter(map(hash, terms))
         said = turn(memory.text)
@@ -200,11 +202,12 @@ class KeywordIndex:
         """Return the terms of the query: for each word its forms in the languages of the memories."""
         if self._is_wiped:
             return []
-        units = {language: analyzer.units(query) for language, analyzer in self._analyzers.items()}
-        words = [unit.surface for unit in units["en"]]
+        units = {stemmer: analyzer.units(query) for stemmer, analyzer in self._analyzers.items()}
+        default = units[DEFAULT_LANGUAGE]
+        words = [unit.surface for unit in default]
         dropped = function_words(words, LANGUAGES)
         found: dict[tuple[str, ...], _Group] = {}
-        for at, unit in enumerate(units["en"]):
+        for at, unit in enumerate(default):
             if unit.surface.lower() in dropped:
                 continue
             alike = [each[at] for each in units.values()]
@@ -341,13 +344,3 @@ def _with_neighbours(scores: Floats, rows: Table) -> Floats:
     total[1:] += _NEIGHBOUR * np.where(follows, scores[:-1], 0.0)
     total[:-1] += _NEIGHBOUR * np.where(follows, scores[1:], 0.0)
     return total
-
-
-def _language_of(text: str) -> str:
-    """Return the language to stem a memory in. Most are too short for `detect`: their function words tell."""
-    if found := detect(text):
-        return found
-    words = {word.lower() for word in text.split()}
-    counts = {code: len(words & function_words([*words], [code])) for code in LANGUAGES}
-    best = max(counts, key=lambda code: counts[code])
-    return best if counts[best] >= _MIN_FUNCTION_WORDS and counts[best] > counts["en"] else "en"

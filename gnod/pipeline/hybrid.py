@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import exp
 from typing import NamedTuple, Protocol
 
-from gnod.analysis.languages import detect_query
+from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import Readability, is_read_by_every_model, script_of
 from gnod.models.reranker import Reranker
 from gnod.pipeline import fusion, reranking, retrieval

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import doctest
-import threading
 
 import pytest
 
-from gnod.analysis import languages, negations
+from gnod.analysis import negations, short_texts
 
 
 @pytest.mark.parametrize(
@@ -28,24 +27,7 @@ from gnod.analysis import languages, negations
     ],
 )
 def test_the_language_of_a_query(query: str, language: str | None) -> None:
-    assert languages.detect_query(query) == language
-
-
-def test_loading_the_languages_does_not_stop_other_threads() -> None:
-    languages._load.cache_clear()
-    ticks, stop = 0, threading.Event()
-
-    def tick() -> None:
-        nonlocal ticks
-        while not stop.wait(0.001):
-            ticks += 1
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    languages.detect_query("docker compose postgres redis")
-    stop.set()
-    thread.join()
-    assert ticks >= 2, "loaded at once, it would be one at the end"
+    assert short_texts.detect_query(query) == language
 
 
 def test_the_examples_of_negations() -> None:

@@ -53,6 +53,26 @@ def test_words_are_analysed_like_documents() -> None:
     assert found.coverage.max() == 0
 
 
+def test_other_inflections_are_found_in_many_languages() -> None:
+    texts = [
+        ("Unser Schlüssel liegt beim Nachbarn", "die Schlüssel der Nachbarn"),
+        ("Le médecin préfère les rendez-vous du matin", "rendez-vous préférés des médecins"),
+        ("La reunión del equipo empieza a las nueve", "cuándo empiezan las reuniones de los equipos"),
+        ("Il medico consiglia una camminata al giorno", "camminate consigliate dai medici"),
+        ("A chave da garagem fica na gaveta", "onde ficam as chaves das garagens"),
+        ("De vergadering begint om negen uur", "wanneer beginnen de vergaderingen"),
+        ("Ключ от гаража лежит в ящике стола", "где ключи от гаражей"),
+        ("Bilarna står i garaget", "bilar i garagen"),
+        ("Avain on laatikossa keittiön pöydällä", "avaimet keittiöiden laatikoissa"),
+        ("A kulcs a konyhai fiókban van", "hol vannak a kulcsok, melyik fiókokban"),
+        ("Anahtarlar masanın üzerinde duruyor", "anahtar hangi masada"),
+        ("Klucz do garażu leży w szufladzie", "klucze w szufladach"),
+    ]
+    index = indexed(*(memory(at, text) for at, (text, _) in enumerate(texts)))
+    for at, (_, query) in enumerate(texts):
+        assert best(index.search(query))[:1] == [at], query
+
+
 def test_coverage_is_by_weight() -> None:
     index = indexed(memory(1, "boat harbour"), memory(2, "boat tide"), memory(3, "boat"))
     found = index.search("boat harbour")
