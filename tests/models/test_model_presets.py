@@ -27,7 +27,7 @@ def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
     models = PRESETS[preset]
     assert tuple(models) == MODEL_ROLES
     assert models["embed"]
-    assert models["answer"]
+    assert bool(models["answer"]) != preset.startswith("mini"), "too small a model writes nothing that can be relied on"
     for uri in filter(None, models.values()):
         assert str(uris.parse(uri)) == uri
 

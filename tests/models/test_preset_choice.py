@@ -41,7 +41,7 @@ WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
         (ENGLISH, WORKSTATION._replace(gpu_memory=0), "slim", ("quality", "card")),
         (ENGLISH._replace(tokens=10**9), WORKSTATION._replace(gpu_memory=0), "small", ("slim", "time")),
         (ENGLISH, LAPTOP._replace(memory=GB), "mini-multilingual", ("small", "memory")),
-        (ENGLISH, LAPTOP._replace(memory=GB // 2), "mini", None),
+        (ENGLISH, LAPTOP._replace(memory=460 * 10**6), "mini", None),
         (GERMAN, LAPTOP._replace(memory=GB // 2), "mini-multilingual", None),
         # What cannot be measured is not guessed: only small models are fast enough anyhow.
         (ENGLISH, LAPTOP._replace(tokens_per_s={}), "small", ("slim", "unmeasured")),
