@@ -15,6 +15,9 @@ INDENT = "  "
 
 def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
     """Yield the lines. Every character of a document in them is checked."""
+    if weak := why_weak(result):
+        yield terminal.paint(f"{weak[:1].upper()}{weak[1:]}:", YELLOW)
+        yield ""
     document = None
     for passage in result.passages:
         if passage.uri != document:
@@ -52,6 +55,13 @@ def why_nothing(result: EvidenceResult) -> str | None:
         needed = min(each.tokens for each in result.left_out)
         return f"no passage fits into {count(result.max_tokens, 'token')}: the best one needs {needed:,}"
     return "nothing in the documents is about this question" if result.reason else None
+
+
+def why_weak(result: EvidenceResult) -> str | None:
+    """Return what is to be said of passages that do not answer the question; None if they do, or there are none."""
+    if result.found or not result.passages:
+        return None
+    return "your documents do not seem to answer this; perhaps these passages, the nearest, help"
 
 
 def left_out(group: LeftOutPassages) -> str:

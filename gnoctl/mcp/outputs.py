@@ -158,6 +158,7 @@ class EvidenceDocument(Output, frozen=True, kw_only=True):
 
 class EvidenceOutput(Output, frozen=True, kw_only=True):
     documents: Annotated[list[EvidenceDocument], Meta(description="Best first; passages in the order of their lines.")]
+    found: Annotated[bool, Meta(description="Whether they answer the question; if not, they are only the nearest.")]
     tokens: Annotated[int, Meta(description="Upper estimate.")]
     left_out: Annotated[list[str], Meta(description="What else was found, and why it is not here.")] = []
     note: Note = None
@@ -366,6 +367,7 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
         also = _also(passages[0].also, passages[0].also_left_out)
         documents.append(copied(EvidenceDocument, passages[0], passages=shown, also=also))
     notes = (
+        evidence.why_weak(result),
         evidence.why_nothing(result),
         missed_by(result.freshness, nothing_found=not documents),
         result.lexical_only_reason,
@@ -373,6 +375,7 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
     )
     return EvidenceOutput(
         documents=documents,
+        found=result.found,
         tokens=result.tokens,
         left_out=[evidence.left_out(each).removeprefix("left out: ") for each in result.left_out],
         note=_join(notes),

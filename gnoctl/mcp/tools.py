@@ -100,7 +100,8 @@ _ALL = (
         "Collect evidence for an answer",
         "Return the fewest passages of the user's documents that support an answer to a question, word for word, from "
         "one or several documents, without repetitions, within a number of tokens. Use it first when you will write "
-        "the answer yourself; cite the addresses and lines. No passages means that nothing is about the question. "
+        "the answer yourself; cite the addresses and lines. If `found` is false, the documents do not answer it: the "
+        "passages are only the nearest. "
         "`left_out` says what more `tokens` would bring; `get` returns the text around a passage.",
         a.EvidenceArguments,
         o.EvidenceOutput,

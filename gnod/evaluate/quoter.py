@@ -11,7 +11,7 @@ from gnod.evaluate.modes import UNBOUNDED_S, search_dependencies
 from gnod.models.profiles import EmbeddingText
 from gnod.pipeline import hybrid
 from gnod.pipeline.answering import evidence, quoting
-from gnod.pipeline.answering.evidence import Evidence
+from gnod.pipeline.answering.evidence import NO_EVIDENCE, Evidence
 from gnod.pipeline.answering.quotes import DOCUMENTS
 from gnod.pipeline.answering.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
 from gnod.pipeline.answering.sources import NONSENSE, Floats
@@ -49,7 +49,7 @@ class Quoter:
         try:
             query = parse_question(question)
         except QuerySyntaxError:
-            return Evidence([], 0, [], [])
+            return NO_EVIDENCE
         found = await hybrid.search(self._search, query, Filters(collections=(COLLECTION,)), _GATHERED)
         return await evidence.gather(self._quote, question, found, max_tokens=max_tokens, limit_s=UNBOUNDED_S)
 

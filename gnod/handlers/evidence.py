@@ -61,6 +61,7 @@ def handlers(
             report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
         reason = lexical_only_reason(embedding, found)
         stages = stages_of([*found.stages, *evidence.stages])
+        explained: dict[str, object] = {"stages": stages, "confidence": dict(evidence.confidence.components)}
         return wire.EvidenceResult(
             question=params.question,
             passages=[_passage(number, each, also) for number, each in enumerate(evidence.passages, start=1)],
@@ -68,11 +69,13 @@ def handlers(
             max_tokens=params.tokens,
             left_out=[_left_out(each) for each in evidence.left_out],
             reason=_why_empty(evidence),
+            found=evidence.confidence.is_enough,
+            confidence=evidence.confidence.value,
             took_ms=milliseconds_since(started),
             freshness=freshness_of(report),
             lexical_only_reason=reason,
             notes=[note for note in found.left_out if note != reason],
-            explain={"stages": stages} if params.explain else None,
+            explain=explained if params.explain else None,
         )
 
     return {"evidence.gather": gather}

@@ -80,8 +80,9 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     """`passages`: the fewest that support an answer; grouped by document, the one with the best passage first, and in
     the order of their lines. `tokens`: of all passages with titles, addresses and headings; an upper estimate that fits
     any model. `max_tokens`: the limit. `reason` says why there are no passages: nothing_found (no document is about the
-    question) or over_budget (the best passage is longer than the limit; `left_out` has its tokens). `notes`: as in
-    SearchResult."""
+    question) or over_budget (the best passage is longer than the limit; `left_out` has its tokens). `confidence`, in
+    [0, 1], that the documents answer the question, as in AskResult. `found` is false if it is too low: then the
+    passages are only the nearest ones. `notes`: as in SearchResult."""
 
     question: str
     passages: list[EvidencePassage]
@@ -89,6 +90,8 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     max_tokens: int
     left_out: list[LeftOutPassages] = []
     reason: Literal["nothing_found", "over_budget"] | None = None
+    found: bool = False
+    confidence: float = 0.0
     took_ms: float
     freshness: Freshness
     lexical_only_reason: str | None = None

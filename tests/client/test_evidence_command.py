@@ -54,10 +54,12 @@ FOUND = EvidenceResult(
     tokens=80,
     max_tokens=1500,
     left_out=[LEFT_OUT],
+    found=True,
+    confidence=0.9,
     took_ms=12.3,
     freshness=samples.CURRENT,
 )
-NOTHING = msgspec.structs.replace(FOUND, passages=[], tokens=0, left_out=[], reason="nothing_found")
+NOTHING = msgspec.structs.replace(FOUND, passages=[], tokens=0, left_out=[], reason="nothing_found", found=False)
 TOO_LONG = msgspec.structs.replace(
     NOTHING,
     max_tokens=9,
@@ -107,6 +109,15 @@ def test_it_says_why_there_is_nothing(daemon: FakeDaemon, gnoctl: Gnoctl) -> Non
     daemon.answers["evidence.gather"] = TOO_LONG
     shown = gnoctl("evidence", "zebra", "-t", "9").out
     assert shown.startswith("No passage fits into 9 tokens: the best one needs 30.\n")
+
+
+def test_passages_that_do_not_answer_are_marked_as_weak(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["evidence.gather"] = msgspec.structs.replace(FOUND, found=False, confidence=0.2)
+    first, empty, title, *_ = gnoctl("evidence", "zebra").out.splitlines()
+    assert first == "Your documents do not seem to answer this; perhaps these passages, the nearest, help:"
+    assert (empty, title) == ("", "Cats  #a1b2c3d4")
+    shown = json.loads(gnoctl("evidence", "zebra", "--json").out)
+    assert (shown["found"], shown["confidence"]) == (False, 0.2)
 
 
 @pytest.mark.parametrize("tokens", ["0", "-5", "100001", "1e3", ""])

@@ -56,6 +56,7 @@ def evidence_of(*passages: EvidencePassage, **more: Any) -> EvidenceResult:
         "passages": [*passages],
         "tokens": 100,
         "max_tokens": 1500,
+        "found": True,
         "took_ms": 1.0,
         "freshness": CURRENT,
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import sample_questions
 from gnod.ingest.canonical import canonicalise, digest
 from tests.end_to_end.test_mcp_server import agent, refused, said
 from tests.machine import Machine, temporary_machine
@@ -23,6 +24,8 @@ MORE = {
     "nauka.md": "# नौका\n\nनौका सुबह नौ बजे चलती है।\n",
     "copy.md": "# Fähre\n\nDie Fähre legt um 9:15 Uhr ab.\n",
 }
+F28 = "what does error F28 mean"
+UNANSWERED = sample_questions.NOT_ANSWERED[2].question
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +88,16 @@ def test_nothing_and_too_little_room_are_said(sample: Machine) -> None:
     assert little["left_out"][0]["reason"] == "over_budget"
 
 
+def test_what_the_documents_do_not_answer_is_found_as_by_ask(sample: Machine) -> None:
+    for question, is_answered in ((F28, True), (UNANSWERED, False)):
+        asked = json.loads(sample.ok("ask", question, "--json"))
+        gathered = evidence(sample, question)
+        assert gathered["passages"]
+        assert gathered["found"] is is_answered
+        assert abs(gathered["confidence"] - asked["confidence"]) < 0.12
+        assert ("do not seem to answer this" in sample.ok("evidence", question)) is not is_answered
+
+
 def test_bad_input_is_refused(sample: Machine) -> None:
     for params, message in (
         ({"question": "x", "tokens": 0}, ">= 1"),
@@ -125,6 +138,12 @@ async def test_an_agent_gets_evidence_and_several_documents(sample: Machine) -> 
         assert first["uri"] == "gno://notes/household/heating.md"
         assert "did not ignite" in first["passages"][0]["text"]
         assert "did not ignite" in said(found)
+        assert found.structured_content["found"] is True
+        weak = await client.call_tool("evidence", {"question": UNANSWERED})
+        assert weak.structured_content
+        assert weak.structured_content["documents"]
+        assert weak.structured_content["found"] is False
+        assert "do not seem to answer this" in said(weak)
         both = await client.call_tool("multi_get", {"refs": ["notes/faehre.md", "notes/nauka.md", "notes/no.md"]})
         assert both.structured_content
         assert [each["uri"] for each in both.structured_content["documents"]] == [

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from gnod.analysis.stemming import stemming_language
 from gnod.pipeline import lexical
 from gnod.pipeline.answering import packet, quoting, structure
+from gnod.pipeline.answering.confidence import NOTHING_FOUND, Confidence, assess
 from gnod.pipeline.answering.packet import Option, Packet, Source
 from gnod.pipeline.answering.quotes import ReadText, Scored
 from gnod.pipeline.answering.quoting import QuoteDependencies, ScoredUnits
@@ -66,12 +67,17 @@ class EvidenceLeftOut(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """`tokens`: an upper estimate of the tokens of all passages with their titles, addresses and headings."""
+    """`tokens`: an upper estimate of the tokens of all passages with their titles, addresses and headings.
+    `confidence`: that the documents answer the question, as of quotes."""
 
     passages: list[EvidencePassage]
     tokens: int
     left_out: list[EvidenceLeftOut]
+    confidence: Confidence
     stages: list[Stage]
+
+
+NO_EVIDENCE = Evidence([], 0, [], NOTHING_FOUND, [])
 
 
 async def gather(
@@ -111,7 +117,7 @@ def _gather(
         *_summed(chosen, read, sources),
         *_copies(connection, found, chosen, read, passages),
     ]
-    return Evidence(passages, chosen.tokens, _merged(left_out), [])
+    return Evidence(passages, chosen.tokens, _merged(left_out), assess(scored.units, scored.collected.weight), [])
 
 
 class _QuestionWords:
