@@ -19,6 +19,7 @@ from gnod.ingest.ocr.layout import Line
 from gnod.ingest.ocr.page import recognise
 from gnod.ingest.ocr.readers import Reader
 from gnod.store.documents.records import PageText
+from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf
 from tests.pictures import drawn, encoded
 
@@ -168,6 +169,23 @@ def test_pictures_in_a_document_and_a_book() -> None:
     text = read(data).text
     assert text == "Totals zqxthree"
     assert scans_of(data, "a.epub", p1=text)[1].strip() == "chapter\n\nTotals zqxthree"
+
+
+def test_pictures_in_an_opendocument_file_stay_in_their_place() -> None:
+    shown = '<draw:frame><draw:image xlink:href="./Pictures/1.png"/></draw:frame>'
+    body = f"<draw:page><text:p>one</text:p></draw:page><draw:page>{shown}<text:p>two</text:p></draw:page>"
+    data = opendocument(
+        "presentation",
+        body,
+        files={"Pictures/1.png": encoded(drawn("Totals zqxthree")), "Thumbnails/1.png": b"x" * 3000},
+    )
+    assert scans_of(data, "a.odp")[0].pending == [1]
+    converted = convert(data, "a.odp", max_characters=10**6, scans=Scans({1: "zqxone"}, None))
+    assert converted.markdown.split() == ["one", "zqxone", "two"]
+    assert converted.locations is not None
+    found = converted.locations.at(_lines_with(converted.markdown, "zqxone")[0])
+    assert found is not None
+    assert found.value == 2
 
 
 def _lines_with(text: str, *words: str) -> list[int]:

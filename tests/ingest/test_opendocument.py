@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import pytest
 
@@ -20,12 +21,14 @@ _OPEN = "".join(
 )
 
 
-def opendocument(kind: str, body: str, before: str = "", **members: str) -> bytes:
+def opendocument(
+    kind: str, body: str, before: str = "", files: Mapping[str, bytes] | None = None, **members: str
+) -> bytes:
     element = {"graphics": "drawing"}.get(kind, kind)
     body = f"<office:body><office:{element}>{body}</office:{element}></office:body>"
     xml = f"{before}{_OPEN}{body}</office:document-content>"
-    files = {"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": xml}
-    return zipped({**files, **{name.replace("_", "."): text for name, text in members.items()}})
+    main = {"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": xml}
+    return zipped({**main, **(files or {}), **{name.replace("_", "."): text for name, text in members.items()}})
 
 
 def converted(data: bytes, name: str) -> Converted:

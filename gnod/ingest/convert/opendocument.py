@@ -10,12 +10,13 @@ import html
 import io
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from xml.parsers import expat
 
 import msgspec
 
+from gnod.ingest.convert import embedded
 from gnod.ingest.convert.converter import Converter, FileContent, Test, password_protected
 from gnod.ingest.convert.openxml import member_text
 from gnod.ingest.convert.parts import Parts
@@ -89,9 +90,10 @@ class _Table:
 
 class _Reader:
     """Collects the text of `content.xml`. `pages` and `sheets` have the parts of a presentation and of a workbook;
-    `text` is what lies outside of them."""
+    `text` is what lies outside of them. `pictures`: what was recognised in pictures, by the name of the member."""
 
-    def __init__(self, max_characters: int) -> None:
+    def __init__(self, max_characters: int, pictures: Mapping[str, str]) -> None:
+        self._pictures = pictures
         self.sheets: list[Sheet] = []
         self.pages: list[str] = []
         self._out: list[str] = []
@@ -124,6 +126,7 @@ class _Reader:
             "table:table-row": self._begin_row,
             "table:table-cell": self._begin_cell,
             "drawing:frame": self._begin_frame,
+            "drawing:image": self._picture,
             "presentation:notes": lambda _: self._begin_notes(),
         }
         self._on_end: dict[str, Callable[[], None]] = {
@@ -274,7 +277,19 @@ class _Reader:
             self._out += ["\n\n", text]
             self._after_item = False
 
-    # ---- slides
+    # ---- pictures and slides
+
+    def _picture(self, found: Attributes) -> None:
+        text = self._pictures.get(found.get("xlink:href", "").removeprefix("./"))
+        if not text:
+            return
+        self._left -= len(text)
+        if self._left < 0:
+            raise too_long(self._max_characters)
+        if self._tables:
+            self._tables[-1].cell.append(text)
+        else:
+            self._block(text)
 
     def _begin_frame(self, found: Attributes) -> None:
         self._in_title = found.get("presentation:class") == "title"
@@ -322,7 +337,7 @@ def _read_flat(content: FileContent) -> Converted:
 
 
 def _text(xml: bytes, kind: Kind | None, content: FileContent) -> Converted:
-    reader = _Reader(content.max_characters)
+    reader = _Reader(content.max_characters, embedded.texts(content))
     try:
         reader.read(xml)
     except expat.ExpatError as error:
@@ -371,6 +386,7 @@ def _opendocument(label: str, kind: str, extensions: str) -> Converter:
         signature=_is(kind),
         read=read,
         headings=True,
+        images=True,
         location=location or "",
     )
 
