@@ -119,7 +119,8 @@ def _of_scans(pages: scans.Progress) -> str:
     """Say what is recognised of the pages without text."""
     parts = [f"{pages.done:,} of its pages or pictures without text were read by OCR"] if pages.done else []
     if pages.pending:
-        parts.append(f"OCR of {pages.pending:,} pages or pictures is pending")
+        what = "a page or picture" if pages.pending == 1 else f"{pages.pending:,} pages or pictures"
+        parts.append(f"OCR of {what} is pending")
     if pages.problems:
         number, problem = next(iter(pages.problems.items()))
         more = f", and {len(pages.problems) - 1:,} more" if len(pages.problems) > 1 else ""
