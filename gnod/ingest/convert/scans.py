@@ -13,7 +13,7 @@ class Scans:
     """The pages of one file. `recognised`: what is known, by number from 1; "" where a page has no text. `refusal`: why
     nothing is recognised; None: something can be."""
 
-    def __init__(self, recognised: Mapping[int, str] | None = None, refusal: str | None = "OCR is off.") -> None:
+    def __init__(self, recognised: Mapping[int, str] | None = None, refusal: str | None = "OCR is off") -> None:
         self.refusal = refusal
         self.pages = 0
         self.pending: list[int] = []
