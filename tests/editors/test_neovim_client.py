@@ -178,7 +178,7 @@ def test_half_a_query_keeps_the_hits_and_says_so(nvim: Neovim) -> None:
 
 def test_what_is_found_in_a_converted_file_opens_as_text(nvim: Neovim) -> None:
     nvim.type(":Gno lanternfish<CR>")
-    nvim.sees("notes/stock.csv:3")
+    nvim.sees("notes/stock.csv:row 2")
     nvim.type("<CR>")
     wait_until(lambda: nvim.at() == ("gno://notes/stock.csv", 3))
     assert nvim.lua("return vim.api.nvim_get_current_line()") == "| lanternfish | 12 |"
