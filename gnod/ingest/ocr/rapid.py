@@ -21,7 +21,7 @@ _DOUBTFUL = 0.8
 # Of the longer side in pixels, for finding the lines; they are read from the full picture.
 _DETECTION_SIDE = 1120
 # The recogniser's time is in proportion to the width of a line at its height of 48 pixels. At 150 dpi a line is 31
-# pixels high: this is about its own width. Measured in docs/BENCHMARKS.md.
+# pixels high: that is nearly its own width. Measured in docs/BENCHMARKS.md.
 _NARROWED = 0.6
 
 
