@@ -1,6 +1,7 @@
 """The key in RAM: from unlocking to `lock`, or to the end of the process.
 
-The key is in no file, no log and no core dump. Python does not erase what it frees; see docs/SECURITY.md.
+The key is in no file, no log and no core dump. `gnod.memory.scrubbing` overwrites what is freed, as far as it
+can; see docs/SECURITY.md.
 """
 
 from __future__ import annotations

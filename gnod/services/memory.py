@@ -20,6 +20,7 @@ from gnod.memory.memories import Memories
 from gnod.memory.ranking import Depth
 from gnod.memory.recall import Recalled
 from gnod.memory.records import Vector
+from gnod.memory.scrubbing import overwrite_kept_blocks, overwrite_small_blocks
 from gnod.memory.vault import Vault
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
@@ -195,6 +196,9 @@ class MemoryService:
             if memories is not None:
                 await memories.close()
             vault.lock()
+        memories = None
+        await asyncio.to_thread(overwrite_small_blocks)
+        overwrite_kept_blocks()
 
     async def _open_vault(self) -> Vault:
         if self._vault is None:

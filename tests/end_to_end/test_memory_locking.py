@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +45,37 @@ def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
     assert machine.ok("memory", "unlock").startswith("unlocked; the key is in the system keyring\n1 memory;")
     assert machine.ok("memory", "unlock").startswith("unlocked")  # to do it again is no error
     assert machine.json("recall", "anchor")["results"][0]["id"] == name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_memory_of_the_daemon_has_no_text_after_lock(machine: Machine) -> None:
+    """Not in freed memory either. What another thread keeps to itself may hold one, so one is no failure."""
+    give_keyring(machine)
+    configure(machine)
+    machine.ok("daemon", "start")
+    words = [f"zirconflange{n}q" for n in range(10)]
+    for word in words:
+        machine.call("memory.store", text=f"The {word} is in a drawer, beside the other {word}")
+    machine.call("memory.search", query="which drawer")
+    machine.call("memory.list", whole=True)
+    assert in_memory(machine.pid(), words) == set(words)
+    machine.ok("memory", "lock")
+    assert len(in_memory(machine.pid(), words)) <= 1
+
+
+def in_memory(pid: int, words: list[str]) -> set[str]:
+    """Return the words that a process has anywhere in its memory."""
+    found: set[str] = set()
+    with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+        for line in maps:
+            place, rights, *_ = line.split()
+            start, end = (int(part, 16) for part in place.split("-"))
+            if rights.startswith("rw"):
+                with suppress(OSError):
+                    memory.seek(start)
+                    data = memory.read(end - start)
+                    found |= {word for word in words if word.encode() in data}
+    return found
 
 
 def test_a_key_missing_from_the_keyring_is_reported(machine: Machine) -> None:

@@ -1,0 +1,63 @@
+"""Overwrite what freed memory still holds of decrypted texts. For `gnoctl memory lock`.
+
+Python and the C library do not erase what is freed. The daemon tells the C library to (`gnod.daemon.allocator`), but
+glibc leaves out the small blocks that each thread keeps, and Python has an allocator of its own for blocks of up to 512
+bytes. These are filled with zeros here. What is still referenced stays, and so does what other threads keep.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from pathlib import Path
+
+_STATM = Path("/proc/self/statm")
+# Python's small blocks have sizes in these steps, and a byte string has a header.
+_STEP = 16
+_LARGEST = 512
+_HEADER = sys.getsizeof(b"")
+_AT_A_TIME = 64
+# What is filled at most, if other threads free as much as is taken.
+_MAX_BYTES = 256_000_000
+# A thread keeps up to seven blocks of each size up to this one (glibc's tcache).
+_KEPT = 7
+_LARGEST_KEPT = 1032
+
+
+def overwrite_kept_blocks() -> None:
+    """Overwrite the free blocks that glibc keeps for this thread."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    for size in range(_STEP + _STEP // 2, _LARGEST_KEPT + 1, _STEP):
+        blocks = [libc.malloc(size) for _ in range(_KEPT)]
+        for block in filter(None, blocks):
+            ctypes.memset(block, 0, size)
+        for block in blocks:
+            libc.free(block)
+
+
+def overwrite_small_blocks() -> None:
+    """Fill Python's free blocks with zeros. Call it in a thread: it may take a tenth of a second."""
+    gc.collect()
+    if not _STATM.exists():
+        return
+    filled: list[list[bytes]] = []
+    for size in range(_LARGEST, _HEADER, -_STEP):
+        filled += _fill(size - _HEADER)
+
+
+def _fill(length: int) -> list[list[bytes]]:
+    """Return byte strings of this length in all free blocks of their size: until the process needs more memory."""
+    filled: list[list[bytes]] = []
+    before = _pages()
+    while _pages() <= before and len(filled) * _AT_A_TIME * length < _MAX_BYTES:
+        filled.append([bytes(length) for _ in range(_AT_A_TIME)])
+    return filled
+
+
+def _pages() -> int:
+    """Return the size of the process's address space."""
+    return int(_STATM.read_bytes().split()[0])
