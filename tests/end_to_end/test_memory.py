@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -363,3 +366,29 @@ def test_a_session_is_imported_once(keeper: Machine) -> None:
     out = keeper.ok("memory", "import", "--from", str(session), "--namespace", "log", "--limit", "24")
     assert out.startswith("imported 0 memories; 24 existed already")
     assert keeper.call("memory.list", whole=True) == before
+
+
+def test_an_interrupted_import_of_a_session_continues(keeper: Machine, tmp_path: Path) -> None:
+    session = tmp_path / "long.jsonl"
+    session.write_text(
+        "".join(json.dumps({"role": "user", "content": f"berth {n} is free"}) + "\n" for n in range(2_000))
+    )
+    command = [sys.executable, "-m", "gnoctl", "memory", "import", "--from", str(session), "--namespace", "berths"]
+
+    def stored() -> int:
+        total = keeper.call("memory.list", limit=1)["total"]
+        assert isinstance(total, int)
+        return total
+
+    with subprocess.Popen(command, env=keeper.environment, stderr=subprocess.PIPE, text=True) as running:
+        wait_until(stored)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "importing the file again continues" in said
+    assert "Traceback" not in said
+    kept = stored()
+    assert 0 < kept < 2_000
+    out = keeper.ok(*command[3:])
+    assert out.startswith(f"imported {2_000 - kept:,} memories; {kept:,} existed already")
+    assert stored() == 2_000
