@@ -490,7 +490,7 @@ def m015_formats(connection: apsw.Connection) -> None:
     # Files of these formats have another text now, or locations, and are read again at the next sync; so are files
     # that had no converter.
     changed = (
-        "mime IN ('text/x-rst', 'text/asciidoc', 'text/org', 'text/x-tex', 'text/vtt', 'text/calendar', 'text/vcard',"
+        "mime IN ('application/pdf', 'text/x-rst', 'text/asciidoc', 'text/org', 'text/x-tex', 'text/vtt', 'text/calendar', 'text/vcard',"
         " 'text/xml', 'text/csv', 'text/tab-separated-values', 'application/epub+zip') OR path LIKE '%.srt'"
         " OR mime = 'text/html' AND path LIKE '%bookmark%'"
     )

@@ -52,7 +52,7 @@ MIGRATIONS = {
     12: "e744eb9e72709ee2",
     13: "dde27b54192825a5",
     14: "ecf4a3af7e7f45ef",
-    15: "3f32fec959b5a7c9",
+    15: "cc09bc8965eb59bb",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
