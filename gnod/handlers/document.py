@@ -124,7 +124,7 @@ def _text(
         end_line=source_line(line_map, max(end, first - 1)),
         total_lines=source_line(line_map, total),
         line_map=line_map,
-        stale=_is_stale(document),
+        stale=_is_stale(connection, document),
         tags=documents.tags_of(connection, document.id),
         metadata=metadata(document),
         converter=document.converter,
@@ -181,7 +181,10 @@ def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Docum
     return [references.resolve(connection, ref, propose=propose).document]
 
 
-def _is_stale(document: Document) -> bool:
+def _is_stale(connection: Connection, document: Document) -> bool:
+    if document.container:
+        outer = documents.by_path(connection, document.collection, document.container)
+        return outer is None or _is_stale(connection, outer)
     try:
         stat = os.stat(document.source)  # noqa: PTH116
     except OSError:

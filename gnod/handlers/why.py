@@ -9,6 +9,7 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import GnoError
 from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.ignore import IgnoreFiles
+from gnod.ingest.member_names import SEPARATOR
 from gnod.ingest.walk import root_problem, why_not_listed
 from gnod.pipeline import references
 from gnod.protocol.index import IndexWhyResult, WhyCollection
@@ -19,6 +20,8 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.failures import FailedFile
 from gnod.store.documents.records import SKIP_KINDS, FileStat
 from gnod.types import SCHEME, format_uri, parse_uri
+
+_MAX_UNREAD = 20
 
 
 def why(
@@ -59,7 +62,11 @@ def _view(connection: Connection, collection: CollectionConfig, path: str, ignor
     full = f"{collection.path.rstrip('/')}/{path}"
     document = documents.by_path(connection, collection.name, path, active=False)
     failed = _failure(failures.of_collection(connection, id_of(connection, collection.name)), path)
-    verdict, reason = _verdict(collection, path, full, document, failed, ignore_files)
+    if SEPARATOR in path and not os.path.lexists(full):
+        verdict, reason = _of_member(connection, collection, path, document, ignore_files)
+    else:
+        verdict, reason = _verdict(collection, path, full, document, failed, ignore_files)
+        reason += _unread(document)
     active = document if document and document.active else None
     if active and (pages := scans.progress(connection, collection.name, path)):
         reason += _of_scans(pages)
@@ -77,6 +84,39 @@ def _view(connection: Connection, collection: CollectionConfig, path: str, ignor
         indexed_at=iso(active.indexed_at) if active else None,
         error=ingest_error(failed) if failed else None,
     )
+
+
+def _of_member(
+    connection: Connection,
+    collection: CollectionConfig,
+    path: str,
+    document: Document | None,
+    ignore_files: IgnoreFiles,
+) -> tuple[str, str]:
+    """Return the verdict on a file in another one. It is as current as that."""
+    outer, _, name = path.rpartition(SEPARATOR)
+    view = _view(connection, collection, outer, ignore_files)
+    if view.verdict != "indexed":
+        return view.verdict, f"it is in {outer}: {view.reason}"
+    if document and document.active:
+        return "indexed", f"it is indexed, as a file in {outer} (since {iso(document.indexed_at)}){_unread(document)}"
+    holder = documents.by_path(connection, collection.name, outer)
+    failed = next((each for each in holder.unread if each.name == name), None) if holder else None
+    if failed is None:
+        return "missing", f"{outer} has no such file that is read"
+    return (
+        "skipped" if failed.kind in SKIP_KINDS else "failed"
+    ), f"it is not indexed: {failed.message} ({failed.kind})"
+
+
+def _unread(document: Document | None) -> str:
+    """Say what of a file is not indexed; "" where all is."""
+    unread = document.unread if document and document.active else []
+    if not unread:
+        return ""
+    shown = [f"{each.name}: {each.message.removesuffix('.')}" if each.name else each.message for each in unread]
+    more = f"; and {len(shown) - _MAX_UNREAD:,} more" if len(shown) > _MAX_UNREAD else ""
+    return f". Not indexed of it: {'; '.join(shown[:_MAX_UNREAD])}{more}"
 
 
 def _verdict(

@@ -20,10 +20,16 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
 
     `reader` names the program that will recognise pages without text (`gnod.ingest.ocr.readers`); None: none will, and
     `refusal` says why. `recognised` has the texts of pages by number, if the file's hash is still `recognised_of`.
+
+    `known_members`: the hashes of the files in it that are indexed, by path. After `members_s` seconds, no more files
+    in it are read. `without_members`: why none of them is.
     """
 
     language: str | None = None
     known_source_hash: str | None = None
+    known_members: dict[str, str] = {}
+    members_s: float = 30.0
+    without_members: str | None = None
     max_characters: int
     reader: str | None = None
     refusal: str = ""
@@ -69,6 +75,13 @@ class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
     boxes: bytes
 
 
+class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
+    """A file with other files in it. `members`: their paths in the collection, and what became of them."""
+
+    document: Prepared
+    members: list[tuple[str, Prepared | Unchanged]]
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     """Why a file is not indexed.
 
@@ -84,4 +97,4 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 
 
 Job = FileJob | PageJob | OcrJob | TextJob
-Outcome = Prepared | Unchanged | PageRead | PageText | Failure
+Outcome = Prepared | Container | Unchanged | PageRead | PageText | Failure

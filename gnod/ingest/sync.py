@@ -15,11 +15,14 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.jobs import Failure, FileJob, Outcome, Unchanged
+from gnod.ingest.jobs import Container, Failure, FileJob, Outcome, Unchanged
+from gnod.ingest.member_names import may_have_members
 from gnod.ingest.ocr import readers
 from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
@@ -38,6 +41,8 @@ BATCH_DOCUMENTS = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
 BATCH_EMPTY = 500
+# The worker ended before it could say what it had read. One file in an archive must not hide the archive.
+_OF_THE_WORKER = frozenset({"timeout", "crashed", "memory"})
 
 Progress = Callable[[str, int, int | None, str | None], None]
 """Called with stage ("scan", "index"), done, total (None while unknown) and the collection's name."""
@@ -89,6 +94,7 @@ class Sync:
     on_listed: Callable[[Listing], None] = lambda _: None
     _id: int = field(default=0, init=False)
     _is_mounted: bool = field(default=False, init=False)
+    _members: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
     _counts: Counter[str] = field(default_factory=Counter, init=False)
     _reader: str | None = field(default=None, init=False)
     _refusal: str = field(default="", init=False)
@@ -140,7 +146,9 @@ class Sync:
         for path in plan.failing:
             self._counts["skipped" if failed[path].kind in SKIP_KINDS else "failed"] += 1
         was_mounted = collections.was_mounted(connection, collection_id)
-        return collection_id, was_mounted, plan, {path: known[path] for path in plan.read if path in known}
+        changed = {path: known[path] for path in plan.read if path in known}
+        self._members = documents.known_members(connection, collection_id, changed)
+        return collection_id, was_mounted, plan, changed
 
     async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
         # Removed files must not be found while many new files are read, but moved content must keep its vectors until
@@ -199,7 +207,11 @@ class Sync:
     async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
         for path in paths:
             job = await self._job(path, known.get(path))
-            await outcomes.put((path, await self.pool.run(job)))
+            outcome = await self.pool.run(job)
+            if isinstance(outcome, Failure) and outcome.kind in _OF_THE_WORKER and may_have_members(path):
+                reason = f"One of the files in it ended the converter: {outcome.message}"
+                outcome = await self.pool.run(replace(job, without_members=reason))
+            await outcomes.put((path, outcome))
 
     async def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
         recognised: dict[int, str] = {}
@@ -212,6 +224,8 @@ class Sync:
             relative_path=path,
             language=self.collection.language,
             known_source_hash=known.reusable_hash if known else None,
+            known_members=self._members.get(path, {}),
+            members_s=self.limits.timeout_s / 2,
             max_bytes=int(self.limits.max_file_mb * 1024 * 1024),
             max_characters=self.limits.max_characters,
             reader=self._reader,
@@ -225,14 +239,28 @@ class Sync:
         for path, outcome in batch:
             match outcome:
                 case Prepared():
-                    is_new = documents.put(connection, self._id, path, outcome, now=now, left=self.left)
-                    self._counts["added" if is_new else "updated"] += 1
+                    self._put(connection, path, Container(document=outcome, members=[]), now)
+                case Container():
+                    self._put(connection, path, outcome, now)
                 case Unchanged():
                     documents.touch(connection, self._id, path, outcome.stat)
+                    documents.touch_members(connection, self._id, path, outcome.stat.mtime_ns)
                     self._counts["unchanged"] += 1
                 case Failure():
                     self._fail(connection, path, outcome, now)
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
+
+    def _put(self, connection: Connection, path: str, new: Container, now: float) -> None:
+        is_new = documents.put(connection, self._id, path, new.document, now=now, left=self.left)
+        self._counts["added" if is_new else "updated"] += 1
+        for member, outcome in new.members:
+            # A file on disk may have the same path, in a folder whose name ends in "!".
+            if isinstance(outcome, Prepared) and not documents.is_file(connection, self._id, member):
+                documents.put(connection, self._id, member, outcome, now=now, left=self.left, container=path)
+        kept = [member for member, _ in new.members]
+        documents.keep_members(connection, self._id, path, kept, now=now, left=self.left)
+        if new.document.stat:
+            documents.touch_members(connection, self._id, path, new.document.stat.mtime_ns)
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
@@ -277,4 +305,11 @@ def _empty(stat: FileStat) -> Failure:
 
 
 def _size(item: tuple[str, Outcome]) -> int:
-    return len(item[1].markdown) if isinstance(item[1], Prepared) else 0
+    match item[1]:
+        case Prepared(markdown=text):
+            return len(text)
+        case Container(document=document, members=members):
+            texts = [each.markdown for _, each in members if isinstance(each, Prepared)]
+            return sum(map(len, (document.markdown, *texts)))
+        case _:
+            return 0

@@ -15,16 +15,29 @@ import socket
 import stat
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest import messages
 from gnod.ingest.confinement import Confinement
-from gnod.ingest.jobs import Failure, FileJob, Job, OcrJob, Outcome, PageJob, PageRead, SourceJob, TextJob, Unchanged
-from gnod.store.documents.records import FileStat, ScanReport
+from gnod.ingest.jobs import (
+    Container,
+    Failure,
+    FileJob,
+    Job,
+    OcrJob,
+    Outcome,
+    PageJob,
+    PageRead,
+    SourceJob,
+    TextJob,
+    Unchanged,
+)
+from gnod.store.documents.records import FileStat, Prepared, ScanReport
 
 if TYPE_CHECKING:
     from gnod.ingest.convert.scans import Scans
@@ -36,9 +49,22 @@ _HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
+# Their first part can be read alone.
+_MAILBOXES = (".mbox", ".mbx")
+_PART_BYTES = 16_000_000  # some ten seconds, on a busy machine more
+
+
 class FileRead(NamedTuple):
+    """`data`: of a mailbox over the limit, the first messages."""
+
     data: bytes
     stat: FileStat
+
+    @property
+    def left_out(self) -> str | None:
+        if len(self.data) == self.stat.size:
+            return None
+        return f"all after the first {len(self.data) / 1e6:,.0f} of {self.stat.size / 1e6:,.0f} MB"
 
 
 class ReadFailed(Exception):
@@ -117,7 +143,8 @@ def _perform_file(job: FileJob) -> Outcome:
     stage = "read"
     found: FileStat | None = None
     try:
-        data, found = read_source(job.path, job.max_bytes)
+        read = read_source(job.path, job.max_bytes)
+        data, found = read
         source_hash = hashlib.sha256(data).hexdigest()
         if source_hash == job.known_source_hash:
             return Unchanged(source_hash=source_hash, stat=found)
@@ -126,14 +153,14 @@ def _perform_file(job: FileJob) -> Outcome:
 
         scans = _scans(job, source_hash)
         converted = convert(data, job.relative_path, max_characters=job.max_characters, scans=scans)
-        del data
+        if read.left_out:
+            converted = replace(converted, left_out="; ".join(filter(None, (read.left_out, converted.left_out))))
+        del data, read
         stage = "prepare"
-        from gnod.ingest.prepare import prepare
+        from gnod.ingest.members import prepared
 
-        prepared = prepare(
-            converted, relative_path=job.relative_path, source_hash=source_hash, stat=found, language=job.language
-        )
-        return msgspec.structs.replace(prepared, scans=_scan_report(job, scans))
+        outcome = prepared(converted, job, source_hash, found, partial(_failure, "convert"))
+        return _with_scans(outcome, _scan_report(job, scans))
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:
@@ -152,6 +179,12 @@ def _scan_report(job: FileJob, scans: Scans) -> ScanReport | None:
     if job.reader is None or not scans.found:
         return None
     return ScanReport(reader=job.reader, pending=scans.pending, used=scans.used, note=scans.note)
+
+
+def _with_scans(outcome: Prepared | Container, scans: ScanReport | None) -> Prepared | Container:
+    if isinstance(outcome, Container):
+        return replace(outcome, document=replace(outcome.document, scans=scans))
+    return replace(outcome, scans=scans)
 
 
 def _perform_page(job: PageJob) -> Outcome:
@@ -208,7 +241,7 @@ def _perform_text(job: TextJob) -> Outcome:
         return _failure("prepare", error, None)
 
 
-def _failure(stage: str, error: Exception, found: FileStat | None) -> Failure:
+def _failure(stage: str, error: Exception, found: FileStat | None = None) -> Failure:
     """Describe the error for the owner of the file."""
     from gnod.ingest.convert.result import ConversionFailed
 
@@ -255,17 +288,28 @@ def _read_once(path: str, max_bytes: int) -> FileRead | None:
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123
         before = _require_regular(os.fstat(descriptor))
         _let_tick(before)
-        if before.size > max_bytes:
+        in_part = before.size > max_bytes and path.lower().endswith(_MAILBOXES)
+        if before.size > max_bytes and not in_part:
             size = f"The file has {before.size / 1e6:,.0f} MB; files up to {max_bytes / 1e6:,.0f} MB are read."
             raise ReadFailed("too_large", size, before)
         parts: list[bytes] = []
-        left = before.size + 1  # one byte more: the file may be growing
+        # One byte more: the file may be growing.
+        wanted = min(max_bytes, _PART_BYTES) if in_part else before.size
+        left = wanted if in_part else wanted + 1
         while left > 0 and (part := file.read(left)):
             parts.append(part)
             left -= len(part)
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         after = _require_regular(os.fstat(descriptor))
-    return FileRead(data, after) if before == after and len(data) == before.size else None
+    if before != after or len(data) != wanted:
+        return None
+    return FileRead(_whole_messages(data) if in_part else data, after)
+
+
+def _whole_messages(data: bytes) -> bytes:
+    """Return the complete messages of the first part of a mailbox; a sparse file ends in zeros."""
+    last = data.rfind(b"\n\nFrom ")
+    return data.rstrip(b"\0") if data.endswith(b"\0") or last < 0 else data[: last + 2]
 
 
 def _let_tick(found: FileStat) -> None:

@@ -501,6 +501,20 @@ def m015_formats(connection: apsw.Connection) -> None:
     """)
 
 
+def m016_members(connection: apsw.Connection) -> None:
+    # `container`: the path of the file that the document is in. `unread`: what of a file is not indexed, and why.
+    # Archives and mails are read again, for the files in them.
+    connection.execute("""
+        ALTER TABLE documents ADD COLUMN container TEXT;
+        ALTER TABLE documents ADD COLUMN unread TEXT;
+        CREATE INDEX documents_by_container ON documents (collection_id, container) WHERE container IS NOT NULL;
+        UPDATE documents SET mtime_ns = -1 WHERE mime IN ('application/zip', 'application/mbox', 'message/rfc822');
+        DELETE FROM ingest_errors WHERE kind = 'unsupported' AND
+            (path LIKE '%.zip' OR path LIKE '%.tar' OR path LIKE '%.tar.%' OR path LIKE '%.t_z' OR path LIKE '%.tbz2');
+        DELETE FROM ingest_errors WHERE kind = 'too_large' AND (path LIKE '%.mbox' OR path LIKE '%.mbx');
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -517,6 +531,7 @@ MIGRATIONS: list[schema.Migration] = [
     m013_copies,
     m014_scanned_pages,
     m015_formats,
+    m016_members,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -7,9 +7,11 @@ same folders into an empty database, and the two are compared in full. `GNOD_INC
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import time
+import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,7 +40,9 @@ WORDS = ["zebra", "lion", "tiger", "striped", "camel", "giraffe", "night"]
 
 roots = st.sampled_from(["notes", "other"])
 folders = st.sampled_from(["", "d", "d/e", "d/e/f", "draft", "x y", "node_modules"])
-names = st.sampled_from(["a.md", "b.md", "B.md", "c.txt", "draft-1.md", "ü é.md", "n.pdf", "bin.dat", ".h.md", "e"])
+names = st.sampled_from(
+    ["a.md", "b.md", "B.md", "c.txt", "draft-1.md", "ü é.md", "n.pdf", "bin.dat", ".h.md", "e", "z.zip"]
+)
 paths = st.tuples(roots, folders, names).map(lambda parts: os.path.join(*parts))  # noqa: PTH118
 trees = st.tuples(roots, st.sampled_from(["d", "d/e", "d/e/f", "draft", "x y", "node_modules", "a.md"])).map("/".join)
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6)
@@ -96,6 +100,14 @@ class Files(RuleBasedStateMachine):
                 temporary.replace(self.at(path))
             finally:
                 temporary.unlink(missing_ok=True)
+
+    @rule(root=roots, folder=folders, members=st.dictionaries(st.sampled_from(["a.md", "in/b.md", "n.pdf"]), texts))
+    def write_zip(self, root: str, folder: str, members: dict[str, bytes]) -> None:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, text in members.items():
+                archive.writestr(name, text)
+        self.put(f"{root}/{folder}/z.zip".replace("//", "/"), buffer.getvalue())
 
     @rule(path=paths, to=paths)
     def rename(self, path: str, to: str) -> None:

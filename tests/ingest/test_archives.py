@@ -15,12 +15,13 @@ from benchmarks.hostile_samples import asking_for, bombs, slow_texts, zip_of_zer
 from gnod.ingest.convert import ConversionFailed, convert
 from gnod.ingest.convert.converter import UNPACKED_MEMBERS
 from gnod.ingest.convert.cpu_time import CpuTimeExceeded, limit_cpu_time
+from tests.ingest.unpacked import unpacked
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def text_of(data: bytes, name: str = "a.zip") -> str:
-    return convert(data, name, max_characters=50_000_000).markdown
+    return unpacked(data, name).text
 
 
 def failure(data: bytes, name: str = "a.zip") -> ConversionFailed:
@@ -31,15 +32,21 @@ def failure(data: bytes, name: str = "a.zip") -> ConversionFailed:
 
 @pytest.mark.parametrize("name", bombs())
 def test_bombs_are_named_and_not_unpacked(name: str) -> None:
-    found = failure(bombs()[name], name)
-    assert found.kind == "too_large"
-    assert "bomb" in found.message or "more than 500 MB" in found.message
+    if name in ("nested.zip", "deeper.zip"):
+        found = unpacked(bombs()[name], name)
+        assert all(path.endswith(".zip") for path in found.texts)
+        assert found.unread
+        assert all("bomb" in reason or "more than 500 MB" in reason for reason in found.unread.values())
+        return
+    refused = failure(bombs()[name], name)
+    assert refused.kind == "too_large"
+    assert "bomb" in refused.message or "more than 500 MB" in refused.message
 
 
 def test_a_bomb_beside_notes_does_not_keep_them_from_being_found() -> None:
-    text = text_of(zipped({"note.md": "wanted", "inner.zip": zip_of_zeros(["zeros.txt"], 60)}))
-    assert "wanted" in text
-    assert text.endswith("(Files in this archive that were not read: 1 too large.)")
+    found = unpacked(zipped({"note.md": "wanted", "inner.zip": zip_of_zeros(["zeros.txt"], 60)}))
+    assert found.texts["a.zip!/note.md"] == "wanted\n"
+    assert found.unread["a.zip!/inner.zip"].startswith("The file is a zip bomb")
 
 
 def test_a_bomb_takes_no_memory() -> None:
@@ -54,10 +61,10 @@ def test_a_bomb_takes_no_memory() -> None:
 def test_members_are_counted_over_all_archives_inside() -> None:
     half = UNPACKED_MEMBERS // 2
     inner = zipped({f"{number}.md": f"word{number}" for number in range(half)})
-    text = text_of(zipped({"a.zip": inner, "b.zip": inner, "last.md": "beyond"}))
-    assert text.count("## File: ") < UNPACKED_MEMBERS + 3
-    assert "beyond" not in text
-    assert "too large" in text
+    found = unpacked(zipped({"a.zip": inner, "b.zip": inner, "last.md": "beyond"}))
+    assert len(found.texts) == UNPACKED_MEMBERS + 1
+    assert "beyond" not in found.text
+    assert found.unread["a.zip!/last.md"] == f"Of a file, {UNPACKED_MEMBERS:,} files in it are read at most."
 
 
 def test_archives_are_read_to_a_depth() -> None:
@@ -76,10 +83,17 @@ def test_what_is_wrong_with_an_archive_is_named() -> None:
     whole = zip_of_zeros([], 1, {"a.md": "first note", "b.md": "second note"})
     damaged = whole.replace(b"second", b"secon\0")
     assert failure(whole[:60]).message == "The .zip file is cut off: its end is missing."
-    assert text_of(damaged).endswith("(Files in this archive that were not read: 1 damaged.)")
-    everything = damaged.replace(b"first", b"firs\0")
-    assert failure(everything).message == "The archive is damaged: a.md in it cannot be unpacked."
-    assert failure(zipped({"a.png": b"\x89PNG\r\n\x1a\n\0"})).kind == "unsupported"
+    found = unpacked(damaged)
+    assert found.texts["a.zip!/a.md"] == "first note\n"
+    assert found.unread == {"a.zip!/b.md": "The archive is damaged: b.md in it cannot be unpacked."}
+    pictures = unpacked(zipped({"a.png": b"\x89PNG\r\n\x1a\n\0"}))
+    assert pictures.unread == {"a.zip!/a.png": "There is no converter for a .png file."}
+
+
+def test_after_their_time_no_more_files_are_read() -> None:
+    found = unpacked(zipped({"a.md": "first", "b.md": "second"}), members_s=-1.0)
+    assert set(found.texts) == {"a.zip"}
+    assert len(found.unread) == 2
 
 
 @pytest.mark.parametrize(

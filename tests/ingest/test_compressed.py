@@ -17,6 +17,7 @@ import pytest
 from gnod.ingest.convert import ConversionFailed, Converted, convert
 from gnod.ingest.prepare import prepare
 from gnod.types import source_line
+from tests.ingest.unpacked import unpacked
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -87,11 +88,13 @@ def test_words_may_begin_like_a_compressed_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz"])
-def test_a_compressed_archive_is_no_single_file(name: str) -> None:
+def test_a_compressed_archive_is_read_as_an_archive(name: str) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("note.md"))
-    assert failure(buffer.getvalue(), name).message == "There is no converter for a .tar file."
+        note = tarfile.TarInfo("note.md")
+        note.size = 5
+        archive.addfile(note, io.BytesIO(b"words"))
+    assert unpacked(buffer.getvalue(), name).texts == {name: "- note.md\n", f"{name}!/note.md": "words\n"}
 
 
 @packed_with

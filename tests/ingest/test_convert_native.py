@@ -14,6 +14,7 @@ import pytest
 from gnod.ingest.convert import ConversionFailed, Converted, convert
 from gnod.ingest.outline import Markup
 from gnod.store.documents.records import SKIP_KINDS
+from tests.ingest.unpacked import unpacked
 
 LIMIT = 50_000_000
 
@@ -240,19 +241,26 @@ def test_mailbox() -> None:
 
 def test_zip_of_texts() -> None:
     data = zipped({"../../evil.txt": "zqx85", "b/c.csv": "x,y", "p.png": b"\x89PNG\r\n\x1a\n", "empty.md": ""})
-    assert converted(data, "a.zip").markdown == (
-        "## File: ../../evil.txt\n\nzqx85\n\n## File: b/c.csv\n\n| x | y |\n| --- | --- |"
-    )
+    found = unpacked(data)
+    assert found.texts == {
+        "a.zip": "- ../../evil.txt\n- b/c.csv\n- p.png\n- empty.md\n",
+        "a.zip!/evil.txt": "zqx85\n",
+        "a.zip!/b/c.csv": "| x | y |\n| --- | --- |\n",
+    }
+    assert found.unread == {
+        "a.zip!/p.png": "There is no converter for a .png file.",
+        "a.zip!/empty.md": "The file is empty.",
+    }
 
 
 def test_zips_in_zips_end() -> None:
     data = zipped({"leaf.txt": "zqx"})
     for level in range(2):
         data = zipped({f"{level}.zip": data, "note.md": f"level {level}"})
-    assert "zqx" in converted(data, "a.zip").markdown
+    assert "zqx" in unpacked(data).text
     deeper = zipped({"deeper.zip": data, "top.md": "top"})
-    assert "zqx" not in converted(deeper, "a.zip").markdown
-    assert "level 0" in converted(deeper, "a.zip").markdown
+    assert "zqx" not in unpacked(deeper).text
+    assert "level 0" in unpacked(deeper).text
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import mailbox
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -179,15 +178,6 @@ def test_chapters_of_a_book() -> None:
 def test_a_book_without_a_usable_order_is_no_crash(spine: str) -> None:
     with contextlib.suppress(ConversionFailed):
         assert indexed(book(f"<p>{WORDS[0]}</p>", spine=spine), "a.epub").locations is None
-
-
-def test_files_of_an_archive() -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for word in WORDS:
-            archive.writestr(f"folder/{word[3:]}.md", f"# A file\n\n\n\n{word}\n")
-    document = indexed(buffer.getvalue(), "a.zip")
-    assert location(document, WORDS[4]) == Location("file", "folder/005.md")
 
 
 def test_a_file_with_lines_has_none() -> None:

@@ -53,6 +53,7 @@ MIGRATIONS = {
     13: "dde27b54192825a5",
     14: "ecf4a3af7e7f45ef",
     15: "cc09bc8965eb59bb",
+    16: "xx",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

@@ -1,63 +1,86 @@
-"""Zip archives: the text of every member, each under a heading with its name."""
+"""Zip and tar archives: the names of their files as text. The files in them become documents of their own."""
 
 from __future__ import annotations
 
 import io
+import tarfile
 import zipfile
-from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from gnod.ingest.convert.converter import Converter, FileContent
-from gnod.ingest.convert.parts import Parts
-from gnod.ingest.convert.result import ConversionFailed, Converted
-from gnod.ingest.convert.unpacking import check_depth, check_unpacked, unpack
+from gnod.ingest.convert.result import ConversionFailed, Converted, Member
+from gnod.ingest.convert.unpacking import LARGEST_MEMBER, check_depth, check_unpacked, unpack
 
-_WORST_FIRST = ("too_large", "encrypted", "corrupt")
-_REASONS = {"too_large": "too large", "encrypted": "protected by a password", "corrupt": "damaged"}
+# What macOS adds to each file.
+_RESOURCE_FORKS = "__MACOSX/"
+_TAR_MAGIC = slice(257, 262)
+_DAMAGED_TAR = (tarfile.TarError, EOFError, OSError, ValueError)
 
 
-def _read(content: FileContent) -> Converted:
+def _read_zip(content: FileContent) -> Converted:
     check_depth(content)
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
-    members = [member for member in check_unpacked(content) if not member.is_dir()]
-    parts = Parts("file", content.max_characters)
-    unread: list[ConversionFailed] = []
+    files = [each for each in check_unpacked(content) if not each.is_dir() and _is_shown(each.filename)]
+    return _listing([each.filename for each in files], "zip/3", partial(_zip_members, content, files))
+
+
+def _zip_members(content: FileContent, files: Sequence[zipfile.ZipInfo]) -> Iterator[Member]:
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        for member in members:
-            try:
-                text = _member_text(archive, member, content, parts.left)
-            except ConversionFailed as failure:  # an unreadable member does not fail the archive
-                if failure.kind == "too_long":
-                    raise
-                unread.append(failure)
-                continue
-            parts.add(f"## File: {member.filename}\n\n{text.strip()}", member.filename)
-    if not parts.markdown and unread:
-        raise _nothing_read(unread)
-    missing = _missing(unread)
-    text = f"{parts.markdown}\n\n{missing}" if missing else parts.markdown
-    return Converted(markdown=text, converter="zip/2", locations=parts.locations)
+        for each in files:
+            yield Member(each.filename, partial(_unzipped, content, archive, each))
 
 
-def _member_text(archive: zipfile.ZipFile, member: zipfile.ZipInfo, outer: FileContent, max_characters: int) -> str:
-    return outer.convert(outer.inner(unpack(archive, member, outer), member.filename, max_characters)).markdown
+def _unzipped(content: FileContent, archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> FileContent:
+    return content.inner(unpack(archive, found, content), found.filename, content.max_characters)
 
 
-def _nothing_read(unread: list[ConversionFailed]) -> ConversionFailed:
-    """Say why an archive gives no text at all, by its worst member."""
-    for kind in _WORST_FIRST:
-        if found := next((failure for failure in unread if failure.kind == kind), None):
-            return found
-    if all(failure.kind == "empty" for failure in unread):
-        return ConversionFailed("empty", "There is no text in the archive: all files in it are empty.")
-    return ConversionFailed("unsupported", "There is no text in the archive: no file in it has a converter.")
+def _read_tar(content: FileContent) -> Converted:
+    check_depth(content)
+    files = _tar_files(content)
+    return _listing([each.name for each in files], "tar/1", partial(_tar_members, content, files))
 
 
-def _missing(unread: list[ConversionFailed]) -> str:
-    """Say how many members are missing from the text though they may have some; "" when none is."""
-    counts = Counter(failure.kind for failure in unread)
-    reasons = [f"{counts[kind]} {_REASONS[kind]}" for kind in _WORST_FIRST if counts[kind]]
-    return f"(Files in this archive that were not read: {', '.join(reasons)}.)" if reasons else ""
+def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
+    """Return the regular files; a sparse one has more bytes than the archive."""
+    try:
+        with _open_tar(content) as archive:
+            return [each for each in archive if each.isreg() and not each.issparse() and _is_shown(each.name)]
+    except _DAMAGED_TAR as error:
+        raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is no complete archive.") from error
+
+
+def _tar_members(content: FileContent, files: Sequence[tarfile.TarInfo]) -> Iterator[Member]:
+    with _open_tar(content) as archive:
+        for each in files:
+            yield Member(each.name, partial(_untarred, content, archive, each))
+
+
+def _untarred(content: FileContent, archive: tarfile.TarFile, found: tarfile.TarInfo) -> FileContent:
+    content.allowance.take_member()
+    if found.size > LARGEST_MEMBER:
+        raise ConversionFailed("too_large", f"{found.name[:100]} in the archive has {found.size:,} bytes.")
+    try:
+        part = archive.extractfile(found)
+        data = part.read() if part else b""
+    except _DAMAGED_TAR as error:
+        raise ConversionFailed("corrupt", f"The archive is damaged: {found.name[:100]} is cut off.") from error
+    content.allowance.take_bytes(len(data))
+    return content.inner(data, found.name, content.max_characters)
+
+
+def _open_tar(content: FileContent) -> tarfile.TarFile:
+    return tarfile.open(fileobj=io.BytesIO(content.data), mode="r:")
+
+
+def _listing(names: Sequence[str], converter: str, members: Callable[[], Iterator[Member]]) -> Converted:
+    text = "\n".join(f"- {' '.join(name.split())}" for name in names)
+    return Converted(markdown=text, converter=converter, members=members)
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith(_RESOURCE_FORKS)
 
 
 ZIP = Converter(
@@ -66,8 +89,14 @@ ZIP = Converter(
     extensions="zip",
     is_container=True,
     signature=lambda content: content.is_zip,
-    read=_read,
-    headings=True,
-    location="file",
-    remark="up to 2,000 files and 500 MB, archives in archives up to 3 levels",
+    read=_read_zip,
+    remark="each file in it is a document of its own: up to 2,000 files and 500 MB, archives in archives up to 3 levels",
+)
+TAR = Converter(
+    label="a tar archive",
+    mime="application/x-tar",
+    extensions="tar",
+    signature=lambda content: content.data[_TAR_MAGIC] == b"ustar",
+    read=_read_tar,
+    remark="as zip archives",
 )

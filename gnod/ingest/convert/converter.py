@@ -34,6 +34,21 @@ class Allowance:
         self.unpacked_bytes = UNPACKED_BYTES
         self.members = UNPACKED_MEMBERS
 
+    def take(self, size: int) -> None:
+        """Count a member of that size. Raises ConversionFailed: too_large."""
+        self.take_member()
+        self.take_bytes(size)
+
+    def take_member(self) -> None:
+        if self.members <= 0:
+            raise ConversionFailed("too_large", f"Of a file, {UNPACKED_MEMBERS:,} files in it are read at most.")
+        self.members -= 1
+
+    def take_bytes(self, size: int) -> None:
+        if size > self.unpacked_bytes:
+            raise ConversionFailed("too_large", f"Unpacked, the file has more than {UNPACKED_BYTES // 1_000_000} MB.")
+        self.unpacked_bytes -= size
+
 
 class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The bytes of a file, or of a file in an archive. `convert` converts further content, such as an archive's
@@ -76,7 +91,14 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def inner(self, data: bytes, name: str, max_characters: int) -> FileContent:
         """Return a file that this one contains."""
-        return msgspec.structs.replace(self, data=data, name=name, max_characters=max_characters, depth=self.depth + 1)
+        return msgspec.structs.replace(
+            self,
+            data=data,
+            name=name,
+            max_characters=max_characters,
+            depth=self.depth + 1,
+            scans=Scans(refusal="OCR does not read files in other files"),
+        )
 
     def text(self, charset: re.Pattern[bytes] | None = None) -> str:
         """Decode the content; `charset` finds the name of the charset that the file declares in its first bytes.

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import email
 import re
+from collections.abc import Iterator, Sequence
 from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
+from functools import partial
 
 from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.decode import NotText, decode
 from gnod.ingest.convert.parts import Parts
-from gnod.ingest.convert.result import Converted, unchanged
+from gnod.ingest.convert.result import ConversionFailed, Converted, Member, unchanged
 from gnod.ingest.convert.webpage import page_text
 
 _ENVELOPE = re.compile(rb"^From (?=.*?\d{4}).*+\n", re.M)
@@ -27,22 +29,49 @@ def _resembles_mail(content: FileContent) -> bool:
 
 
 def _read(content: FileContent) -> Converted:
-    """Attachments are named, not converted. Every part has its own charset."""
-    messages = [email.message_from_bytes(part) for part in _split(content.data)]
-    parts = Parts("message", content.max_characters)
-    for number, message in enumerate(messages, start=1):
-        parts.add(_message(message), number)
-    if not any(message.keys() for message in messages):
+    """Attachments are named, and become documents of their own. Every part has its own charset."""
+    found = _split(content.data)
+    # Two more line ends follow each message.
+    parts = Parts("message", max(content.max_characters - 2 * len(found), content.max_characters // 2))
+    has_header, left_out = False, None
+    for number, message in enumerate(map(email.message_from_bytes, found), start=1):
+        has_header = has_header or bool(message.keys())
+        try:
+            parts.add(_message(message), number)
+        except ConversionFailed as failure:
+            if number == 1:
+                raise
+            left_out = f"its {len(found) - number + 1:,} last messages, from the {number:,}th on: {failure.message}"
+            break
+    if not has_header:
         return unchanged(decode(content.data), "text/plain")
-    single = messages[0] if len(messages) == 1 else None
+    single = email.message_from_bytes(found[0]) if len(found) == 1 else None
     return Converted(
         markdown=parts.markdown,
         mime="" if single else "application/mbox",
-        converter="mail/2",
+        converter="mail/3",
         title=_field(single, "Subject") or None if single else None,
         metadata=_metadata(single) if single else {},
         locations=None if single else parts.locations,
+        members=partial(_attachments, content, found),
+        left_out=left_out,
     )
+
+
+def _attachments(content: FileContent, found: Sequence[bytes]) -> Iterator[Member]:
+    """In a mailbox, those of each message are in a folder with its number."""
+    for number, message in enumerate(map(email.message_from_bytes, found), start=1):
+        for part in message.walk():
+            if not part.is_multipart() and (name := _attachment(part)):
+                yield Member(name if len(found) == 1 else f"{number}/{name}", partial(_attached, content, part, name))
+
+
+def _attached(content: FileContent, part: Message, name: str) -> FileContent:
+    content.allowance.take_member()
+    data = part.get_payload(decode=True)
+    if not isinstance(data, bytes):
+        raise ConversionFailed("corrupt", "The attachment cannot be decoded.")
+    return content.inner(data, name, content.max_characters)
 
 
 def _split(data: bytes) -> list[bytes]:

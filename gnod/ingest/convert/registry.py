@@ -80,6 +80,7 @@ REGISTRY = Registry(
         office.EPUB,
         *opendocument.FORMATS,
         archive.ZIP,
+        archive.TAR,
         # Files of these formats may contain each other: the outermost comes first.
         office.ENCRYPTED,
         office.MSG,

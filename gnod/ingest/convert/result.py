@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from gnod.ingest.outline import Markup
 from gnod.locations import Locations
+
+if TYPE_CHECKING:
+    from gnod.ingest.convert.converter import FileContent
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A file in another one. `name` is as written there and not to be trusted. `content` returns the bytes, before the
+    next member is asked for, or raises ConversionFailed."""
+
+    name: str
+    content: Callable[[], FileContent]
+
+
+def no_members() -> Iterator[Member]:
+    return iter(())
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,7 +32,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     `converter` is its name and version (`markdown/1`, `markitdown/0.1.8`). `mime` is set where it is not the one that
     the converter declares. `title` is one that the format itself carries, never a guess. `metadata` may have
     `author` (str) and `date` (ISO 8601 str). `keeps_lines`: the lines of `markdown` are lines of the file; otherwise,
-    `locations` says where lines of `markdown` are in the file.
+    `locations` says where lines of `markdown` are in the file. `members`: the files in it, which become documents of
+    their own. `left_out`: what of the file itself is not in `markdown`, in words.
     """
 
     markdown: str
@@ -25,6 +44,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, object] = {}
     keeps_lines: bool = False
     locations: Locations | None = None
+    members: Callable[[], Iterator[Member]] = no_members
+    left_out: str | None = None
 
 
 class ConversionFailed(Exception):

@@ -9,14 +9,14 @@ import io
 import zipfile
 import zlib
 
-from gnod.ingest.convert.converter import UNPACKED_BYTES, FileContent, password_protected
+from gnod.ingest.convert.converter import FileContent, password_protected
 from gnod.ingest.convert.result import ConversionFailed
 
 # No text compresses to 1/500 of its size; the maximum of deflate is 1:1032.
 _RATIO_LIMIT = 500
 _DEPTH_LIMIT = 3
 _BIG_MEMBER = 10_000_000
-_LARGEST_MEMBER = 100_000_000
+LARGEST_MEMBER = 100_000_000
 _END_OF_CONTENTS = b"PK\x05\x06"
 _END_REACH = 66_000  # the record itself and the longest comment behind it
 _UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
@@ -31,7 +31,7 @@ def check_depth(content: FileContent) -> None:
 def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
     """Return what a compressed file holds: its size is known only then. Raises ConversionFailed (too_large)."""
     ratio_limit = max(_BIG_MEMBER, _RATIO_LIMIT * len(content.data))
-    limit = min(_LARGEST_MEMBER, ratio_limit, content.allowance.unpacked_bytes)
+    limit = min(LARGEST_MEMBER, ratio_limit, content.allowance.unpacked_bytes)
     data = file.read(limit + 1)
     if len(data) <= limit:
         content.allowance.unpacked_bytes -= len(data)
@@ -61,9 +61,7 @@ def check_unpacked(content: FileContent) -> list[zipfile.ZipInfo]:
             f"The file is a zip bomb: {len(content.data):,} bytes hold {_shown(bomb)}, which unpacks to"
             f" {bomb.file_size:,} bytes.",
         )
-    if total > content.allowance.unpacked_bytes:
-        raise ConversionFailed("too_large", f"Unpacked, the file has more than {UNPACKED_BYTES // 1_000_000} MB.")
-    content.allowance.unpacked_bytes -= total
+    content.allowance.take_bytes(total)
     if members and all(member.flag_bits & 1 for member in members if not member.is_dir()):
         raise password_protected()
     return members
@@ -71,12 +69,10 @@ def check_unpacked(content: FileContent) -> list[zipfile.ZipInfo]:
 
 def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: FileContent) -> bytes:
     """Return a member's bytes. Raises ConversionFailed: too_large, encrypted, corrupt."""
-    if content.allowance.members <= 0:
-        raise ConversionFailed("too_large", "The archive holds too many files.")
-    content.allowance.members -= 1
+    content.allowance.take_member()
     if member.flag_bits & 1:
         raise ConversionFailed("encrypted", "The files in the archive are protected by a password.")
-    if member.file_size > _LARGEST_MEMBER:
+    if member.file_size > LARGEST_MEMBER:
         raise ConversionFailed("too_large", f"{_shown(member)} in the archive unpacks to {member.file_size:,} bytes.")
     try:
         return archive.read(member)

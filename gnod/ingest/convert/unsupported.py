@@ -43,7 +43,7 @@ FORMATS = (
     ),
     Converter(
         label="a packed archive",
-        extensions="lz4 lzma 7z rar tar cpio ar jar war ear apk ipa whl egg deb rpm dmg iso img pkg cab",
+        extensions="lz4 lzma 7z rar cpio ar jar war ear apk ipa whl egg deb rpm dmg iso img pkg cab",
         signature=starts_with(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
     ),
     Converter(

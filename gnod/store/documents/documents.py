@@ -18,7 +18,7 @@ from gnod import locations
 from gnod.locations import Location, Locations
 from gnod.store.database import Connection
 from gnod.store.documents import scans
-from gnod.store.documents.records import FileStat, Prepared
+from gnod.store.documents.records import FileStat, Prepared, Unread
 from gnod.types import LineMap
 
 # Enough letters to see the script of a text.
@@ -40,7 +40,8 @@ class KnownFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class Document(NamedTuple):
-    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970."""
+    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970. `container`: the
+    path of the file on disk that the document is in; None for a file itself."""
 
     id: int
     collection: str
@@ -63,6 +64,12 @@ class Document(NamedTuple):
     active: bool
     indexed_at: float
     removed_at: float | None
+    container: str | None
+    unread_json: str | None
+
+    @property
+    def unread(self) -> list[Unread]:
+        return msgspec.json.decode(self.unread_json, type=list[Unread]) if self.unread_json else []
 
     @property
     def stat(self) -> FileStat:
@@ -88,15 +95,23 @@ class Document(NamedTuple):
 _COLUMNS = (
     "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.mirror_hash, d.title,"
     " d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.locations, d.active,"
-    " d.indexed_at, d.removed_at"
+    " d.indexed_at, d.removed_at, d.container, d.unread"
 )
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
 
 def put(
-    connection: Connection, collection_id: int, path: str, new: Prepared, *, now: float, left: set[str] | None = None
+    connection: Connection,
+    collection_id: int,
+    path: str,
+    new: Prepared,
+    *,
+    now: float,
+    left: set[str] | None = None,
+    container: str | None = None,
 ) -> bool:
-    """Store a document under its path, replacing what was there. Returns whether the path was new."""
+    """Store a document under its path, replacing what was there. Returns whether the path was new. `container`: as in
+    Document."""
     stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
     before = connection.execute(
         "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
@@ -124,6 +139,8 @@ def put(
         "reader": new.scans.reader if new.scans else None,
         "pages_used": new.scans.used if new.scans else 0,
         "scan_note": new.scans.note if new.scans else None,
+        "container": container,
+        "unread": msgspec.json.encode(new.unread).decode() if new.unread else None,
     }
     document_id = _upsert(connection, collection_id, path, row)
     if new.scans:
@@ -155,6 +172,21 @@ def touch(connection: Connection, collection_id: int, path: str, stat: FileStat)
         )
 
 
+def touch_members(connection: Connection, collection_id: int, container: str, mtime_ns: int) -> None:
+    """Give the documents of the files in another one its time, as a new index would."""
+    rows = connection.execute(
+        "SELECT id, metadata FROM documents WHERE collection_id = ? AND container = ? AND active",
+        (collection_id, container),
+    ).fetchall()
+    connection.executemany(
+        "UPDATE documents SET mtime_ns = ?, dated = ? WHERE id = ?",
+        (
+            (mtime_ns, _dated(msgspec.json.decode(str(metadata)), FileStat(0, mtime_ns, 0)), id_)
+            for id_, metadata in rows
+        ),
+    )
+
+
 def invalidate(connection: Connection, collection_id: int | None = None) -> None:
     """Make the next sync rebuild every document (of one collection)."""
     where, values = ("", ()) if collection_id is None else (" WHERE collection_id = ?", (collection_id,))
@@ -178,20 +210,48 @@ def remove(
     now: float = 0.0,
     left: set[str] | None = None,
 ) -> int:
-    """Remove documents from the index. Returns how many were in it."""
-    mirrors = []
+    """Remove documents, and those of the files in them, from the index. Returns how many of `paths` were in it."""
+    removed = [_remove(connection, collection_id, "path", path, now, left) for path in paths]
     for path in paths:
-        row = connection.execute(
-            "UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND path = ? AND active"
-            " RETURNING id, mirror_hash",
-            (now, collection_id, path),
-        ).fetchone()
-        if row:
-            connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
-            connection.execute("DELETE FROM tags WHERE document_id = ?", (row[0],))
-            mirrors.append(row[1])
-    _leave(connection, mirrors, left)
-    return len(mirrors)
+        _remove(connection, collection_id, "container", path, now, left)
+    return sum(removed)
+
+
+def keep_members(
+    connection: Connection,
+    collection_id: int,
+    container: str,
+    paths: Collection[str],
+    *,
+    now: float = 0.0,
+    left: set[str] | None = None,
+) -> None:
+    """Remove the documents of files that are no longer in their container, which has these `paths`."""
+    for path in known_members(connection, collection_id, [container]).get(container, {}).keys() - set(paths):
+        _remove(connection, collection_id, "path", path, now, left)
+
+
+def known_members(connection: Connection, collection_id: int, containers: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the documents of the files in others: by container, path to hash; "" where it must be read again."""
+    rows = connection.execute(
+        "SELECT d.container, d.path, CASE WHEN d.mtime_ns >= 0 THEN d.source_hash ELSE '' END FROM json_each(?2) wanted"
+        " CROSS JOIN documents d ON d.collection_id = ?1 AND d.container = wanted.value AND d.container IS NOT NULL"
+        " WHERE d.active",
+        (collection_id, msgspec.json.encode(list(containers)).decode()),
+    )
+    found: dict[str, dict[str, str]] = {}
+    for container, path, source_hash in rows:
+        found.setdefault(container, {})[path] = source_hash
+    return found
+
+
+def is_file(connection: Connection, collection_id: int, path: str) -> bool:
+    """Tell whether a path is that of a file on disk, not of one in another."""
+    found = connection.execute(
+        "SELECT 1 FROM documents WHERE collection_id = ? AND path = ? AND active AND container IS NULL",
+        (collection_id, path),
+    )
+    return found.fetchone() is not None
 
 
 def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -> int:
@@ -213,10 +273,12 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -
 
 
 def stats(connection: Connection, collection_id: int, under: Collection[str] | None = None) -> dict[str, KnownFile]:
-    """Return what is indexed of a collection: path to stat and hash; with `under` only of these paths and what lies
-    below them."""
-    select = "SELECT path, size, mtime_ns, inode, source_hash, reader IS NOT NULL"
-    select += " FROM documents WHERE collection_id = ?1 AND active"
+    """Return the files that are indexed of a collection: path to stat and hash; with `under` only of these paths and
+    what lies below them."""
+    select = (
+        "SELECT path, size, mtime_ns, inode, source_hash, reader IS NOT NULL FROM documents"
+        " WHERE collection_id = ?1 AND active AND container IS NULL"
+    )
     return {
         path: KnownFile(FileStat(size, mtime, inode), digest, bool(scanned))
         for path, size, mtime, inode, digest, scanned in rows_under(connection, select, "path", collection_id, under)
@@ -362,6 +424,21 @@ def _upsert(connection: Connection, collection_id: int, path: str, row: Mapping[
         (collection_id, path, *row.values()),
     )
     return int(found.get)
+
+
+def _remove(
+    connection: Connection, collection_id: int, column: str, value: str, now: float, left: set[str] | None
+) -> int:
+    rows = connection.execute(
+        f"UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND {column} = ? AND active"
+        " RETURNING id, mirror_hash",
+        (now, collection_id, value),
+    ).fetchall()
+    for document_id, _ in rows:
+        connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
+        connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
+    _leave(connection, [str(mirror) for _, mirror in rows], left)
+    return len(rows)
 
 
 def _leave(connection: Connection, mirrors: Iterable[str], left: set[str] | None) -> None:

@@ -66,10 +66,18 @@ class PageText(msgspec.Struct, frozen=True, kw_only=True, tag="page_text"):
     problem: str | None = None
 
 
+class Unread(msgspec.Struct, frozen=True, array_like=True):
+    """A file in another one that is no document, and why. `name` is "" for a part of the file itself."""
+
+    name: str
+    kind: str
+    message: str
+
+
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
     text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
-    `markdown`, for formats whose lines are not those of the file."""
+    `markdown`, for formats whose lines are not those of the file. `unread`: what of the file is not indexed."""
 
     source_hash: str
     stat: FileStat | None
@@ -87,6 +95,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     chunks: list[Chunk]
     terms: Terms
     scans: ScanReport | None = None
+    unread: list[Unread] = []
 
 
 def _signed(number: int) -> int:

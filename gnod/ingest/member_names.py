@@ -1,0 +1,62 @@
+"""The paths of files in other files: `mail/archive.zip!/inner/report.pdf`, as in the URLs of Java archives.
+
+Names in an archive are not to be trusted: they may lead out of it, be equal, or hold control characters. They are only
+ever keys of the index, never paths on disk.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+SEPARATOR = "!/"
+_MAX_NAME = 1000
+_CONTAINERS = (
+    *(".zip", ".eml", ".mbox", ".mbx", ".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"),
+    *(".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"),
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def container_of(path: str) -> str | None:
+    """Return the file on disk that has a member's path; None for other paths.
+
+    >>> container_of("mail/a.zip!/b.zip!/c.md"), container_of("a.md")
+    ('mail/a.zip', None)
+    """
+    container, separator, _ = path.partition(SEPARATOR)
+    return container if separator else None
+
+
+def may_have_members(path: str) -> bool:
+    return path.lower().endswith(_CONTAINERS)
+
+
+class Names:
+    """Gives the members of one file their names, each once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def name(self, written: str) -> str:
+        """Return the name of the next member.
+
+        >>> names = Names()
+        >>> [names.name(each) for each in ("../../etc/passwd", "/etc/passwd", "C:\\\\a\\nb", "x!/y", "")]
+        ['etc/passwd', 'etc/passwd (2)', 'C:/a\\\\x0ab', 'x!_/y', 'unnamed']
+        """
+        parts = [_part(each) for each in unicodedata.normalize("NFC", written).replace("\\", "/").split("/")]
+        *folders, last = [each for each in parts if each not in ("", ".", "..")] or ["unnamed"]
+        # A folder whose name ends like that of a container is none.
+        name = "/".join([*(f"{each}_" if each.endswith("!") else each for each in folders), last])[-_MAX_NAME:]
+        unique, number = name, 1
+        while unique in self._taken:
+            number += 1
+            stem, dot, extension = name.rpartition(".")
+            unique = f"{stem} ({number}).{extension}" if dot and "/" not in extension else f"{name} ({number})"
+        self._taken.add(unique)
+        return unique
+
+
+def _part(name: str) -> str:
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", name).strip()

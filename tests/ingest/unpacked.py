@@ -1,0 +1,35 @@
+"""What a worker makes of a file with other files in it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from gnod.ingest.convert import convert
+from gnod.ingest.jobs import Container, FileJob
+from gnod.ingest.members import prepared
+from gnod.ingest.worker import _failure
+from gnod.store.documents.records import FileStat, Prepared
+
+_LIMIT = 50_000_000
+
+
+class Unpacked(NamedTuple):
+    """`texts` and the reasons for what is `unread`, by path."""
+
+    texts: dict[str, str]
+    unread: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts.values())
+
+
+def unpacked(data: bytes, name: str = "a.zip", **limits: float) -> Unpacked:
+    job = FileJob(path="", relative_path=name, max_bytes=_LIMIT, max_characters=_LIMIT, **limits)  # type: ignore[arg-type]
+    converted = convert(data, name, max_characters=job.max_characters)
+    outcome = prepared(converted, job, "", FileStat(len(data), 1, 1), partial(_failure, "convert"))
+    document, members = (outcome.document, outcome.members) if isinstance(outcome, Container) else (outcome, [])
+    made = {path: each for path, each in [(name, document), *members] if isinstance(each, Prepared)}
+    unread = {f"{path}!/{each.name}": each.message for path, document in made.items() for each in document.unread}
+    return Unpacked({path: each.markdown for path, each in made.items()}, unread)
