@@ -55,7 +55,9 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
     async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
         config = configuration.current
-        return await database.read(lambda connection: _place(references.resolve(connection, params.ref), config))
+        return await database.read(
+            lambda connection: _place(connection, references.resolve(connection, params.ref), config)
+        )
 
     async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)
@@ -77,19 +79,31 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
     }
 
 
-def _place(found: references.Resolved, config: Config) -> wire.DocumentPlace:
-    """Return where a reference leads. Raises RootUnavailable, or NotFound for a file that is gone."""
+def _place(connection: Connection, found: references.Resolved, config: Config) -> wire.DocumentPlace:
+    """Return where a reference leads: for a file in another one, to that one. Raises RootUnavailable, or NotFound for a
+    file that is gone."""
     document = found.document
-    require_source(document)
+    file = _file(connection, document)
+    require_source(file)
     line = found.line or 1
+    is_file = file is document
     return copied(
         wire.DocumentPlace,
         entry(document),
-        line=line if has_own_lines(document.converter) else None,
-        location=location_of(document, canonical_line(document.line_map, line)),
-        stale=_is_stale(document),
-        viewer=config.viewer(document.path, document.mime),
+        source=file.source,
+        mime=file.mime,
+        line=line if is_file and has_own_lines(document.converter) else None,
+        location=location_of(document, canonical_line(document.line_map, line)) if is_file else None,
+        stale=_is_stale(file),
+        viewer=config.viewer(file.path, file.mime),
     )
+
+
+def _file(connection: Connection, document: Document) -> Document:
+    """Return the file on disk that a document is, or is in."""
+    if document.container is None:
+        return document
+    return documents.by_path(connection, document.collection, document.container) or document
 
 
 def require_source(document: Document) -> None:
@@ -124,7 +138,7 @@ def _text(
         end_line=source_line(line_map, max(end, first - 1)),
         total_lines=source_line(line_map, total),
         line_map=line_map,
-        stale=_is_stale(connection, document),
+        stale=_is_stale(_file(connection, document)),
         tags=documents.tags_of(connection, document.id),
         metadata=metadata(document),
         converter=document.converter,
@@ -181,12 +195,9 @@ def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Docum
     return [references.resolve(connection, ref, propose=propose).document]
 
 
-def _is_stale(connection: Connection, document: Document) -> bool:
-    if document.container:
-        outer = documents.by_path(connection, document.collection, document.container)
-        return outer is None or _is_stale(connection, outer)
+def _is_stale(file: Document) -> bool:
     try:
-        stat = os.stat(document.source)  # noqa: PTH116
+        stat = os.stat(file.source)  # noqa: PTH116
     except OSError:
         return True
-    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) != (document.size, document.mtime_ns, document.inode)
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) != (file.size, file.mtime_ns, file.inode)

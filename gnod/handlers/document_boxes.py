@@ -63,6 +63,8 @@ def _page(connection: Connection, ref: str) -> _Page:
     where = document.location_of(line or 1) if document.mime == _PDF else None
     if where is None or not isinstance(where.value, int):
         raise InvalidReference(f"{document.path} has no pages with boxes: only PDF files have", {"reference": ref})
+    if document.container:
+        raise InvalidReference(f"{document.path} is in another file: only files on disk have boxes", {"reference": ref})
     require_source(document)
     return _Page(document, where.value)
 

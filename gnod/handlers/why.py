@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import GnoError
@@ -66,7 +66,7 @@ def _view(connection: Connection, collection: CollectionConfig, path: str, ignor
         verdict, reason = _of_member(connection, collection, path, document, ignore_files)
     else:
         verdict, reason = _verdict(collection, path, full, document, failed, ignore_files)
-        reason += _unread(document)
+        reason += _unread([document, *documents.unread_members(connection, document)]) if document else ""
     active = document if document and document.active else None
     if active and (pages := scans.progress(connection, collection.name, path)):
         reason += _of_scans(pages)
@@ -99,7 +99,7 @@ def _of_member(
     if view.verdict != "indexed":
         return view.verdict, f"it is in {outer}: {view.reason}"
     if document and document.active:
-        return "indexed", f"it is indexed, as a file in {outer} (since {iso(document.indexed_at)}){_unread(document)}"
+        return "indexed", f"it is indexed, as a file in {outer} (since {iso(document.indexed_at)}){_unread([document])}"
     holder = documents.by_path(connection, collection.name, outer)
     failed = next((each for each in holder.unread if each.name == name), None) if holder else None
     if failed is None:
@@ -109,12 +109,19 @@ def _of_member(
     ), f"it is not indexed: {failed.message} ({failed.kind})"
 
 
-def _unread(document: Document | None) -> str:
-    """Say what of a file is not indexed; "" where all is."""
-    unread = document.unread if document and document.active else []
-    if not unread:
+def _unread(found: Sequence[Document]) -> str:
+    """Say what of a file, the first document, and of those in it is not indexed; "" where all is."""
+    outer = found[0].path + SEPARATOR
+    shown = [
+        f"{f'{document.path}{SEPARATOR}{each.name}'.removeprefix(outer)}: {each.message.removesuffix('.')}"
+        if each.name
+        else each.message
+        for document in found
+        if document.active
+        for each in document.unread
+    ]
+    if not shown:
         return ""
-    shown = [f"{each.name}: {each.message.removesuffix('.')}" if each.name else each.message for each in unread]
     more = f"; and {len(shown) - _MAX_UNREAD:,} more" if len(shown) > _MAX_UNREAD else ""
     return f". Not indexed of it: {'; '.join(shown[:_MAX_UNREAD])}{more}"
 

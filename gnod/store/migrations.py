@@ -489,11 +489,11 @@ def m014_scanned_pages(connection: apsw.Connection) -> None:
 def m015_formats(connection: apsw.Connection) -> None:
     # Files of these formats have another text now, or locations, and are read again at the next sync; so are files
     # that had no converter.
-    changed = (
-        "mime IN ('application/pdf', 'text/x-rst', 'text/asciidoc', 'text/org', 'text/x-tex', 'text/vtt', 'text/calendar', 'text/vcard',"
-        " 'text/xml', 'text/csv', 'text/tab-separated-values', 'application/epub+zip') OR path LIKE '%.srt'"
-        " OR mime = 'text/html' AND path LIKE '%bookmark%'"
-    )
+    changed = """
+        mime IN ('application/pdf', 'text/x-rst', 'text/asciidoc', 'text/org', 'text/x-tex', 'text/vtt',
+            'text/calendar', 'text/vcard', 'text/xml', 'text/csv', 'text/tab-separated-values', 'application/epub+zip')
+        OR path LIKE '%.srt' OR mime = 'text/html' AND path LIKE '%bookmark%'
+    """
     connection.execute(f"""
         UPDATE content SET title = NULL WHERE mirror_hash IN (SELECT mirror_hash FROM documents WHERE {changed});
         UPDATE documents SET mtime_ns = -1 WHERE {changed};

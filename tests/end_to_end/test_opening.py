@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 from tests.machine import Machine, wait_until
@@ -36,6 +38,18 @@ def test_a_hit_opens_where_it_was_found(library: Machine) -> None:
     note = library.notes / "deploy.md"
     (hit,) = library.json("search", "run")["hits"]
     assert printed(library, f"notes/{hit['path']}:{hit['line']}") == f"vim +5 {note}\n"
+
+
+def test_a_file_in_an_archive_opens_the_archive(library: Machine) -> None:
+    archive = library.notes / "old.zip"
+    with zipfile.ZipFile(archive, "w") as writer:
+        writer.writestr("inner.md", "# Inner\n\nThe heron stands.\n")
+        writer.writestr("inner.pdf", pdf(["one zqx009"]))
+    library.ok("index")
+    done = library.run("open", "notes/old.zip!/inner.md:3", "--print", "--with", "my-viewer {path}")
+    assert done.stdout == f"my-viewer {archive}\n"
+    answer = library.answer("document.boxes", ref="notes/old.zip!/inner.pdf", query="zqx009")
+    assert "is in another file" in answer["error"]["message"]
 
 
 def test_boxes_of_a_page(library: Machine) -> None:

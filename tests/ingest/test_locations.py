@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import mailbox
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 

@@ -52,8 +52,8 @@ MIGRATIONS = {
     12: "e744eb9e72709ee2",
     13: "dde27b54192825a5",
     14: "ecf4a3af7e7f45ef",
-    15: "cc09bc8965eb59bb",
-    16: "xx",
+    15: "5dd92e5ef4bb487f",
+    16: "18cceed2e6d75a5b",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

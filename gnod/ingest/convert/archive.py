@@ -90,7 +90,7 @@ ZIP = Converter(
     is_container=True,
     signature=lambda content: content.is_zip,
     read=_read_zip,
-    remark="each file in it is a document of its own: up to 2,000 files and 500 MB, archives in archives up to 3 levels",
+    remark="each file in it is a document: up to 2,000 files, 500 MB, and archives in archives up to 3 levels",
 )
 TAR = Converter(
     label="a tar archive",

@@ -58,7 +58,7 @@ def picture(data: bytes, number: int) -> bytes:
 
 def texts(content: FileContent) -> dict[str, str]:
     """Return what was recognised in the pictures, by name; the others are noted."""
-    if not content.scans.wanted or content.depth:
+    if not content.scans.wanted:
         return {}
     pictures = names(content.data)
     found = {name: content.scans.text(number) for number, name in enumerate(pictures[: 2 * MAX_PAGES], 1)}

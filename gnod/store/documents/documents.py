@@ -245,6 +245,12 @@ def known_members(connection: Connection, collection_id: int, containers: Collec
     return found
 
 
+def unread_members(connection: Connection, container: Document) -> list[Document]:
+    """Return the documents of the files in another one of which something is not indexed."""
+    where = "WHERE c.name = ? AND d.container = ? AND d.active AND d.unread IS NOT NULL ORDER BY d.path"
+    return list(_select(connection, where, (container.collection, container.path)))
+
+
 def is_file(connection: Connection, collection_id: int, path: str) -> bool:
     """Tell whether a path is that of a file on disk, not of one in another."""
     found = connection.execute(
