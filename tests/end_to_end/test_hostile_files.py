@@ -41,7 +41,9 @@ def quiet(machine: Machine) -> Any:
 
 
 def found(machine: Machine, query: str) -> set[str]:
-    return {hit["path"] for hit in machine.call("search.lexical", query=query, limit=100)["hits"]}
+    """Return the paths of the hits and of their copies."""
+    hits = machine.call("search.lexical", query=query, limit=100)["hits"]
+    return {each["path"] for hit in hits for each in (hit, *hit["also"])}
 
 
 def why(machine: Machine, path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from tests.machine import Machine, wait_until
@@ -35,7 +36,7 @@ class Folder:
         return target
 
     def find(self, word: str) -> list[str]:
-        """Return the paths of the documents that contain this word."""
+        """Return the paths of the documents that contain this word. Copies of a file are one hit."""
         found = self.machine.call(
             "search.lexical",
             query=word,
@@ -43,12 +44,16 @@ class Folder:
             limit=1000,
             **({"path_prefix": self._prefix} if self._prefix else {}),
         )
+        if any(hit["also"] for hit in found["hits"]):
+            return self.documents({hit["docid"] for hit in found["hits"]})
         return sorted(hit["path"].removeprefix(self._prefix) for hit in found["hits"])
 
-    def documents(self) -> list[str]:
+    def documents(self, docids: Collection[str] | None = None) -> list[str]:
+        """Return the paths of all documents, or of those with these docids, which copies share."""
         scope = f"{self._collection}/{self._prefix}".rstrip("/")
-        listed = self.machine.call("document.list", scope=scope, limit=100_000)
-        return sorted(entry["path"].removeprefix(self._prefix) for entry in listed["documents"])
+        listed = self.machine.call("document.list", scope=scope, limit=100_000)["documents"]
+        kept = [entry for entry in listed if docids is None or entry["docid"] in docids]
+        return sorted(entry["path"].removeprefix(self._prefix) for entry in kept)
 
     def failed(self) -> dict[str, str]:
         """Return the kinds of failures by path."""
