@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -70,14 +71,12 @@ class Connection:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the daemon has closed the connection; only between two calls."""
-        try:
-            self._socket.settimeout(0)
-            return not self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
+        """Whether the daemon has closed the connection, perhaps with a last message that is unread."""
+        if self._socket.fileno() < 0:
             return True
+        poll = select.poll()
+        poll.register(self._socket, 0)
+        return bool(poll.poll(0))  # POLLHUP or POLLERR
 
     def call(
         self,

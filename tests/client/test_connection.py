@@ -38,7 +38,8 @@ def test_an_answer_has_its_type(daemon: FakeDaemon) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", sorted(CLASSES))
-def test_an_error_comes_back_as_its_class(code: int, daemon: FakeDaemon) -> None:
+def test_an_error_comes_back_as_its_class(code: int, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gnod.client.connection.REOPEN_TIMEOUT_S", 0.0)
     daemon.answers["search.lexical"] = CLASSES[code]("no", {"name": "x"})
     with connect(daemon.places) as connection, pytest.raises(CLASSES[code]) as caught:
         connection.call("search.lexical", SEARCH, SearchResult)
