@@ -1,17 +1,20 @@
 """Overwrite what freed memory still holds of decrypted texts. For `gnoctl memory lock`.
 
-Python and the C library do not erase what is freed. The daemon tells the C library to (`gnod.daemon.allocator`), but
-glibc leaves out the small blocks that each thread keeps, and Python has an allocator of its own for blocks of up to 512
-bytes. These are filled with zeros here. What is still referenced stays, and so does what other threads keep.
+Python and the C library do not erase what is freed. glibc does when it is told to, but leaves out the small blocks that
+each thread keeps, and Python has an allocator of its own for blocks of up to 512 bytes. These are filled with zeros
+here. What is still referenced stays, and so does what other threads keep.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import sys
 from pathlib import Path
 
+_M_PERTURB = -6
+_FILL = 0xFF
 _STATM = Path("/proc/self/statm")
 # Python's small blocks have sizes in these steps, and a byte string has a header.
 _STEP = 16
@@ -23,6 +26,13 @@ _MAX_BYTES = 256_000_000
 # A thread keeps up to seven blocks of each size up to this one (glibc's tcache).
 _KEPT = 7
 _LARGEST_KEPT = 1032
+
+
+def overwrite_what_is_freed() -> None:
+    """Have glibc fill each block that is freed from now on. It costs time, so not before there is something to hide."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # musl
+            ctypes.CDLL(None).mallopt(_M_PERTURB, _FILL)
 
 
 def overwrite_kept_blocks() -> None:

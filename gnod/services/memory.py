@@ -20,7 +20,7 @@ from gnod.memory.memories import Memories
 from gnod.memory.ranking import Depth
 from gnod.memory.recall import Recalled
 from gnod.memory.records import Vector
-from gnod.memory.scrubbing import overwrite_kept_blocks, overwrite_small_blocks
+from gnod.memory.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.vault import Vault
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
@@ -174,6 +174,7 @@ class MemoryService:
         async with self._opening:
             if self._memories is not None and not by_hand:
                 return self._memories
+            overwrite_what_is_freed()
             vault = await self._open_vault()
             if by_hand or not (vault.is_unlocked or vault.is_locked_by_hand):
                 await self._unlock(vault, passphrase)

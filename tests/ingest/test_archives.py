@@ -87,7 +87,9 @@ def test_what_is_wrong_with_an_archive_is_named() -> None:
     assert found.texts["a.zip!/a.md"] == "first note\n"
     assert found.unread == {"a.zip!/b.md": "The archive is damaged: b.md in it cannot be unpacked."}
     pictures = unpacked(zipped({"a.png": b"\x89PNG\r\n\x1a\n\0"}))
-    assert pictures.unread == {"a.zip!/a.png": "There is no converter for a .png file."}
+    assert pictures.unread == {
+        "a.zip!/a.png": "There is no text in a .png file: OCR does not read files in other files."
+    }
 
 
 def test_after_their_time_no_more_files_are_read() -> None:

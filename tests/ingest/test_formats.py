@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,15 @@ SLIDE = (
     '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>zqx45</text:p></draw:text-box>'
     "</draw:frame></draw:page>"
 )
+
+
+def tarred(name: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo(name))
+    return buffer.getvalue()
+
+
 TABLE = (
     '<table:table table:name="T"><table:table-row><table:table-cell><text:p>zqx45</text:p></table:table-cell>'
     "</table:table-row></table:table>"
@@ -108,7 +118,8 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "ods": lambda: opendocument("spreadsheet", TABLE),
     "odp": lambda: opendocument("presentation", SLIDE),
     "odg": lambda: opendocument("graphics", SLIDE),
-    "zip": lambda: zipped({"a.txt": "zqx45"}),
+    "zip": lambda: zipped({"zqx45.txt": ""}),
+    "tar": lambda: tarred("zqx45.txt"),
     "msg": from_corpora("**/*.msg"),
     "xls": from_corpora("tika/xls/testEXCEL.xls"),
     "gz": lambda: gzip.compress(b"zqx45"),

@@ -117,7 +117,7 @@ daemon("the view shows what was found by keyword and meaning, and opens converte
   const { provider } = told.view;
   const [hit] = provider.getChildren();
   const item = provider.getTreeItem(hit);
-  assert.equal(item.description, "notes/stock.csv:3");
+  assert.equal(item.description, "notes/stock.csv:row 2");
   assert.match(told.view.message, /keyword search only/);
   await told.commands[item.command.command](...item.command.arguments);
   assert.deepEqual(told.shown, [{ address: "gno://notes/stock.csv", line: 3, text: "| lanternfish | 12 |" }]);

@@ -38,7 +38,7 @@ CREATE TABLE documents (
             line_map TEXT NOT NULL,
             active INTEGER NOT NULL DEFAULT 1,
             indexed_at REAL NOT NULL,
-            removed_at REAL, locations TEXT, container TEXT, unread TEXT,
+            removed_at REAL, locations TEXT,
             UNIQUE (collection_id, path)
         ) STRICT;
 CREATE TABLE tags (
@@ -144,7 +144,7 @@ CREATE TABLE copies (
             source_hash TEXT NOT NULL
         ) STRICT;
 ANALYZE sqlite_schema;
-INSERT INTO collections ("id", "name", "path", "language", "last_sync", "served_by", "mounted") VALUES (1, 'notes', '@NOTES@', NULL, 1795433751.6629398, 1, 0);
+INSERT INTO collections ("id", "name", "path", "language", "last_sync", "served_by", "mounted") VALUES (1, 'notes', '@NOTES@', NULL, 1795431591.4396186, 1, 0);
 INSERT INTO contexts ("scope", "text") VALUES ('notes:', 'what the fixtures are about');
 INSERT INTO content ("mirror_hash", "markdown", "title") VALUES ('4147d8f6b85ee9e8173f0acbc231b17f8e5a57ffd798ca3a1fa43a492304207a', '---
 title: The harbour
@@ -186,13 +186,13 @@ tags: [garten]
 Im Frühling blühen die Apfelbäume, und die Häuser der Straße stehen im Schatten. Der Gärtner gießt die Beete am Abend,
 wenn die Sonne untergegangen ist.
 ', 'Der Garten');
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (1, 1, 'rain.csv', '#6c5e1733', '6c5e173386e6d04b8fe5ec8534dbf1ca314ba71ee5985fbc6c0edc26368af8ab', 29, 1700000000000000000, 2228629, '49a25578c86641c23705c0976c6a4fdb2e57a26f7237ba3c0007a8b62c7861f2', 'rain', 'text/csv', 'table/1', NULL, NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (2, 1, 'tide.py', '#00ebe893', '00ebe893d7df7a773f17494ed7a4002ca8d1acf5bce4dade0911ce49282184fb', 96, 1700000000000000000, 2228932, '4455d2d8f47022ce7782f59fcccd6b05b4ef87eecf9e3dcdc8e7ca22bb2dfe93', 'tide', 'text/x-python', 'code/1', NULL, NULL, NULL, 1700000000.0, '{}', '[[3,1]]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (3, 1, '料理.md', '#7206b698', '7206b698a2da293624bcd5b54b8fd4b7bdba82b2b6f3f9f6e902859f766edf27', 98, 1700000000000000000, 2228597, '7206b698a2da293624bcd5b54b8fd4b7bdba82b2b6f3f9f6e902859f766edf27', '料理', 'text/markdown', 'markdown/1', 'ja', NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (4, 1, 'sub/copy.md', '#6688fda5', '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 116, 1700000000000000000, 2228900, '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 'Сад', 'text/markdown', 'markdown/1', 'ru', NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (5, 1, 'сад.md', '#6688fda5', '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 116, 1700000000000000000, 2228982, '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 'Сад', 'text/markdown', 'markdown/1', 'ru', NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (6, 1, 'sub/garten.md', '#b6d33440', 'b6d334403da13a58cc4ecf95765e3f98ef6b44b5216b1849be2d6acc33ad0b3f', 197, 1700000000000000000, 2228820, 'b6d334403da13a58cc4ecf95765e3f98ef6b44b5216b1849be2d6acc33ad0b3f', 'Der Garten', 'text/markdown', 'markdown/1', 'de', NULL, NULL, 1700000000.0, '{"tags":["garten"]}', '[]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
-INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations", "container", "unread") VALUES (7, 1, 'harbour.md', '#4147d8f6', '4147d8f6b85ee9e8173f0acbc231b17f8e5a57ffd798ca3a1fa43a492304207a', 250, 1700000000000000000, 2228724, '4147d8f6b85ee9e8173f0acbc231b17f8e5a57ffd798ca3a1fa43a492304207a', 'The harbour', 'text/markdown', 'markdown/1', 'en', NULL, 'Ada', 1709596800.0, '{"title":"The harbour","tags":["sea","work"],"author":"Ada","date":"2024-03-05"}', '[]', 1, 1795433748.1940272, NULL, NULL, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (1, 1, 'rain.csv', '#6c5e1733', '6c5e173386e6d04b8fe5ec8534dbf1ca314ba71ee5985fbc6c0edc26368af8ab', 29, 1700000000000000000, 2222652, '49a25578c86641c23705c0976c6a4fdb2e57a26f7237ba3c0007a8b62c7861f2', 'rain', 'text/csv', 'table/1', NULL, NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795431590.0051281, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (2, 1, 'tide.py', '#00ebe893', '00ebe893d7df7a773f17494ed7a4002ca8d1acf5bce4dade0911ce49282184fb', 96, 1700000000000000000, 2222658, '4455d2d8f47022ce7782f59fcccd6b05b4ef87eecf9e3dcdc8e7ca22bb2dfe93', 'tide', 'text/x-python', 'code/1', NULL, NULL, NULL, 1700000000.0, '{}', '[[3,1]]', 1, 1795431590.0051281, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (3, 1, '料理.md', '#7206b698', '7206b698a2da293624bcd5b54b8fd4b7bdba82b2b6f3f9f6e902859f766edf27', 98, 1700000000000000000, 2222650, '7206b698a2da293624bcd5b54b8fd4b7bdba82b2b6f3f9f6e902859f766edf27', '料理', 'text/markdown', 'markdown/1', 'ja', NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795431590.0051281, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (4, 1, 'sub/copy.md', '#6688fda5', '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 116, 1700000000000000000, 2222657, '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 'Сад', 'text/markdown', 'markdown/1', 'ru', NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795431590.0051281, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (5, 1, 'сад.md', '#6688fda5', '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 116, 1700000000000000000, 2222659, '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 'Сад', 'text/markdown', 'markdown/1', 'ru', NULL, NULL, 1700000000.0, '{}', '[]', 1, 1795431590.0051281, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (6, 1, 'sub/garten.md', '#b6d33440', 'b6d334403da13a58cc4ecf95765e3f98ef6b44b5216b1849be2d6acc33ad0b3f', 197, 1700000000000000000, 2222656, 'b6d334403da13a58cc4ecf95765e3f98ef6b44b5216b1849be2d6acc33ad0b3f', 'Der Garten', 'text/markdown', 'markdown/1', 'de', NULL, NULL, 1700000000.0, '{"tags":["garten"]}', '[]', 1, 1795431590.0051281, NULL, NULL);
+INSERT INTO documents ("id", "collection_id", "path", "docid", "source_hash", "size", "mtime_ns", "inode", "mirror_hash", "title", "mime", "converter", "language", "doc_type", "author", "dated", "metadata", "line_map", "active", "indexed_at", "removed_at", "locations") VALUES (7, 1, 'harbour.md', '#4147d8f6', '4147d8f6b85ee9e8173f0acbc231b17f8e5a57ffd798ca3a1fa43a492304207a', 250, 1700000000000000000, 2222654, '4147d8f6b85ee9e8173f0acbc231b17f8e5a57ffd798ca3a1fa43a492304207a', 'The harbour', 'text/markdown', 'markdown/1', 'en', NULL, 'Ada', 1709596800.0, '{"title":"The harbour","tags":["sea","work"],"author":"Ada","date":"2024-03-05"}', '[]', 1, 1795431590.0051281, NULL, NULL);
 INSERT INTO tags ("document_id", "tag") VALUES (6, 'garten');
 INSERT INTO tags ("document_id", "tag") VALUES (7, 'sea');
 INSERT INTO tags ("document_id", "tag") VALUES (7, 'work');
@@ -202,8 +202,8 @@ INSERT INTO chunks ("mirror_hash", "seq", "start", "end", "start_line", "end_lin
 INSERT INTO chunks ("mirror_hash", "seq", "start", "end", "start_line", "end_line", "heading", "embed_hash") VALUES ('6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323', 0, 0, 64, 1, 3, 'Сад', '4139569df880a94cb38834fec458a79f09b83a1f1074658eda2d132bbf754e9e');
 INSERT INTO chunks ("mirror_hash", "seq", "start", "end", "start_line", "end_line", "heading", "embed_hash") VALUES ('7206b698a2da293624bcd5b54b8fd4b7bdba82b2b6f3f9f6e902859f766edf27', 0, 0, 35, 1, 3, '料理', 'a915c58c888724017a45bf2dabb91b13f296be5c51c14b411a5dcef3954f3b80');
 INSERT INTO chunks ("mirror_hash", "seq", "start", "end", "start_line", "end_line", "heading", "embed_hash") VALUES ('b6d334403da13a58cc4ecf95765e3f98ef6b44b5216b1849be2d6acc33ad0b3f', 0, 0, 189, 1, 7, '', '80b945e9851f760bab157ff7d14890e6c429f6454c263db3d2e3f11aa5627b5b');
-INSERT INTO ingest_errors ("collection_id", "path", "stage", "kind", "message", "first_at", "last_at", "count", "size", "mtime_ns", "inode") VALUES (1, 'broken.pdf', 'convert', 'corrupt', 'The PDF is cut off: its end is missing.', 1795433748.8834565, 1795433748.8834565, 1, 25, 1700000000000000000, 2228673);
-INSERT INTO ingest_errors ("collection_id", "path", "stage", "kind", "message", "first_at", "last_at", "count", "size", "mtime_ns", "inode") VALUES (1, 'empty.md', 'read', 'empty', 'The file is empty.', 1795433747.2166653, 1795433747.2166653, 1, 0, 1700000000000000000, 2228607);
+INSERT INTO ingest_errors ("collection_id", "path", "stage", "kind", "message", "first_at", "last_at", "count", "size", "mtime_ns", "inode") VALUES (1, 'broken.pdf', 'convert', 'corrupt', 'The PDF is cut off: its end is missing.', 1795431590.0967708, 1795431590.0967708, 1, 25, 1700000000000000000, 2222653);
+INSERT INTO ingest_errors ("collection_id", "path", "stage", "kind", "message", "first_at", "last_at", "count", "size", "mtime_ns", "inode") VALUES (1, 'empty.md', 'read', 'empty', 'The file is empty.', 1795431589.5176759, 1795431589.5176759, 1, 0, 1700000000000000000, 2222651);
 DELETE FROM documents_fts_data;
 INSERT INTO documents_fts_data ("id", "block") VALUES (1, X'07170A810B');
 INSERT INTO documents_fts_data ("id", "block") VALUES (10, X'00000000FF00000101070700070101010101000001020101020200000103010103030000010401010404000001050101050500000106010106060000010701010707000001');
@@ -233,13 +233,13 @@ INSERT INTO documents_fts_docsize ("id", "sz", "origin") VALUES (7, X'03022A', 7
 DELETE FROM documents_fts_config;
 INSERT INTO documents_fts_config ("k", "v") VALUES ('version', 4);
 INSERT INTO schema_meta ("key", "value") VALUES ('embedding_paused', '1');
-INSERT INTO schema_meta ("key", "value") VALUES ('leaps', '[[1795433747031434,1795433748031434]]');
+INSERT INTO schema_meta ("key", "value") VALUES ('leaps', '[[1795431589333461,1795431590333461]]');
 INSERT INTO schema_meta ("key", "value") VALUES ('schema_version', '13');
 INSERT INTO schema_meta ("key", "value") VALUES ('tokenizer', 'gnod-terms');
 INSERT INTO schema_meta ("key", "value") VALUES ('tokenizer_version', '3');
 INSERT INTO embedding_models ("id", "uri", "dimensions") VALUES (1, 'hf:example/small-model', 4);
 DELETE FROM sqlite_sequence;
-INSERT INTO sqlite_sequence ("name", "seq") VALUES ('changes', 1795433748031442);
+INSERT INTO sqlite_sequence ("name", "seq") VALUES ('changes', 1795431590333469);
 INSERT INTO sqlite_sequence ("name", "seq") VALUES ('content_vectors', 5);
 INSERT INTO sqlite_sequence ("name", "seq") VALUES ('embedding_models', 3);
 INSERT INTO sqlite_sequence ("name", "seq") VALUES ('vec_32077d4c_chunks', 1);
@@ -257,15 +257,15 @@ INSERT INTO vector_changes ("seq", "model_id", "vector_id") VALUES (3, 1, 3);
 INSERT INTO vector_changes ("seq", "model_id", "vector_id") VALUES (4, 1, 4);
 INSERT INTO vector_changes ("seq", "model_id", "vector_id") VALUES (5, 1, 5);
 INSERT INTO llm_cache ("key", "value", "created", "used") VALUES ('key', 'kept words', 1700000000.0, 1700000000.0);
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031435, 'notes', 'rain.csv');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031436, 'notes', 'tide.py');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031437, 'notes', '料理.md');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031438, 'notes', 'sub/copy.md');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031439, 'notes', 'сад.md');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031440, 'notes', 'sub/garten.md');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031441, 'notes', 'harbour.md');
-INSERT INTO changes ("clock", "collection", "path") VALUES (1795433748031442, 'notes', 'broken.pdf');
-INSERT INTO changes_floor ("clock") VALUES (1795433747031434);
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333462, 'notes', 'rain.csv');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333463, 'notes', 'tide.py');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333464, 'notes', '料理.md');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333465, 'notes', 'sub/copy.md');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333466, 'notes', 'сад.md');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333467, 'notes', 'sub/garten.md');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333468, 'notes', 'harbour.md');
+INSERT INTO changes ("clock", "collection", "path") VALUES (1795431590333469, 'notes', 'broken.pdf');
+INSERT INTO changes_floor ("clock") VALUES (1795431589333461);
 INSERT INTO copies ("document_id", "source_hash") VALUES (4, '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323');
 INSERT INTO copies ("document_id", "source_hash") VALUES (5, '6688fda5168676aa4adc3c0445efc6dfd68cee632bf83a4f18758ff054735323');
 DELETE FROM sqlite_stat1;
@@ -278,7 +278,6 @@ INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('content', 'sqlite_autoi
 INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('content_vectors', 'content_vectors_by_model', '5 5');
 INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('content_vectors', 'sqlite_autoindex_content_vectors_1', '5 1 1 1');
 INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('contexts', 'contexts', '1 1 1');
-INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('documents', 'documents_by_container', '0 0 0');
 INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('documents', 'documents_by_language', '7 2');
 INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('documents', 'documents_by_mirror_hash', '7 2');
 INSERT INTO sqlite_stat1 ("tbl", "idx", "stat") VALUES ('documents', 'documents_by_source_hash', '7 2');
@@ -438,7 +437,6 @@ CREATE TRIGGER vector_left_document AFTER DELETE ON documents WHEN OLD.active
         BEGIN
             INSERT INTO vector_changes (model_id, vector_id) SELECT v.model_id, v.id FROM chunks k JOIN content_vectors v ON v.embed_hash = k.embed_hash WHERE k.mirror_hash = OLD.mirror_hash;
         END;
-CREATE INDEX documents_by_container ON documents (collection_id, container) WHERE container IS NOT NULL;
 CREATE TRIGGER copy_came AFTER INSERT ON documents
         BEGIN 
         INSERT INTO copies SELECT id, source_hash FROM documents WHERE NEW.active AND source_hash = NEW.source_hash AND active AND id <> NEW.id LIMIT 1
