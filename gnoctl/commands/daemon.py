@@ -31,6 +31,7 @@ from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 
 STOP_TIMEOUT_S = 15.0
+EXIT_TIMEOUT_S = 2.0
 POLL_S = 0.03
 
 
@@ -141,6 +142,20 @@ def _wait_until_ended(places: Places, pid: int, *, closes_socket: bool) -> None:
                 f"gnod (pid {pid}) has not ended within {STOP_TIMEOUT_S:g} s: end it with `kill {pid}`", {"pid": pid}
             )
         time.sleep(POLL_S)
+    # It still has its log open, which keeps a drive from being unmounted. A dead process may keep its id for long.
+    deadline = time.monotonic() + EXIT_TIMEOUT_S
+    while _exists(pid) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _listens(places: Places) -> bool:
@@ -165,7 +180,7 @@ def socket(options: Options) -> None:
     print(path)
 
 
-POLL_S = 0.25
+LOG_POLL_S = 0.25
 
 _COLOURS = {"debug": DIM, "warning": YELLOW, "error": RED, "critical": RED}
 
@@ -231,7 +246,7 @@ def _tail(log: Path, count: int) -> list[str]:
 def _follow(log: Path, count: int) -> Iterator[str]:
     """Yield the last lines and then each new one, across rotations, until Ctrl-C."""
     while not log.exists():
-        time.sleep(POLL_S)
+        time.sleep(LOG_POLL_S)
     file = log.open(encoding="utf-8", errors="replace")
     yield from (line.rstrip("\n") for line in deque(file, maxlen=count))
     unfinished = ""
@@ -244,7 +259,7 @@ def _follow(log: Path, count: int) -> Iterator[str]:
             file.close()
             file = log.open(encoding="utf-8", errors="replace")
         else:
-            time.sleep(POLL_S)
+            time.sleep(LOG_POLL_S)
 
 
 def _was_rotated(log: Path, descriptor: int) -> bool:
