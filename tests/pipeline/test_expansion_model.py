@@ -69,7 +69,7 @@ async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) 
 
 async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, small_index: SmallIndex) -> None:
     question = "another question about boats and tides"
-    async with expander(smollm_gguf, small_index) as (expands, inference):
+    async with expander(smollm_gguf, small_index) as (expands, _):
         await expands.expand(QUERY, limit_s=90)  # loaded
         found = await expands.expand(question, limit_s=0.15)
         assert (found.variants, found.dropped, found.timed_out, found.cached) == ([], [], True, False)
@@ -78,7 +78,7 @@ async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, s
         other = await expands.expand("a third question", limit_s=90)
         assert (other.timed_out, other.goes_on, other.variants) == (True, False, [])
         assert (await expands.expand(QUERY, limit_s=90)).cached
-        await until(lambda: inference.status().state == "idle")
+        await until(lambda: small_index.rows("SELECT count(*) FROM llm_cache") == [(2,)])
         again = await expands.expand(question, limit_s=0.0)
         assert (again.cached, again.timed_out) == (True, False)
 

@@ -57,4 +57,4 @@ def _translated(error: BaseException, extension: str) -> ConversionFailed:
         if type(cause).__name__ in _PASSWORD_ERRORS or "encrypted" in str(cause).lower():
             return password_protected()
         cause = cause.__cause__ or cause.__context__
-    return ConversionFailed("corrupt", f"The .{extension} file could not be read; it may be damaged.")
+    return ConversionFailed("corrupt", f"The .{extension} file is damaged: its text cannot be read.")

@@ -39,7 +39,7 @@ def _text(source: str, content: FileContent) -> str:
         message = f"The {content.label} is built so that it takes more than {_LIMIT_S:g} s to read."
         raise ConversionFailed("timeout", message) from None
     except (ValueError, LookupError, OverflowError, AttributeError, TypeError) as error:
-        raise ConversionFailed("corrupt", f"The {content.label} could not be read; it may be damaged.") from error
+        raise ConversionFailed("corrupt", f"The {content.label} is damaged: its text cannot be read.") from error
     # Characters beyond the first 65,536 are written as two halves.
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\xad", "")  # where a word may be hyphenated

@@ -50,7 +50,7 @@ def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) ->
     except Exception as error:  # openpyxl and xlrd raise any exception for a damaged file
         if "encrypted" in str(error).lower():
             raise password_protected() from error
-        raise ConversionFailed("corrupt", f"The .{extension} file could not be read; it may be damaged.") from error
+        raise ConversionFailed("corrupt", f"The .{extension} file is damaged: its sheets cannot be read.") from error
     return Converted(markdown=parts.markdown, converter=f"{extension}/2", locations=parts.locations)
 
 

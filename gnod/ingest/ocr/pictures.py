@@ -69,7 +69,7 @@ def frame(data: bytes, number: int) -> Image:
         try:
             return ImageOps.exif_transpose(_plain(image))
         except _NOT_READABLE as error:
-            raise _damaged() from error
+            raise _damaged("its pixels cannot be decoded") from error
 
 
 def pdf_page(data: bytes, number: int) -> Image:
@@ -101,7 +101,7 @@ def _opened(data: bytes) -> Iterator[Image]:
     except _NOT_READABLE as error:
         if data[4:8] == b"ftyp":
             raise ConversionFailed("unsupported", "HEIC images need the package pillow-heif.") from error
-        raise _damaged() from error
+        raise _damaged("its header cannot be read") from error
     with image:
         _check_size(image)
         yield image
@@ -160,5 +160,5 @@ def _plain(image: Image) -> Image:
     return image.convert("RGB")
 
 
-def _damaged() -> ConversionFailed:
-    return ConversionFailed("corrupt", "The image could not be read; it may be damaged.")
+def _damaged(what: str) -> ConversionFailed:
+    return ConversionFailed("corrupt", f"The image is damaged: {what}.")
