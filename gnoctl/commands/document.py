@@ -30,7 +30,8 @@ class GetOptions(JsonOptions, frozen=True, kw_only=True):
     lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
     line_numbers: LineNumbers = False
     boxes: Annotated[
-        str | None, option("--boxes", metavar="QUERY", help="Print where these words are on the page of a PDF instead")
+        str | None,
+        option("--boxes", metavar="QUERY", help="Print where these words are on the page or picture instead"),
     ] = None
 
 

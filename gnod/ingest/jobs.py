@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gnod.store.documents.records import FileStat, PageText, Prepared
+from gnod.store.documents.records import FileStat, Prepared, RecognisedPage
 
 
 class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
 
 
 class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
-    """Read the characters of a page of a PDF file, with their boxes."""
+    """Read the characters of a page of a PDF file, with their boxes. Of a picture, only its size."""
 
     number: int
 
@@ -66,7 +66,8 @@ class Unchanged(msgspec.Struct, frozen=True, kw_only=True, tag="unchanged"):
 
 
 class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
-    """`boxes`: numbers of 4 bytes each, as in `gnod.ingest.convert.page_text.PageText`."""
+    """`boxes`: numbers of 4 bytes each, as in `gnod.ingest.convert.page_text.PageText`.
+    The sizes are in points, those of a picture in pixels."""
 
     source_hash: str
     width: float
@@ -97,4 +98,4 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 
 
 Job = FileJob | PageJob | OcrJob | TextJob
-Outcome = Prepared | Container | Unchanged | PageRead | PageText | Failure
+Outcome = Prepared | Container | Unchanged | PageRead | RecognisedPage | Failure

@@ -191,15 +191,17 @@ def _perform_page(job: PageJob) -> Outcome:
     found: FileStat | None = None
     try:
         data, found = read_source(job.path, job.max_bytes)
+        from gnod.ingest.ocr import pictures
+
+        source_hash = hashlib.sha256(data).hexdigest()
+        if not pictures.is_pdf(data):
+            width, height = pictures.size(data, job.number)
+            return PageRead(source_hash=source_hash, width=width, height=height, text="", boxes=b"")
         from gnod.ingest.convert.page_text import read_page
 
         page = read_page(data, job.number)
         return PageRead(
-            source_hash=hashlib.sha256(data).hexdigest(),
-            width=page.width,
-            height=page.height,
-            text=page.text,
-            boxes=page.boxes.tobytes(),
+            source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
         )
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)

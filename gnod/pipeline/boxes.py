@@ -6,6 +6,7 @@ The characters come from the source, or from text recognition. Knows no file and
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from gnod.pipeline.passages import TermVariant, find_marks
 _BLOCK_CHARACTERS = 400
 _HYPHEN = re.compile(r"(?<=\w)[-\u00ad\u2010]\n(?=\w)")
 _LINE = re.compile(r"[^\n]+")
+
+_NO_BOX = (0.0, 0.0, 0.0, 0.0)
 
 Range = tuple[int, int]
 
@@ -41,6 +44,20 @@ def find_boxes(
         found |= {(places[start], places[end - 1] + 1) for start, end in _marked(joined, query_terms, analyzers)}
     boxes = (_box(text, edges, line) for each in _merged(found) for line in _lines(text, each))
     return [box for box in boxes if box]
+
+
+def edges_of_lines(text: str, boxes: Sequence[Sequence[float]]) -> array[float]:
+    """Return edges for `find_boxes` where only whole lines have boxes, as in recognised text: each character gets its
+    share of the width. `boxes`: one for each line that is not empty."""
+    edges: array[float] = array("d")
+    remaining = iter(boxes)
+    for line in text.split("\n"):
+        left, top, right, bottom = next(remaining, _NO_BOX) if line else _NO_BOX
+        width = (right - left) / max(len(line), 1)
+        for at in range(len(line)):
+            edges.extend((left + at * width, top, left + (at + 1) * width, bottom))
+        edges.extend(_NO_BOX)
+    return edges[:-4]
 
 
 def _marked(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> Iterator[Range]:

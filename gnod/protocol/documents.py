@@ -92,16 +92,16 @@ class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
 
 
 class DocumentBoxesParams(Params, frozen=True):
-    """`ref`: a page of a PDF file (`gno://papers/report.pdf#page=12`), the first if it names none. `query`: as in
-    `search.query`; its words are searched on the page, as in documents."""
+    """`ref`: a page of a PDF file or of a picture (`gno://papers/report.pdf#page=12`), the first if it names none.
+    `query`: as in `search.query`; its words are searched on the page, as in documents."""
 
     ref: Reference
     query: Annotated[str, Meta(max_length=4096)]
 
 
 class PageBox(Result, frozen=True, kw_only=True):
-    """`text`: a matched word as it is printed, or its part on one line. The edges are in points (1/72 inch) from the
-    upper left corner of the page as it is shown."""
+    """`text`: a matched word as it is printed, or its part on one line. The edges are in points (1/72 inch), those of
+    a picture in pixels, from the upper left corner of the page as it is shown."""
 
     text: str
     x0: float
@@ -111,14 +111,16 @@ class PageBox(Result, frozen=True, kw_only=True):
 
 
 class DocumentBoxesResult(Result, frozen=True, kw_only=True):
-    """`width` and `height` of the page, in points. `stale`: the file has changed since it was indexed; the boxes are
-    those of the file as it is now."""
+    """`width` and `height` of the page, in points; of a picture, in pixels. `recognised`: the text was recognised in an
+    image, so a word's place on its line is estimated. `stale`: the file has changed since it was indexed. The boxes are
+    those of the file as it is now; there are none if its text has to be recognised again."""
 
     uri: str
     page: int
     width: float
     height: float
     boxes: list[PageBox]
+    recognised: bool = False
     stale: bool = False
 
 

@@ -35,7 +35,9 @@ _ALL = [
     Method("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
     Method("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
     Method("document.locate", t.DocumentLocateParams, t.DocumentPlace, "Return where on the disk a reference leads."),
-    Method("document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a PDF page."),
+    Method(
+        "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
+    ),
     Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),

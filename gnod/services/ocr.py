@@ -22,7 +22,7 @@ from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
 from gnod.store.documents import documents, scans
-from gnod.store.documents.records import PageText
+from gnod.store.documents.records import RecognisedPage
 from gnod.store.documents.scans import Page
 from gnod.store.health import runtime_flags
 
@@ -148,7 +148,7 @@ class OcrBacklog:
                 max_bytes=limit,
             )
         )
-        if isinstance(outcome, PageText):
+        if isinstance(outcome, RecognisedPage):
             self._pace.append(time.monotonic() - started)
             await self._database.write(partial(scans.store, page=page, found=outcome))
         elif isinstance(outcome, Failure) and outcome.kind not in _CHANGED:

@@ -43,6 +43,13 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     machine.ok("init", str(machine.notes), "--name", "notes")
     assert machine.paths("photo") == ["photo.png"]  # by its name, before it is read
     wait_until(lambda: machine.paths("zqxseven") == ["photo.png"])
+    found = machine.json("get", "notes/photo.png", "--boxes", "zqxseven")
+    assert (found["width"], found["height"], found["recognised"]) == (800, 108, True)
+    [box] = found["boxes"]
+    # The word is drawn from 123 to 237, 30 to 60; its place on the line is estimated.
+    assert box["text"] == "zqxseven"
+    assert abs(box["x0"] - 123) < 30 > abs(box["x1"] - 237)
+    assert box["y0"] < 40 < 50 < box["y1"] < 80
 
     machine.ok("pause")
     (machine.notes / "mixed.pdf").write_bytes(mixed_pdf("The zqxeight page", "The zqxnine page"))
@@ -68,6 +75,9 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     wait_until(lambda: machine.paths("zqxnine") == ["mixed.pdf"])
     [hit] = machine.json("search", "zqxnine")["hits"]
     assert hit["location"]["page"] == 3
+    found = machine.json("get", "notes/mixed.pdf:p3", "--boxes", "zqxnine")
+    assert [box["text"] for box in found["boxes"]] == ["zqxnine"]
+    assert found["recognised"]
 
     # A copy has the same pages, under another name.
     before = pages(machine)

@@ -18,7 +18,7 @@ from gnod.ingest.ocr import layout, pictures, readers
 from gnod.ingest.ocr.layout import Line
 from gnod.ingest.ocr.page import recognise
 from gnod.ingest.ocr.readers import Reader
-from gnod.store.documents.records import PageText
+from gnod.store.documents.records import RecognisedPage
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf
 from tests.pictures import drawn, encoded
@@ -26,7 +26,7 @@ from tests.pictures import drawn, encoded
 RAPID = Reader(rapid=True)
 
 
-def read(data: bytes, page: int = 1) -> PageText:
+def read(data: bytes, page: int = 1) -> RecognisedPage:
     pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
     return recognise(data, page, RAPID)
 
@@ -74,7 +74,7 @@ def test_chinese_and_japanese() -> None:
 
 @pytest.mark.slow
 def test_a_page_without_letters_has_no_text_and_a_foreign_script_is_said() -> None:
-    assert read(encoded(Image.new("RGB", (900, 600), "white"))) == PageText(text="", confidence=0.0, boxes=b"")
+    assert read(encoded(Image.new("RGB", (900, 600), "white"))) == RecognisedPage(text="", confidence=0.0, boxes=b"")
     found = read(encoded(drawn("Признание достоинства, присущего", "всем членам человеческой семьи")))
     assert found.text == ""
     assert "script" in (found.problem or "")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline import lexical
-from gnod.pipeline.boxes import Box, find_boxes
+from gnod.pipeline.boxes import Box, edges_of_lines, find_boxes
 from gnod.pipeline.query import parse_text
 
 ANALYZERS = [Analyzer("en"), Analyzer("de")]
@@ -25,6 +25,17 @@ def edges(text: str) -> list[float]:
 
 def found(text: str, query: str) -> list[Box]:
     return find_boxes(text, edges(text), lexical.query_terms(parse_text(query), ANALYZERS), ANALYZERS)
+
+
+def test_characters_share_the_box_of_their_line() -> None:
+    text = "one two\n\nthree"
+    given = edges_of_lines(text, [(10, 0, 80, 20), (0, 40, 50, 60)])
+    assert find_boxes(text, given, lexical.query_terms(parse_text("two three"), ANALYZERS), ANALYZERS) == [
+        Box("two", 50, 0, 80, 20),
+        Box("three", 0, 40, 50, 60),
+    ]
+    assert len(edges_of_lines(text, [])) == 4 * len(text)  # a line without a box: nothing is marked
+    assert list(edges_of_lines("", [])) == []
 
 
 def test_words_are_found_as_in_documents() -> None:

@@ -10,19 +10,18 @@ from gnod.ingest.convert.embedded import picture as embedded_picture
 from gnod.ingest.ocr import layout, pictures, rapid, tesseract
 from gnod.ingest.ocr.layout import Box, Line
 from gnod.ingest.ocr.readers import Reader
-from gnod.store.documents.records import PageText
+from gnod.store.documents.records import RecognisedPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_PDF = b"%PDF-"
 _ZIP = b"PK\x03\x04"
 # Boxes are stored as shares of the page's sides.
 _WHOLE = 10_000
 _NO_SCRIPT = "Its script cannot be read: tesseract, where it is installed, reads more languages (docs/ocr.md)."
 
 
-def recognise(data: bytes, number: int, reader: Reader) -> PageText:
+def recognise(data: bytes, number: int, reader: Reader) -> RecognisedPage:
     """Return the text of a page. Raises ConversionFailed."""
     image = _picture(data, number)
     lines, turns = rapid.read(image) if reader.rapid else ([], 0)
@@ -30,18 +29,15 @@ def recognise(data: bytes, number: int, reader: Reader) -> PageText:
     if is_unreadable and reader.tesseract:
         lines, turns = tesseract.read(image, reader.tesseract), 0
     elif is_unreadable:
-        return PageText(text="", confidence=0.0, boxes=b"", problem=_NO_SCRIPT)
+        return RecognisedPage(text="", confidence=0.0, boxes=b"", problem=_NO_SCRIPT)
     text, boxes = layout.text_of(layout.arranged(lines))
-    return PageText(text=text, confidence=_confidence(lines), boxes=_packed(boxes, image.size, turns))
+    return RecognisedPage(text=text, confidence=_confidence(lines), boxes=_packed(boxes, image.size, turns))
 
 
 def _picture(data: bytes, number: int) -> Image:
     if data.startswith(_ZIP):
         return pictures.frame(embedded_picture(data, number), 1)
-    start = data.find(_PDF, 0, 8192)
-    if start >= 0 and not data.startswith((b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"RIFF", b"BM")):
-        return pictures.pdf_page(data[start:], number)
-    return pictures.frame(data, number)
+    return pictures.pdf_page(data, number) if pictures.is_pdf(data) else pictures.frame(data, number)
 
 
 def _confidence(lines: Sequence[Line]) -> float:

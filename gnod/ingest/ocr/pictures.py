@@ -27,6 +27,12 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF")
 _NOT_READABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError)
 
 
+_PDF = b"%PDF-"
+_SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"RIFF", b"BM")
+_ORIENTATION = 0x0112  # of EXIF
+_ON_ITS_SIDE = range(5, 9)
+
+
 class Header(NamedTuple):
     """`frames`: how many pages a picture has; 0: it is too small for text."""
 
@@ -62,9 +68,7 @@ def frame(data: bytes, number: int) -> Image:
     from PIL import ImageOps
 
     with _opened(data) as image:
-        if number > 1 and not (image.format == "TIFF" and _seek(image, number - 1)):
-            raise ConversionFailed("corrupt", f"The image has no page {number}.")
-        _check_size(image)
+        _turn_to(image, number)
         image.draft("RGB", (_LONGEST, _LONGEST))  # a JPEG is decoded at a fraction of its size
         try:
             return ImageOps.exif_transpose(_plain(image))
@@ -72,12 +76,25 @@ def frame(data: bytes, number: int) -> Image:
             raise _damaged("its pixels cannot be decoded") from error
 
 
+def size(data: bytes, number: int) -> tuple[int, int]:
+    """Return the width and the height of a page of a picture in pixels, upright. Raises ConversionFailed."""
+    with _opened(data) as image:
+        _turn_to(image, number)
+        is_turned = image.getexif().get(_ORIENTATION) in _ON_ITS_SIDE
+        return (image.height, image.width) if is_turned else (image.width, image.height)
+
+
+def is_pdf(data: bytes) -> bool:
+    """Tell a PDF from a picture. Some PDFs do not begin with their signature."""
+    return _PDF in data[:8192] and not data.startswith(_SIGNATURES)
+
+
 def pdf_page(data: bytes, number: int) -> Image:
     """Return the picture of a PDF's page. Raises ConversionFailed."""
     import pypdfium2  # type: ignore[import-untyped]
 
     try:
-        document = pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data[data.index(_PDF) :])
         try:
             page = document[number - 1]
             scale = min(_DPI / 72, _LONGEST / max(*page.get_size(), 1))
@@ -127,6 +144,12 @@ def _check_size(image: Image) -> None:
     if pixels > MAX_PIXELS:
         message = f"The image has {pixels / 1e6:,.0f} megapixels; images up to {MAX_PIXELS / 1e6:,.0f} are read."
         raise ConversionFailed("too_large", message)
+
+
+def _turn_to(image: Image, number: int) -> None:
+    if number > 1 and not (image.format == "TIFF" and _seek(image, number - 1)):
+        raise ConversionFailed("corrupt", f"The image has no page {number}.")
+    _check_size(image)
 
 
 def _seek(image: Image, number: int) -> bool:

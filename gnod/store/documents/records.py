@@ -56,7 +56,7 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class PageText(msgspec.Struct, frozen=True, kw_only=True, tag="page_text"):
+class RecognisedPage(msgspec.Struct, frozen=True, kw_only=True, tag="recognised_page"):
     """What was recognised of a page. `boxes`: for each line that is not empty, its left, top, right and bottom in
     1/10,000 of the page, in 16 bits each. `problem`: why there is no text although there may be some."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.store.database import Connection
-from gnod.store.documents.records import PageText, ScanReport
+from gnod.store.documents.records import RecognisedPage, ScanReport
 
 _PENDING, _DONE, _FAILED = 0, 1, 2
 # A document with many pages is indexed again when it has so many more, and twice as many.
@@ -73,7 +73,7 @@ def next_page(connection: Connection, except_of: Collection[str] = ()) -> Page |
     return Page(*row) if row else None
 
 
-def store(connection: Connection, page: Page, found: PageText) -> None:
+def store(connection: Connection, page: Page, found: RecognisedPage) -> None:
     state = _DONE if found.problem is None else _FAILED
     connection.execute(
         "UPDATE scanned_pages SET state = ?, text = ?, confidence = ?, boxes = ?, problem = ?"
@@ -83,7 +83,7 @@ def store(connection: Connection, page: Page, found: PageText) -> None:
 
 
 def fail(connection: Connection, page: Page, problem: str) -> None:
-    store(connection, page, PageText(text="", confidence=0.0, boxes=b"", problem=problem))
+    store(connection, page, RecognisedPage(text="", confidence=0.0, boxes=b"", problem=problem))
 
 
 def texts(connection: Connection, source_hash: str, reader: str) -> dict[int, str]:
@@ -93,6 +93,16 @@ def texts(connection: Connection, source_hash: str, reader: str) -> dict[int, st
         (source_hash, reader),
     )
     return {page: text or "" for page, text in rows}
+
+
+def recognised(connection: Connection, document_id: int, number: int) -> RecognisedPage | None:
+    """Return what was recognised of a page of a document; None where that is nothing."""
+    row = connection.execute(
+        "SELECT s.text, s.confidence, s.boxes FROM documents d JOIN scanned_pages s ON s.page = ?"
+        f" AND {_USABLE} WHERE d.id = ?",
+        (number, document_id),
+    ).fetchone()
+    return RecognisedPage(text=row[0], confidence=row[1], boxes=row[2] or b"") if row else None
 
 
 def outdated(connection: Connection) -> list[Source]:
