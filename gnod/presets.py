@@ -39,3 +39,11 @@ PRESETS: Mapping[str, Mapping[str, str | None]] = {
     "balanced": _preset(_QWEN3_EMBED, _QWEN3_RERANK, _SMOLLM3, _SMOLLM3),
     "quality": _preset(_QWEN3_EMBED, _QWEN3_RERANK, _QWEN3_4B, _QWEN3_4B),
 }
+
+# The value of `models.preset` for keyword search alone.
+NO_PRESET = "none"
+
+
+def models_of(preset: str) -> Mapping[str, str | None]:
+    """Return the models of a preset by role; none for NO_PRESET."""
+    return PRESETS[preset] if preset != NO_PRESET else dict.fromkeys(MODEL_ROLES)

@@ -27,7 +27,7 @@ from gnod.config import model
 from gnod.errors import GnoError
 from gnod.ingest.convert.converter import Converter
 from gnod.ingest.convert.registry import REGISTRY
-from gnod.presets import PRESETS
+from gnod.presets import NO_PRESET, PRESETS
 from gnod.protocol import framing, openrpc
 from gnod.protocol.methods import METHODS
 from gnod.rpc.connection import Limits
@@ -378,7 +378,7 @@ def _setting(where: str, setting: model.Setting) -> list[str]:
 def _setting_type(setting: model.Setting) -> str:
     kind = setting.kind
     if get_origin(kind) is Literal or setting.name == "preset":
-        return " or ".join(f"`{each}`" for each in get_args(kind) or PRESETS)
+        return " or ".join(f"`{each}`" for each in get_args(kind) or (*PRESETS, NO_PRESET))
     if get_origin(kind) is tuple:
         return "list of strings"
     if get_origin(kind) is dict:

@@ -69,7 +69,7 @@ class Machine:
         shutil.copytree(models, self.folder / "cache" / "models", dirs_exist_ok=True)
 
     def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-        if arguments[:1] == ("init",) and not self.chooses_models:
+        if arguments[:1] == ("init",) and not (self.chooses_models or self._names_models()):
             arguments = ("init", "--preset", "none", *arguments[1:])
         return subprocess.run(
             [sys.executable, "-m", "gnoctl", *arguments],
@@ -80,6 +80,9 @@ class Machine:
             timeout=150,
             stdin=subprocess.DEVNULL,
         )
+
+    def _names_models(self) -> bool:
+        return self.config.exists() and "models:" in self.config.read_text()
 
     def ok(self, *arguments: str) -> str:
         """Run gnoctl, expect success, return its standard output."""

@@ -19,7 +19,7 @@ from gnoctl.terminal import Terminal, columns
 from gnoctl.wording import count
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
-from gnod.presets import PRESETS
+from gnod.presets import NO_PRESET, PRESETS
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
@@ -57,6 +57,15 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
             complete="|".join(_SCOPES),
         ),
     ] = "local"
+    ocr: Annotated[
+        str,
+        option(
+            "--ocr",
+            metavar="SETTING",
+            help="Read scans and pictures: on, off, or their languages: ru,de [default: on]",
+            complete="on|off",
+        ),
+    ] = "on"
     no_gitignore: Annotated[bool, option("--no-gitignore", help="Index files that .gitignore leaves out, too")] = False
     no_index: Annotated[bool, option("--no-index", help="Do not wait until the folder is indexed")] = False
 
@@ -92,15 +101,17 @@ def init(options: InitOptions) -> int:
     Examples:
       gnoctl init ~/notes
       gnoctl init ~/notes --yes
-      gnoctl init ~/notes --preset none
+      gnoctl init ~/notes --preset none             # keyword search alone
       gnoctl init ~/work/docs --name work --exclude drafts
     """
-    if options.preset not in (None, "auto", "none", *PRESETS):
+    if options.preset not in (None, "auto", NO_PRESET, *PRESETS):
         raise UsageError(f"there is no preset {options.preset!r}: give auto, none, or one of {', '.join(PRESETS)}")
     with options.connect() as daemon:
         places = daemon.call("index.init", NoParams(), IndexInitResult)
         if not options.json:
             print(f"{'created' if places.config_created else 'kept'} {text.line(places.config_file)}")
+        if options.preset not in (None, "auto"):
+            daemon.call("models.use", ModelsUseParams(preset=options.preset), ModelsUseResult)
         if options.path is not None:
             status, added = _add_and_index(daemon, options, options.path)
             chosen = _choose_models(daemon, options, has_preset=places.has_preset)
@@ -112,10 +123,7 @@ def init(options: InitOptions) -> int:
 
 
 def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool) -> ModelsRecommendResult | None:
-    if options.preset == "none" or (options.preset is None and has_preset):
-        return None
-    if options.preset is not None and options.preset != "auto":
-        daemon.call("models.use", ModelsUseParams(preset=options.preset), ModelsUseResult)
+    if options.preset not in (None, "auto") or (options.preset is None and has_preset):
         return None
     if options.no_index:
         options.note("When the folder is indexed, `gnoctl models use auto` chooses models")
@@ -160,6 +168,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
         update_command=options.update,
         gitignore=not options.no_gitignore,
         egress=egress,
+        ocr=options.ocr,
     )
     result = daemon.call("collection.add", params, wire.CollectionAddResult)
     collection = result.collection

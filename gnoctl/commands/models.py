@@ -14,7 +14,7 @@ from gnoctl.standard_input import confirmed
 from gnoctl.terminal import BOLD, columns
 from gnoctl.wording import count, size
 from gnod.errors import EXIT_RUNTIME, UsageError
-from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
 
 
@@ -93,9 +93,13 @@ def _size(model: wire.ModelInfo) -> str:
     return size(model.download_bytes) if model.size_is_known else f"~{size(model.download_bytes)}"
 
 
+_PRESET_CHOICES = ("auto", NO_PRESET, *PRESETS)
+
+
 class UseOptions(JsonOptions, frozen=True, kw_only=True):
     preset: Annotated[
-        str, argument("PRESET", help=f"auto, or one of {', '.join(PRESETS)}", complete="|".join(("auto", *PRESETS)))
+        str,
+        argument("PRESET", help=f"auto, none, or one of {', '.join(PRESETS)}", complete="|".join(_PRESET_CHOICES)),
     ]
     yes: Annotated[bool, option("-y", "--yes", help="With auto: download the models without asking")] = False
 
@@ -106,7 +110,8 @@ def use(options: UseOptions) -> int:
 
     Writes it to index.yml. `gnoctl models pull` downloads the models. Until all documents have vectors of the new
     model, searches use the old vectors. `auto` chooses by the graphics card, the processor (measured for some seconds),
-    the free memory and the languages of your documents, says why, and asks before it downloads anything.
+    the free memory and the languages of your documents, says why, and asks before it downloads anything. `none` leaves
+    keyword search.
 
     Examples:
       gnoctl models use auto

@@ -152,7 +152,7 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
 
 
 def use_preset(path: Path, preset: str) -> None:
-    """Set which preset of models is used; `preset` is one of PRESETS."""
+    """Set which preset of models is used; `preset` is one of PRESETS, or NO_PRESET."""
 
     def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         intended = replace(config, models=replace(config.models, preset=preset))

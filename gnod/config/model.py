@@ -136,7 +136,7 @@ def _role(role: str, gno: str | None = None) -> msgspec.Meta:
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`preset` is one of PRESETS. A role: the address of its model, NO_MODEL, or None for the preset's."""
+    """`preset`: one of PRESETS, or NO_PRESET. A role: the address of its model, NO_MODEL, or None for the preset's."""
 
     preset: Annotated[
         str,

@@ -16,7 +16,7 @@ from gnod.config.faults import Report, did_you_mean, quoted
 from gnod.config.fields import Fields, Keys, Visits, mapping
 from gnod.config.nodes import Node
 from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
-from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.types import check_collection_name
 
 _GNO_ROOT = """
@@ -191,7 +191,7 @@ def _ocr(fields: Fields, key: str) -> str:
 def _preset(fields: Fields, key: str) -> str:
     default = model.ModelsConfig().preset
     preset = fields.text(key) or default
-    if preset in PRESETS:
+    if preset in PRESETS or preset == NO_PRESET:
         return preset
     # A warning: a file of GNO may name a preset of GNO's, or one that it defines itself.
     fields.warn(key, f"there is no preset {quoted(preset)}, so '{default}' is used{did_you_mean(preset, PRESETS)}")

@@ -98,6 +98,7 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
         language=params.language,
         update_command=params.update_command,
         egress=params.egress,
+        ocr=params.ocr,
     )
 
 

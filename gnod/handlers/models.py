@@ -22,7 +22,7 @@ from gnod.models.readability import unread_scripts
 from gnod.models.sizing.asking import ask_sizes
 from gnod.models.sizing.messages import Size
 from gnod.models.uris import Endpoint
-from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
@@ -68,10 +68,11 @@ def handlers(
         )
 
     async def models_use(params: wire.ModelsUseParams, _: Call) -> wire.ModelsUseResult:
-        if params.preset not in PRESETS:
+        names = [*PRESETS, NO_PRESET]
+        if params.preset not in names:
             raise InvalidParams(
-                f"there is no preset {params.preset!r}{_did_you_mean(params.preset, list(PRESETS))}; "
-                f"there are: {', '.join(PRESETS)}",
+                f"there is no preset {params.preset!r}{_did_you_mean(params.preset, names)}; "
+                f"there are: {', '.join(names)}",
                 {"parameter": "preset"},
             )
         previous = configuration.current.models.preset

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gnod.config.model import NO_MODEL, Config
 from gnod.models import uris
-from gnod.presets import MODEL_ROLES, PRESETS
+from gnod.presets import MODEL_ROLES, models_of
 
 
 class Use(NamedTuple):
@@ -25,7 +25,7 @@ def uri_for(config: Config, role: str, collection: str | None = None) -> str | N
             return str(uris.parse(known.models[role]))
     own: str | None = getattr(config.models, role)
     if own is None:
-        return PRESETS[config.models.preset][role]
+        return models_of(config.models.preset)[role]
     return None if own == NO_MODEL else str(uris.parse(own))
 
 

@@ -13,7 +13,7 @@ Scope = Literal["local", "lan", "any"]
 
 class CollectionAddParams(Params, frozen=True, kw_only=True):
     """`name`: by default the folder's name, made valid. `egress`: how far its texts, and queries over it, may travel
-    to model servers."""
+    to model servers. `ocr`: on, off, or the languages of its scans and pictures, such as `ru,de`."""
 
     path: str
     name: str | None = None
@@ -24,6 +24,7 @@ class CollectionAddParams(Params, frozen=True, kw_only=True):
     update_command: str | None = None
     gitignore: bool = True
     egress: Scope = "local"
+    ocr: str = "on"
 
 
 class CollectionRemoveParams(Params, frozen=True, kw_only=True):
@@ -45,6 +46,7 @@ class CollectionInfo(Result, frozen=True, kw_only=True):
     language: str | None = None
     update_command: str | None = None
     egress: str = "local"
+    ocr: str = "on"
     documents: int
 
 

@@ -21,7 +21,7 @@ Network = dict[str, Annotated[str, Meta(max_length=4096)]]
 
 
 class ModelsUseParams(Params, frozen=True, kw_only=True):
-    """`preset`: a name from `models.list`."""
+    """`preset`: a name from `models.list`, or `none`: keyword search alone."""
 
     preset: Annotated[str, Meta(min_length=1, max_length=100)]
 

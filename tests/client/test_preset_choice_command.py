@@ -152,7 +152,7 @@ def test_init_chooses_unless_it_is_told_or_the_file_does(daemon: FakeDaemon, gno
     assert initialised() == ["models.recommend", "models.use"]
     assert initialised("--yes") == ["models.recommend", "models.use", "models.pull"]
     assert initialised("--no-index") == []
-    assert initialised("--preset", "none") == []
+    assert initialised("--preset", "none") == ["models.use"]
     assert initialised("--preset", "mini") == ["models.use"]
     assert initialised(has_preset=True) == []
     assert initialised("--preset", "auto", has_preset=True) == ["models.recommend", "models.use"]

@@ -32,6 +32,7 @@ def checks(machine: Machine, status: int = 0) -> dict[str, dict[str, Any]]:
 
 def test_a_missing_model_has_a_remedy(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
+    machine.ok("models", "use", "slim")
     found = checks(machine)
     embed = found["model Qwen3-Embedding-0.6B-Q8_0"]
     assert (embed["status"], embed["remedy"]) == ("warning", "gnoctl models pull embed")

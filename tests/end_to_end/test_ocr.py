@@ -99,3 +99,12 @@ def test_the_setting_takes_effect_at_once(machine: Machine) -> None:
     assert "`ocr` is off for this collection" in machine.ok("why", str(machine.notes / "photo.png"))
     config.write_text(written)
     wait_until(lambda: machine.paths("zqxseven") == ["photo.png"])
+
+
+def test_the_setting_is_given_with_the_folder(machine: Machine) -> None:
+    (machine.notes / "photo.png").write_bytes(encoded(drawn("Invoice zqxseven")))
+    machine.ok("collection", "add", str(machine.notes), "--name", "notes", "--ocr", "off")
+    assert "`ocr` is off for this collection" in machine.ok("why", str(machine.notes / "photo.png"))
+    refused = machine.run("collection", "add", str(machine.folder), "--name", "other", "--ocr", "german")
+    assert refused.returncode == 1
+    assert "expected on, off, or languages such as 'ru,de', got 'german'" in refused.stderr
