@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Generic, NamedTuple, TypeVar
 
 from gnod.analysis.stemming import Stem, fold, normalise, stemming_language
@@ -50,10 +51,9 @@ def _compound_pattern(word_characters: str) -> re.Pattern[str]:
 
 
 # Character classes beyond U+FFFF are ten times slower in `re`, so they are used only for text with letters there (rare
-# Han, ancient scripts; not emoji).
+# Han, ancient scripts; not emoji), and made when the first such text comes.
 _BASIC = _word_characters(range(0x10000))
 _BASIC_COMPOUND = _compound_pattern(_BASIC)
-_HIGH_COMPOUND = _compound_pattern(_BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
 # The rest of a word from a position inside it.
 WORD_REST = re.compile(f"[{_BASIC}]*")
 _HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
@@ -90,7 +90,12 @@ def compounds(text: str) -> list[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return _HIGH_COMPOUND if _HIGH_LETTER.search(text) else _BASIC_COMPOUND
+    return _high_compound() if _HIGH_LETTER.search(text) else _BASIC_COMPOUND
+
+
+@cache
+def _high_compound() -> re.Pattern[str]:
+    return _compound_pattern(_BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
 
 
 class Unit(NamedTuple):
@@ -124,11 +129,11 @@ class Analyzer:
         """Return the terms of `text` as the space-separated stream that the lexical index stores."""
         parts: list[str] = []
         wholes: list[str] = []
-        high = _HIGH_LETTER.search(text) is not None
+        pattern = _pattern(text)
         for block in _blocks(visible(text)):
             if any(len(line) > _LONG_LINE for line in block.split("\n")):
                 block = _ENCODED.sub(" ", block)
-            analysed = [self._cache[each] for each in (_HIGH_COMPOUND if high else _BASIC_COMPOUND).findall(block)]
+            analysed = [self._cache[each] for each in pattern.findall(block)]
             parts.append(" ".join([parts for parts, _ in analysed]))
             wholes += [whole for _, whole in analysed if whole]
         return " ".join([*filter(None, parts), *wholes])

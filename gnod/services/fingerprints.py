@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from gnod.models.remote.server import Vector
 from gnod.store.database import Connection, Database
 from gnod.store.vectors import fingerprints
+
+if TYPE_CHECKING:
+    from gnod.models.remote.server import Vector
 
 
 class StoredFingerprints:

@@ -11,7 +11,7 @@ from gnod.egress import Egress, Scope
 from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
 from gnod.models.remote.addresses import Addresses
-from gnod.models.remote.connection import Limits
+from gnod.models.remote.limits import Limits
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.uris import endpoint_of
 

@@ -22,7 +22,7 @@ from gnod.models.files import ModelFiles
 from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
 from gnod.models.profiles import EmbeddingText
-from gnod.models.remote.connection import Limits
+from gnod.models.remote.limits import Limits
 from tests.models.remote_bench import remote
 
 pytestmark = [

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from gnod.config.model_uris import Endpoint
-from gnod.egress import SCOPES, Scope, scope_of
+from gnod.egress import SCOPES, Egress, Scope, scope_of
+from gnod.errors import EgressForbidden
 
 _RESOLVE_S = 5.0
 
@@ -52,3 +53,20 @@ class Addresses:
             raise OSError("the name has no address")
         addresses = [(address, self._scope_of(address)) for address in found]
         return Place(addresses, min((scope for _, scope in addresses), key=SCOPES.index))
+
+
+def forbidden(endpoint: Endpoint, place: Place, egress: Egress) -> EgressForbidden:
+    """Return the error for an endpoint that is not within the scope, or not encrypted where it must be."""
+    details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
+    if egress.allows(place.scope):
+        return EgressForbidden(
+            f"the model server {endpoint.base} is outside of the local network, and http: is not encrypted, so nothing"
+            " was sent: use https: in index.yml",
+            details,
+        )
+    where = {"lan": "in the local network", "any": "outside of the local network"}[place.scope]
+    return EgressForbidden(
+        f"`egress: {egress.scope}` of {egress.owner} keeps texts from {endpoint.base}, which is {where}: nothing was"
+        f" sent; allow it with `egress: {place.scope}` in index.yml, or choose another model",
+        details,
+    )

@@ -17,7 +17,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import NamedTuple
 
 import httpcore2 as httpcore
 import msgspec
@@ -25,10 +24,11 @@ import msgspec
 import gnod
 from gnod.config.model_uris import Endpoint
 from gnod.egress import Egress, Scope
-from gnod.errors import EgressForbidden, EndpointFailed, GnoError
+from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, Place
+from gnod.models.remote.addresses import Addresses, Place, forbidden
 from gnod.models.remote.keys import Key
+from gnod.models.remote.limits import Limits
 
 _ATTEMPTS = 3
 _LONGEST_WAIT_S = 5.0
@@ -40,20 +40,6 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
 _MAX_ERROR_BYTES = 64 * 1024
 _SHOWN = 200
 _PRIVATE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-
-
-class Limits(NamedTuple):
-    """Seconds: to connect, and for the whole answer when somebody waits for it, or does not. `silent_s`: between two
-    parts of a streamed answer. `wait_s`: before the second attempt. `patience_s`: what a
-    server may take before it counts as one that does not answer. `answer_bytes`: of one answer."""
-
-    connect_s: float = 5.0
-    interactive_s: float = 30.0
-    background_s: float = 180.0
-    silent_s: float = 120.0
-    wait_s: float = 0.25
-    patience_s: float = 1.0
-    answer_bytes: int = 64 * 1024 * 1024
 
 
 class Refused(EndpointFailed):
@@ -348,23 +334,6 @@ class Connection:
 
     def _details(self) -> dict[str, object]:
         return {"uri": str(self.endpoint)}
-
-
-def forbidden(endpoint: Endpoint, place: Place, egress: Egress) -> GnoError:
-    """Return the error for an endpoint that is not within the scope, or not encrypted where it must be."""
-    details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
-    if egress.allows(place.scope):
-        return EgressForbidden(
-            f"the model server {endpoint.base} is outside of the local network, and http: is not encrypted, so nothing"
-            " was sent: use https: in index.yml",
-            details,
-        )
-    where = {"lan": "in the local network", "any": "outside of the local network"}[place.scope]
-    return EgressForbidden(
-        f"`egress: {egress.scope}` of {egress.owner} keeps texts from {endpoint.base}, which is {where}: nothing was"
-        f" sent; allow it with `egress: {place.scope}` in index.yml, or choose another model",
-        details,
-    )
 
 
 def _plain(text: str) -> str:

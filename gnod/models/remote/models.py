@@ -1,17 +1,22 @@
-"""All endpoints of this process: what is known of each, where it is, and the runners that use it."""
+"""All endpoints of this process: what is known of each, where it is, and the runners that use it.
+
+Loads what speaks HTTP when the first endpoint is used: most machines have none."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from gnod.config.model_uris import Endpoint
 from gnod.egress import Egress
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, Place
-from gnod.models.remote.connection import Limits, forbidden
-from gnod.models.remote.runner import RemoteRunner
-from gnod.models.remote.server import Fingerprints, Server, Vector
+from gnod.models.remote.addresses import Addresses, Place, forbidden
+from gnod.models.remote.limits import Limits
+
+if TYPE_CHECKING:
+    from gnod.models.remote.runner import RemoteRunner
+    from gnod.models.remote.server import Fingerprints, Server, Vector
 
 
 class FingerprintsInMemory:
@@ -38,6 +43,8 @@ class RemoteModels:
 
     def runner(self, endpoint: Endpoint, egress: Egress) -> RemoteRunner:
         """Return what runs the model. It sends nothing beyond the scope, and raises EgressForbidden instead."""
+        from gnod.models.remote.runner import RemoteRunner
+
         return RemoteRunner(self._server(endpoint), egress)
 
     async def check(self, endpoint: Endpoint, egress: Egress) -> None:
@@ -72,6 +79,8 @@ class RemoteModels:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     def _server(self, endpoint: Endpoint) -> Server:
+        from gnod.models.remote.server import Server
+
         uri = str(endpoint)
         if uri not in self._servers:
             self._servers[uri] = Server(endpoint, self._fingerprints, self._addresses, self._limits)

@@ -19,7 +19,8 @@ from gnod.config.model_uris import Endpoint
 from gnod.egress import Egress, Scope
 from gnod.errors import EndpointChanged
 from gnod.models.remote.addresses import Addresses
-from gnod.models.remote.connection import Connection, Limits
+from gnod.models.remote.connection import Connection
+from gnod.models.remote.limits import Limits
 
 FIXED_TEXT = "The harbour master counts seven grey herons before the evening tide."
 # Other threads, cards and quantisations of the same model differ by less.
