@@ -25,8 +25,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture
-def machine(short_tmp: Path) -> Iterator[Machine]:
+def machine(short_tmp: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     with Machine(short_tmp) as machine:
+        if "minilm_gguf" in request.fixturenames:
+            machine.place(request.getfixturevalue("measured_models"))
         yield machine
 
 

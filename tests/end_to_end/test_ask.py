@@ -42,8 +42,9 @@ FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def shared(minilm_gguf: Path, smollm_gguf: Path) -> Iterator[Machine]:
+def shared(minilm_gguf: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
+        machine.place(measured_models)
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
             f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'

@@ -29,8 +29,9 @@ UNANSWERED = sample_questions.NOT_ANSWERED[2].question
 
 
 @pytest.fixture(scope="module")
-def sample(minilm_gguf: Path) -> Iterator[Machine]:
+def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
+        machine.place(measured_models)
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
         for name, text in MORE.items():
             (machine.notes / name).write_text(text)

@@ -34,9 +34,10 @@ FIELDS = {"id", "text", "vector", "rerank", "type", "time", "topics", "complete"
 
 
 @pytest.fixture(scope="module")
-def filled(minilm_gguf: Path) -> Iterator[Machine]:
+def filled(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with MEMORIES and models, for tests that change nothing."""
     with temporary_machine() as machine:
+        machine.place(measured_models)
         give_keyring(machine)
         configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
         machine.ok("daemon", "start")
