@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 import llama_cpp
@@ -42,6 +43,17 @@ class Tiny:
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         return [score for score, _ in self.engine.scores(query, documents)]
 
+    def expected(self, query: str, document: str) -> float:
+        return (
+            qwen3_score(query, document) if isinstance(self.model, Qwen3Ranker) else self.model.score(query, document)
+        )
+
+
+@cache
+def qwen3_score(query: str, document: str) -> float:
+    """Return what NumPy computes, in a fifth of a second. All files of this model have the same weights."""
+    return Qwen3Ranker(QWEN3).score(query, document)
+
 
 def spec(path: Path, window: int | None = None) -> ModelSpec:
     return ModelSpec(path=str(path), window=window, gpu=False, threads=1)
@@ -71,7 +83,7 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_scores_are_those_of_numpy(tiny: Tiny) -> None:
     for query in QUERIES:
         found = list(tiny.engine.scores(query, DOCUMENTS))
-        expected = [tiny.model.score(query, document) for document in DOCUMENTS]
+        expected = [tiny.expected(query, document) for document in DOCUMENTS]
         assert [score for score, _ in found] == pytest.approx(expected, abs=1e-3)
         assert [tokens for _, tokens in found] == [len(tiny.model.ids(query, document)) for document in DOCUMENTS]
 
@@ -212,9 +224,9 @@ def test_the_end_comes_between_documents(tiny: Tiny) -> None:
     assert list(tiny.engine.scores("boats", DOCUMENTS, stop=stop)) == []
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.0005, 0.001, 0.002, 0.005])
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.005])
 def test_the_end_comes_in_the_middle_of_a_document(tiny: Tiny, after_s: float) -> None:
-    texts = [WORDS] * 20
+    texts = [WORDS] * 4
     expected = tiny.scores("boats", texts)
     tiny.scores("another", ["text"])
     stop = Stop()
