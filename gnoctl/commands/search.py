@@ -202,7 +202,7 @@ def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemo
         note(missed)
     elif not _has_collections(daemon):
         note(NOTHING_INDEXED)
-    elif params.min_score and result.mode != "lexical":  # the best keyword hit always scores 1
+    elif params.min_score:
         note(f"Documents with a score below {params.min_score:g} are left out (--min-score)")
 
 

@@ -179,7 +179,7 @@ def _search_similar(asked: _Request, connection: Connection, params: wire.Search
 def _hybrid_result(
     asked: _Request, connection: Connection, params: wire.SearchQueryParams, query: ParsedQuery, found: HybridResult
 ) -> wire.SearchResult:
-    ranked = [_shown(each) for each in found.ranked]
+    ranked = [_shown(each) for each in found.shown()]
     words = marked(connection, query.terms)
     stages = stages_of(found.stages)
     result = _result(asked, connection, params, "query", params.query, ranked, words, stages, vectors=found.vectors)

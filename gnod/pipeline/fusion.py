@@ -18,6 +18,8 @@ Retriever = Literal["lexical", "vector"]
 Order = Callable[[int], object]
 
 _RRF_K = 60
+# The similarity of texts that have nothing in common: their cosine is 0.
+UNRELATED = 0.5
 # Added once per document, by its place in the fused list.
 _RRF_BONUS = (0.05, 0.02, 0.02)
 
@@ -55,10 +57,11 @@ class Fused(NamedTuple):
 
 class Fusion(NamedTuple):
     """`vector_shares`: the weights of the vectors, in [0, 1], of the documents with each trust; None: the method has
-    none."""
+    none. `least`: what even the document with the least of everything has, as a share of what the best one has."""
 
     ranked: list[Fused]
     vector_shares: Mapping[Trust, float] | None
+    least: float = 0.0
 
     @property
     def vector_share(self) -> float | None:
@@ -67,11 +70,12 @@ class Fusion(NamedTuple):
 
 
 class Combined(NamedTuple):
-    """Unscaled scores of all documents, and what each is made of."""
+    """Unscaled scores of all documents, and what each is made of. `least`: what scaling took from all of them."""
 
     scores: dict[int, float]
     components: dict[int, dict[str, float]]
     vector_shares: Mapping[Trust, float] | None
+    least: float = 0.0
 
 
 def prominence(best: float, mean: float, deviation: float) -> float:
@@ -85,10 +89,17 @@ def fuse(method: str, evidence: Sequence[Evidence], order: Order, trust: Mapping
     lists = [each for each in evidence if each.scores]
     if not lists:
         return Fusion([], None)
-    scores, components, shares = METHODS[method](lists, order, trust)
+    scores, components, shares, least = METHODS[method](lists, order, trust)
     best = max(scores.values())
     ranked = [Fused(id_, score / best if best > 0 else 1.0, components[id_]) for id_, score in scores.items()]
-    return Fusion(sorted(ranked, key=lambda f: (-f.score, order(f.document_id))), shares)
+    floor = least / (least + (1 - least) * best) if best > 0 else 0.0
+    return Fusion(sorted(ranked, key=lambda f: (-f.score, order(f.document_id))), shares, floor)
+
+
+def with_least(score: float, least: float) -> float:
+    """Return a score of `Fusion` on the scale from nothing in common with the query to the best document. The order
+    stays."""
+    return least + (1 - least) * score
 
 
 def reciprocal_ranks(lists: Sequence[Evidence], order: Order, _: Mapping[int, Trust]) -> Combined:
@@ -152,7 +163,21 @@ def _combined(lists: Sequence[Evidence], trust: Mapping[int, Trust], share_of: C
             parts[each.retriever] = parts.get(each.retriever, 0.0) + part * scaled
             share = shares[trusted[document_id]]
             scores[document_id] += (share if each.retriever == "vector" else 1 - share) * part * scaled
-    return Combined(scores, components, shares)
+    least = sum(
+        (shares[_BOTH] if each.retriever == "vector" else 1 - shares[_BOTH])
+        * each.weight
+        / totals[each.retriever]
+        * _least(each)
+        for each in lists
+    )
+    return Combined(scores, components, shares, least)
+
+
+def _least(each: Evidence) -> float:
+    """Return the worst score as a share of the best, on a scale where 0 is nothing in common."""
+    nothing = UNRELATED if each.retriever == "vector" else 0.0
+    low, high = min(each.scores.values()) - nothing, max(each.scores.values()) - nothing
+    return max(low, 0.0) / high if high > 0 else 0.0
 
 
 def _coverage(lists: Sequence[Evidence], trust: Mapping[int, Trust]) -> float:

@@ -21,6 +21,7 @@ from gnod.models.readability import Readability, is_read_by_every_model, script_
 from gnod.models.reranker import Reranker
 from gnod.pipeline import fusion, reranking, retrieval
 from gnod.pipeline.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
+from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.expansion.expander import Expander, Expansion
 from gnod.pipeline.fusion import Fused, Fusion
 from gnod.pipeline.lexical import LexicalSurvey
@@ -28,7 +29,7 @@ from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery, QueryLine, variant_lines
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.reranking import RerankedDocuments
-from gnod.pipeline.retrieval import Knowledge, Retrieved
+from gnod.pipeline.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection, Read
 from gnod.store.documents.filters import Filters
@@ -85,13 +86,19 @@ class SearchOptions(NamedTuple):
 
 class HybridResult(NamedTuple):
     """`total`: documents that were compared. `vectors`: of the query; None: there was no vector search. `left_out`:
-    what model servers were not asked for, or failed to do, and why."""
+    what model servers were not asked for, or failed to do, and why. Neither order nor scores depend on the limit.
+    `least`: as in `fusion.Fusion`; it is in the scores already where the documents were reranked."""
 
     ranked: list[RankedDocument]
     total: int
     stages: list[Stage]
     vectors: QueryVectors | None
     left_out: Sequence[str] = ()
+    least: float = 0.0
+
+    def shown(self) -> list[RankedDocument]:
+        """Return the documents with the scores that a user sees: 0 is nothing in common with the query."""
+        return [each._replace(score=fusion.with_least(each.score, self.least)) for each in self.ranked]
 
 
 async def search(
@@ -149,12 +156,17 @@ class _Search:
         more = await self._variant_vectors(vectors, variants)
         more_words = await self._survey_words(variants, "bm25 variants") if variants else []
         vector_lines = _vector_lines(lines) + (_vector_lines(variants) if more else [])
-        found = await self._retrieve([*words, *more_words], vector_lines, vectors.joined(more) if vectors else None)
+        lists = ([*words, *more_words], vector_lines, vectors.joined(more) if vectors else None)
+        found = await self._retrieve(*lists)
         fused = await self._fuse(found)
-        ranked = await self._rerank(found, fused)
-        kept = [each for each in ranked[: self._options.limit] if each.score >= self._options.min_score]
+        ranked, least = await self._rerank(found, fused)
+        if self._options.limit > len(ranked) >= POOL:
+            behind = await self._retrieve(*lists, LARGE_POOL)
+            ranked = await self._with_those_behind(ranked, behind, await self._fuse(behind))
         left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
-        return HybridResult(kept, len(ranked), self._budget.stages, vectors, left_out)
+        result = HybridResult(ranked, len(ranked), self._budget.stages, vectors, left_out, least)
+        enough = [each.score >= self._options.min_score for each in result.shown()[: self._options.limit]]
+        return result._replace(ranked=[each for each, is_enough in zip(ranked, enough, strict=False) if is_enough])
 
     async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
         started = time.monotonic()
@@ -258,10 +270,10 @@ class _Search:
         words: Sequence[tuple[QueryLine, LexicalSurvey]],
         vector_lines: Sequence[QueryLine],
         vectors: QueryVectors | None,
+        pool: int = POOL,
     ) -> Retrieved:
         started = time.monotonic()
-        nearest, depth = self._dependencies.nearest, self._options.limit
-
+        nearest = self._dependencies.nearest
         readability, served = self._dependencies.readability, vectors.served if vectors else {}
 
         def reader(collection: str) -> Readability | None:
@@ -275,7 +287,7 @@ class _Search:
                 vector_lines,
                 vectors,
                 self._filters,
-                depth=depth,
+                pool=pool,
                 knowledge=Knowledge(self._language, reader),
             )
 
@@ -294,6 +306,8 @@ class _Search:
         details: dict[str, object] = {"method": self._options.method, "documents": len(fused.ranked)}
         if fused.vector_share is not None:
             details["vector_share"] = round(fused.vector_share, 3)
+        if fused.least:
+            details["least"] = round(fused.least, 3)
         if self._language:
             details["language"] = self._language
         if groups := _groups(found, fused):
@@ -301,19 +315,33 @@ class _Search:
         self._budget.note("fuse", started, details)
         return fused
 
-    async def _rerank(self, found: Retrieved, fused: Fusion) -> list[RankedDocument]:
+    async def _rerank(self, found: Retrieved, fused: Fusion) -> tuple[list[RankedDocument], float]:
+        """Return the documents, and the `least` that is not in their scores yet."""
         started = time.monotonic()
         try:
             reranked = await self._reranked(found, fused.ranked)
         except Skipped as skipped:
             reranked = RerankedDocuments([], [], str(skipped), {})
         self._budget.note("rerank", started, reranked.details, why=reranked.reason, ran=bool(reranked.scores))
-        blended = reranking.blend([each.score for each in fused.ranked], reranked.scores)
+        blended = reranking.blend([each.score for each in fused.ranked], reranked.scores, fused.least)
         ranked = []
         for rank, (each, score) in enumerate(zip(fused.ranked, blended, strict=True), 1):
             components = reranked.components[rank - 1] if rank <= len(reranked.components) else {}
             ranked.append(_ranked(each, score, rank, found, components))
-        return sorted(ranked, key=lambda each: -each.score)  # stable: of equals, the fused order
+        ranked.sort(key=lambda each: -each.score)  # stable: of equals, the fused order
+        return ranked, 0.0 if reranked.scores else fused.least
+
+    async def _with_those_behind(
+        self, ranked: list[RankedDocument], found: Retrieved, fused: Fusion
+    ) -> list[RankedDocument]:
+        """Append the documents of the larger pool, in their order and with lower scores."""
+        known = {each.id for each in ranked}
+        more = [each for each in fused.ranked if each.document_id not in known]
+        behind = [
+            _ranked(each, ranked[-1].score * each.score, rank, found, {})
+            for rank, each in enumerate(more, len(ranked) + 1)
+        ]
+        return await self._dependencies.read(lambda connection: without_copies(connection, [*ranked, *behind]))
 
     async def _reranked(self, found: Retrieved, fused: Sequence[Fused]) -> RerankedDocuments:
         reranker = self._dependencies.reranker

@@ -27,7 +27,9 @@ from gnod.store.documents.filters import Filters
 
 # A document with every word of the query goes ahead where scores are close: within a tenth.
 ALL_WORDS_BONUS = 0.1
-_MIN_DEPTH = 100
+# Documents that are ranked at least. Windows are looked for among these, whatever the limit: so a score does not depend
+# on it.
+_MIN_DEPTH = 200
 # Candidates whose windows are looked at.
 _WINDOWED = 50
 # Where a result holds so many copies of each document, on average, more documents are read.
@@ -72,14 +74,18 @@ def search(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Raises
-    QuerySyntaxError."""
+    """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Scores are
+    shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
     wanted = _expression(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
     terms = fulltext.weigh(connection, wanted.terms())
-    matches, total = _matches(connection, wanted, terms, filters, depth=max(_MIN_DEPTH, 2 * limit))
-    ranked = normalised(_with_windows(connection, matches, terms)[:limit])
-    return LexicalResult([r for r in ranked if r.score >= min_score], total, wanted, analyzers)
+    matches, total = _matches(connection, wanted, terms, filters, depth=_MIN_DEPTH)
+    windowed = [each.id for each in matches[:_WINDOWED]]
+    if 2 * limit > _MIN_DEPTH:
+        matches, total = _matches(connection, wanted, terms, filters, depth=2 * limit)
+    ranked = _with_windows(connection, matches, windowed, terms)
+    shares = as_shares(ranked, _greatest(connection, wanted, terms))
+    return LexicalResult([r for r in shares[:limit] if r.score >= min_score], total, wanted, analyzers)
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
@@ -117,14 +123,11 @@ def allowed(connection: Connection, wanted: Expression, document_ids: Collection
     return kept
 
 
-def normalised(ranked: Sequence[RankedDocument]) -> list[RankedDocument]:
-    """Scale scores over the result set: best 1, worst 0; all equal, all 1."""
-    if not ranked:
-        return []
-    best, worst = max(r.score for r in ranked), min(r.score for r in ranked)
-    if best == worst:
-        return [r._replace(score=1.0) for r in ranked]
-    return [r._replace(score=(r.score - worst) / (best - worst)) for r in ranked]
+def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedDocument]:
+    """Return the scores as shares of the greatest one. The best window may raise a score above it: then the best is
+    1."""
+    whole = max([greatest, *(each.score for each in ranked[:1])])
+    return [each._replace(score=each.score / whole) for each in ranked]
 
 
 def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
@@ -185,6 +188,11 @@ def _matches(
         depth *= _DEEPER
 
 
+def _greatest(connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed]) -> float:
+    bonus = ALL_WORDS_BONUS if wanted.every_word() else 0.0
+    return fulltext.greatest_score(connection, terms) * (1 + bonus)
+
+
 def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Collection[int]) -> dict[int, float]:
     """Return the scores, best first, each content once. The documents in `whole` have all words."""
     raised = [_Scored(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
@@ -222,9 +230,12 @@ def _with_bonus(connection: Connection, matches: Sequence[fulltext.Match], wante
 
 
 def _with_windows(
-    connection: Connection, ranked: list[RankedDocument], terms: Sequence[fulltext.Weighed]
+    connection: Connection,
+    ranked: list[RankedDocument],
+    candidates: Sequence[int],
+    terms: Sequence[fulltext.Weighed],
 ) -> list[RankedDocument]:
-    near = _best_windows(connection, [each.id for each in ranked[:_WINDOWED]], terms)
+    near = _best_windows(connection, candidates, terms)
     if not near:
         return ranked
     scores = windows.blended({each.id: each.score for each in ranked}, near)

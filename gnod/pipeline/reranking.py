@@ -15,6 +15,7 @@ from gnod.models.reranker import Reranker
 from gnod.pipeline import lexical
 from gnod.pipeline.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, Plan, ThroughputEstimate
 from gnod.pipeline.exact_match import exact_terms, matched_fraction
+from gnod.pipeline.fusion import with_least
 from gnod.pipeline.passages import TermVariant, best_span
 from gnod.pipeline.query import ParsedQuery
 from gnod.store.database import Connection, Read
@@ -136,10 +137,11 @@ async def rerank_documents(
     return RerankedDocuments(scores, components, done.reason, details)
 
 
-def blend(fused: Sequence[float], reranked: Sequence[float]) -> list[float]:
+def blend(fused: Sequence[float], reranked: Sequence[float], least: float = 0.0) -> list[float]:
     """Return a score for each document, in the order given: best fused score first, all in [0, 1].
 
     `reranked` has the scores of the first of them. Their share grows with the rank; documents behind them stay behind.
+    `least`: as in `fusion.Fusion`.
 
     >>> [round(score, 3) for score in blend([1.0, 0.5, 0.4], [0.2, 0.9])]
     [0.8, 0.6, 0.48]
@@ -152,8 +154,8 @@ def blend(fused: Sequence[float], reranked: Sequence[float]) -> list[float]:
     if not blended:
         return list(fused)
     lowest = min(blended)
-    boundary = fused[len(blended) - 1] or 1.0
-    return blended + [lowest * min(score / boundary, 1.0) for score in fused[len(blended) :]]
+    boundary = with_least(fused[len(blended) - 1], least) or 1.0
+    return blended + [lowest * min(with_least(score, least) / boundary, 1.0) for score in fused[len(blended) :]]
 
 
 def excerpt(

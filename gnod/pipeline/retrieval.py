@@ -24,8 +24,10 @@ from gnod.store.database import Connection
 from gnod.store.documents import documents, priors
 from gnod.store.documents.filters import Filters
 
-# The convex combination is made over this many candidates of each retriever.
+# The convex combination is made over this many candidates of each retriever, whatever the limit: so a score does not
+# depend on it. Where that is too few for the limit, the documents behind them are those of the larger pool.
 POOL = 100
+LARGE_POOL = 1000
 # The keyword score of a document behind this depth is taken for the mean of all behind it.
 LEXICAL_DEPTH = 2000
 
@@ -79,19 +81,18 @@ def retrieve(
     vectors: QueryVectors | None,
     filters: Filters,
     *,
-    depth: int,
+    pool: int = POOL,
     knowledge: Knowledge = _NOTHING_KNOWN,
 ) -> Retrieved:
     """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
-    `depth`: of the lists of variants."""
-    pool = max(POOL, depth)
+    `pool`: candidates of each line."""
     first = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
     near: dict[int, RankedDocument] = {}
     surveys: list[tuple[QueryLine, Surveyed]] = []
     for number, line in enumerate(vector_lines if vectors else []):
         assert vectors is not None
-        limit, also = (pool, first) if line.is_original else (depth, set[int]())
-        found = vector.survey(connection, nearest, vectors, number, filters, limit=limit, also=also)
+        also = first if line.is_original else set[int]()
+        found = vector.survey(connection, nearest, vectors, number, filters, limit=pool, also=also)
         surveys.append((line, found))
     words, surveys = _one_of_each(connection, words, surveys)
     first = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
@@ -112,10 +113,8 @@ def retrieve(
         facts, QueryFacts(knowledge.language, coverage), knowledge.reader, priors.odds(connection)
     )
     readable = allowed - {id_ for id_, each in trusted.items() if not each.vector}
-    evidence = [
-        _lexical(line, survey, originals, allowed, pool if line.is_original else depth) for line, survey in words
-    ]
-    evidence += [_vector(line, found, readable, pool if line.is_original else depth) for line, found in surveys]
+    evidence = [_lexical(line, survey, originals, allowed, pool) for line, survey in words]
+    evidence += [_vector(line, found, readable, pool) for line, found in surveys]
     return Retrieved(
         evidence,
         facts,

@@ -111,14 +111,14 @@ class HitPassage(Result, frozen=True, kw_only=True):
 class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
-    `score` is in [0, 1]; scores of different queries are not comparable. `line` to `end_line` (from 1) contain the
-    matches, and `snippet` begins at `snippet_line`: lines of the file where it is text, otherwise lines of its
-    Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector search the matches lie
-    in the nearest passage; where it contains no word of the query, the lines are those of its beginning. `source` is
-    the absolute path of the file. `location`: where `line` is in a source without lines. `text` is the whole document
-    if `full` is set. `also`: other files with the same bytes that pass the filters, at most ten, and `also_left_out`
-    more; of copies, the best-ranked is the hit. `passages`: only if more than one was asked for; best first, and the
-    first is the one above. They do not overlap.
+    `score` is in [0, 1] and does not depend on the limit; scores of different queries are not comparable. `line` to
+    `end_line` (from 1) contain the matches, and `snippet` begins at `snippet_line`: lines of the file where it is text,
+    otherwise lines of its Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector
+    search the matches lie in the nearest passage; where it contains no word of the query, the lines are those of its
+    beginning. `source` is the absolute path of the file. `location`: where `line` is in a source without lines. `text`
+    is the whole document if `full` is set. `also`: other files with the same bytes that pass the filters, at most ten,
+    and `also_left_out` more; of copies, the best-ranked is the hit. `passages`: only if more than one was asked for;
+    best first, and the first is the one above. They do not overlap.
     """
 
     rank: int

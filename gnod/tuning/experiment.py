@@ -291,5 +291,5 @@ def _find(nearest: Nearest, text: str, target: int, rows: QueryVectors, connecti
     lines = text_lines(text)
     words = retrieval.survey_words(connection, lines, Filters())
     vector_lines = [line for line in lines if not line.is_lexical]
-    found = retrieval.retrieve(connection, nearest, words, vector_lines, rows, Filters(), depth=retrieval.POOL)
+    found = retrieval.retrieve(connection, nearest, words, vector_lines, rows, Filters())
     return Asked(target, found.evidence, found.trust)

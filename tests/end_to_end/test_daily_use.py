@@ -47,7 +47,8 @@ def test_a_hit_tells_all(busy: Machine) -> None:
     (hit,) = result["hits"]
     assert hit["uri"] == "gno://notes/deploy.md"
     assert hit["source"] == str(busy.notes / "deploy.md")
-    assert (hit["title"], hit["line"], hit["score"], hit["tags"]) == ("Deployment", 4, 1.0, ["ops"])
+    assert (hit["title"], hit["line"], hit["tags"]) == ("Deployment", 4, ["ops"])
+    assert 0.3 < hit["score"] < 1
     start, end = hit["marks"][0]
     assert hit["snippet"][start:end] == "Deployment"
     assert hit["snippet"].startswith("# Deployment")
@@ -59,7 +60,8 @@ def test_formats(busy: Machine) -> None:
     files = busy.ok("search", "deploy", "--files").strip()
     docid, score, uri = files.split(",")
     assert docid.startswith("#")
-    assert (score, uri) == ("1.0000", "gno://notes/deploy.md")
+    assert 0.3 < float(score) < 1
+    assert uri == "gno://notes/deploy.md"
     assert next(iter(csv.DictReader(io.StringIO(busy.ok("search", "deploy", "--csv")))))["uri"] == uri
     assert ET.fromstring(busy.ok("search", "deploy", "--xml")) is not None
     assert "Deployment" in busy.ok("search", "deploy", "--md")

@@ -64,7 +64,7 @@ def retrieved(index: SmallIndex, query: str) -> Retrieved:
     def work(connection: Connection) -> Retrieved:
         words = retrieval.survey_words(connection, lines, Filters())
         meanings = [line for line in lines if not line.is_lexical]
-        return retrieval.retrieve(connection, Nearest(), words, meanings, vectors, Filters(), depth=10)
+        return retrieval.retrieve(connection, Nearest(), words, meanings, vectors, Filters())
 
     return index.database.submit_read(work).result()
 

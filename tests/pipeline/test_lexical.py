@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.pipeline.lexical import normalised
+from gnod.pipeline.lexical import as_shares
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.documents.filters import Filters
 from tests.small_index import SmallIndex
@@ -163,14 +163,14 @@ def test_ties_go_by_docid_whatever_the_order_of_indexing(tmp_path: pytest.TempPa
     assert orders[0] == orders[1] == orders[2]
 
 
-@given(st.lists(st.floats(0, 1000), max_size=20))
-def test_normalised_scores(scores: list[float]) -> None:
-    ranked = normalised([RankedDocument(i, s, None, {}) for i, s in enumerate(scores)])
-    assert all(0.0 <= r.score <= 1.0 for r in ranked)
-    if scores:
-        assert max(r.score for r in ranked) == 1.0
-    if len(set(scores)) <= 1:
-        assert all(r.score == 1.0 for r in ranked)
+@given(st.lists(st.floats(0, 1000), max_size=20), st.floats(0.01, 1000))
+def test_scores_are_shares_of_the_greatest(scores: list[float], greatest: float) -> None:
+    ranked = [RankedDocument(n, score, None, {}) for n, score in enumerate(sorted(scores, reverse=True))]
+    shares = as_shares(ranked, greatest)
+    assert [each.id for each in shares] == [each.id for each in ranked]
+    for share, score in zip(shares, sorted(scores, reverse=True), strict=True):
+        assert 0.0 <= share.score <= 1.0
+        assert share.score == pytest.approx(score / max(greatest, *scores))
 
 
 def test_thousands_of_words_are_cut_and_answered(small_index: SmallIndex) -> None:

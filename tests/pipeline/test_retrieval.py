@@ -43,7 +43,7 @@ def retrieved(
     query: str,
     variants: Sequence[Subquery] = (),
     filters: Filters | None = None,
-    depth: int = 10,
+    pool: int = retrieval.POOL,
     with_vectors: bool = True,
     reader: Reader = lambda _: None,
 ) -> Retrieved:
@@ -61,7 +61,7 @@ def retrieved(
         given = QueryVectors(unit, {"notes": URI}) if rows else None
         return retrieval.retrieve(
             *(connection, Nearest(), words, meanings, given if with_vectors else None, wanted),
-            depth=depth,
+            pool=pool,
             knowledge=Knowledge(reader=reader),
         )
 
@@ -185,7 +185,7 @@ def test_filters_bind_every_list(cars: SmallIndex) -> None:
 def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None:
     cars.embed(URI)
     variants = [Subquery("lex", "nothing"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
-    found = retrieved(cars, "jaguar", variants, depth=7)
+    found = retrieved(cars, "jaguar", variants, pool=7)
     made_up = [each for each in found.evidence if each.prominence is None]
     assert [(each.retriever, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
     assert all(len(each.scores) == each.found == 7 for each in made_up)

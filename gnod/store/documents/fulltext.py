@@ -45,6 +45,8 @@ _SCORE = _score(WEIGHTS)
 _FUSED_SCORE = _score(FUSED_WEIGHTS)
 
 _FTS5_MIN_IDF = 1e-6
+# FTS5's k1: a term that fills a document scores k1 + 1 times its weight.
+_K1 = 1.2
 
 _BODY = 2
 _MOST_BYTES = 9  # of a varint; the last has eight bits
@@ -179,6 +181,13 @@ def _bound(scored: Sequence[_Scored]) -> list[object]:
     return [value for phrase, factor in scored for value in (factor, phrase)]
 
 
+def greatest_score(connection: Connection, terms: Sequence[Weighed]) -> float:
+    """Return what `search` would give a document that is full of every term: of those that are read, and of those that
+    occur nowhere."""
+    read = _worth_reading(terms, _documents(connection), thorough=False)
+    return (_K1 + 1) * sum(term.weight for term in read)
+
+
 def matching(connection: Connection, expression: str) -> set[int]:
     """Return the documents that an FTS5 expression matches, unranked."""
     rows = connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?", (expression,))
@@ -247,15 +256,21 @@ def quote(phrase: str) -> str:
 
 
 def _factors(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[_Scored]:
+    read = _worth_reading(weighed, total, thorough=thorough)
+    return [_Scored(phrase, weight / _fts5_idf(total, n)) for weight, found in read for phrase, n in found if n]
+
+
+def _worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[Weighed]:
     """Leave out common words. `thorough`: keep them while that is cheap."""
     best = max((term.weight for term in weighed), default=0.0) if total >= _LARGE else 0.0
-    scored: list[_Scored] = []
+    read: list[Weighed] = []
     walked = 0
-    for weight, frequencies in sorted(weighed, key=lambda term: -term.weight):
-        walked += sum(n for _, n in frequencies)
-        if weight >= _NEGLIGIBLE * best or (thorough and weight >= _FUSED_NEGLIGIBLE * best and walked <= _WALK):
-            scored += [_Scored(phrase, weight / _fts5_idf(total, n)) for phrase, n in frequencies if n]
-    return scored
+    for term in sorted(weighed, key=lambda term: -term.weight):
+        walked += sum(n for _, n in term.frequencies)
+        is_cheap = thorough and term.weight >= _FUSED_NEGLIGIBLE * best and walked <= _WALK
+        if term.weight >= _NEGLIGIBLE * best or is_cheap:
+            read.append(term)
+    return read
 
 
 def _documents(connection: Connection) -> int:
