@@ -62,7 +62,7 @@ def split_commas(values: list[str]) -> list[str]:
     return [part for value in values for part in value.split(",") if part]
 
 
-Format = Literal["people", "json", "files", "csv", "md", "xml"]
+Format = Literal["people", "json", "files", "csv", "md", "xml", "paths", "paths0"]
 
 # A struct has one base, so commands with filters list these fields again.
 Files = Annotated[bool, option("--files", group="Output", help="Print lines: #docid,score,gno://collection/path")]
@@ -70,7 +70,12 @@ Csv = Annotated[bool, option("--csv", group="Output", help="Print CSV with a hea
 Markdown = Annotated[bool, option("--md", group="Output", help="Print a Markdown list")]
 Xml = Annotated[bool, option("--xml", group="Output", help="Print XML")]
 
-_PROGRAM_FORMATS: tuple[Format, ...] = ("json", "files", "csv", "md", "xml")
+Paths = Annotated[bool, option("--paths", group="Output", help="Print the absolute path of each file, one per line")]
+Paths0 = Annotated[
+    bool, option("-0", "--paths0", group="Output", help="As --paths, with a null character behind each, for xargs -0")
+]
+
+_PROGRAM_FORMATS: tuple[Format, ...] = ("json", "files", "csv", "md", "xml", "paths", "paths0")
 
 
 class FormatOptions(JsonOptions, frozen=True, kw_only=True):
@@ -86,7 +91,7 @@ class FormatOptions(JsonOptions, frozen=True, kw_only=True):
 
 def chosen_format(options: Any) -> Format:
     """Return the format that the options ask for. Raises UsageError if they ask for several."""
-    chosen = [name for name in _PROGRAM_FORMATS if getattr(options, name)]
+    chosen = [name for name in _PROGRAM_FORMATS if getattr(options, name, False)]
     if len(chosen) > 1:
         raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} exclude each other: choose one")
     return chosen[0] if chosen else "people"
@@ -101,6 +106,10 @@ def print_documents(
             print(line)
     elif format == "json":
         print_json(result)
+    elif format in ("paths", "paths0"):
+        from gnoctl.file_paths import write_paths
+
+        write_paths((each.source for each in documents), has_nulls=format == "paths0")
     else:
         from gnoctl.records import record_of, write_records
 

@@ -15,6 +15,8 @@ from gnoctl.shared_options import (
     FilterOptions,
     Format,
     Markdown,
+    Paths,
+    Paths0,
     Xml,
     chosen_format,
     filter_values,
@@ -50,6 +52,8 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
     csv: Csv = False
     md: Markdown = False
     xml: Xml = False
+    paths: Paths = False
+    paths0: Paths0 = False
 
     @property
     def format(self) -> Format:
@@ -99,6 +103,7 @@ def search(options: WordsOptions) -> None:
       gnoctl search rust error handling
       gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
       gnoctl search invoice --since 30d --files
+      gnoctl search invoice --paths0 | xargs -0 ls -l
     """
     params = _params(options, wire.SearchLexicalParams, query=options.text, passages=options.passages)
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
@@ -116,6 +121,7 @@ def vsearch(options: WordsOptions) -> None:
       gnoctl vsearch how do we bring a release to production
       gnoctl vsearch 'what to do when the disk is full' -c notes -n 10
       gnoctl vsearch complaints about delivery --since 30d --min-score 0.7 --files
+      gnoctl vsearch what to do when the disk is full --paths | head -n 1
     """
     params = _params(options, wire.SearchVectorParams, query=options.text, passages=options.passages)
     _find(options, "search.vector", params, nothing=f"No results for {options.text}")
@@ -136,6 +142,7 @@ def query(options: HybridOptions) -> None:
       gnoctl query how do we bring a release to production
       gnoctl query 'restore "point in time" -mysql' -c notes -n 10 --explain
       gnoctl query $'lex: "blue green" deploy\\nvec: switching traffic to a new version without downtime'
+      gnoctl query how do we rotate the keys --paths | fzf
     """
     fusion: Literal["convex", "rrf"] = "rrf" if options.rrf else "convex"
     params = _params(
@@ -163,6 +170,7 @@ def similar(options: SimilarOptions) -> None:
       gnoctl similar notes/deploy.md
       gnoctl similar '#a1b2c3d4' -c papers -n 10
       gnoctl similar ./draft.md --fresh --files
+      gnoctl similar ./draft.md --paths0 | xargs -0 grep -l 2026
     """
     params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref))
     _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")

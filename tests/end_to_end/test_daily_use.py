@@ -67,6 +67,13 @@ def test_formats(busy: Machine) -> None:
     assert "Deployment" in busy.ok("search", "deploy", "--md")
 
 
+def test_paths_that_other_programs_open(busy: Machine) -> None:
+    (path,) = busy.ok("search", "deploy", "--paths").splitlines()
+    assert Path(path) == busy.notes / "deploy.md"
+    first = busy.ok("query", "viele Häuser", "-0").split("\0")[0]
+    assert "München" in Path(first).read_text()
+
+
 def test_filters(busy: Machine) -> None:
     assert busy.paths("snake_case", "--path", "d/") == ["d/cpp.md"]
     assert busy.paths("snake_case", "--path", "x/") == []
