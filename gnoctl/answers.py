@@ -54,6 +54,8 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield line if source.cited else terminal.paint(line, DIM)
         if copies := also(source.also, source.also_left_out):
             yield terminal.paint(_clipped(_INDENT + text.line(copies), terminal), DIM)
+    for hint in result.hints:
+        yield terminal.paint(text.line(hint), YELLOW)
     for left_out in result.notes:
         yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
     if missed := missed_by(result.freshness, nothing_found=not (result.answered or result.quotes)):

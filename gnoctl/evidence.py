@@ -37,6 +37,8 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
     )
     for each in result.left_out:
         yield terminal.paint(text.line(left_out(each)), DIM)
+    for hint in result.hints:
+        yield terminal.paint(text.line(hint), YELLOW)
     for note in result.notes:
         yield terminal.paint(text.line(f"left out: {note}"), YELLOW)
     if result.lexical_only_reason:

@@ -18,6 +18,8 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
+    for hint in result.hints:
+        yield terminal.paint(text.line(hint), YELLOW)
     for left_out in result.notes:
         yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
     if result.lexical_only_reason:
@@ -51,7 +53,7 @@ def _counted(result: SearchResult) -> str:
     found = count(result.total, "document")
     if result.mode == "query":
         return f"the best {len(result.hits):,} of {found} compared"
-    return f"{len(result.hits):,} of {found}" if result.mode == "lexical" else found
+    return f"{len(result.hits):,} of {found}" if result.mode in ("lexical", "list") else found
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:

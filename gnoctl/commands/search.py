@@ -196,6 +196,8 @@ def _find(
             result = daemon.call(method, params, wire.SearchResult)
         if people and not result.hits:
             note(nothing)
+            for hint in result.hints:
+                note(hint)
             _explain_nothing(result, params, daemon)
             return
     lines = render(result, options.terminal, line_numbers=options.line_numbers)

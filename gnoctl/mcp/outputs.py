@@ -241,7 +241,8 @@ def search_output(result: SearchResult) -> SearchOutput:
         )
         for hit in result.hits
     ]
-    notes = (missed_by(result.freshness, nothing_found=not hits), result.lexical_only_reason, *result.notes)
+    missed = missed_by(result.freshness, nothing_found=not hits)
+    notes = (missed, result.lexical_only_reason, *result.notes, *result.hints)
     return SearchOutput(total=result.total, hits=hits, note=_join(notes))
 
 
@@ -311,7 +312,8 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 
 def ask_output(result: AskResult) -> AskOutput:
     """Return the quotes, and the answer with the sources that it cites."""
-    notes = [missed_by(result.freshness, nothing_found=not (result.sources or result.quotes)), *result.notes]
+    missed = missed_by(result.freshness, nothing_found=not (result.sources or result.quotes))
+    notes = [missed, *result.notes, *result.hints]
     if not result.answered:
         notes.append("the documents do not say; `search` may still find documents to read")
     elif result.model is None:
@@ -372,6 +374,7 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
         missed_by(result.freshness, nothing_found=not documents),
         result.lexical_only_reason,
         *result.notes,
+        *result.hints,
     )
     return EvidenceOutput(
         documents=documents,

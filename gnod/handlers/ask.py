@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
-from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import (
     Also,
     Stages,
@@ -39,6 +38,8 @@ from gnod.pipeline.answering.sources import (
     estimated_tokens,
     select,
 )
+from gnod.pipeline.fields import reading
+from gnod.pipeline.fields.reading import FieldedQuery
 from gnod.pipeline.hybrid import HybridResult, SearchOptions
 from gnod.pipeline.query import parse_question
 from gnod.protocol import base as wire
@@ -68,13 +69,12 @@ def handlers(
     async def answer(params: AskParams, call: Call) -> AskResult:
         configuration.check_known(params.collections)
         filters = filters_of(params)
-        if not params.question.strip():
-            raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
-        generator = await hybrid.generator(params.collections, params.generate)
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
-        return await _Answer(services, params, filters, generator, call).run()
+        asked = await reading.read_question(database.read, params.question)
+        generator = await hybrid.generator(params.collections, params.generate)
+        return await _Answer(services, params, asked, asked.within(filters), generator, call).run()
 
     return {"ask.answer": answer}
 
@@ -100,6 +100,7 @@ class _Answer:
 
     services: _Services
     params: AskParams
+    asked: FieldedQuery
     filters: Filters
     generator: Generator | NotCalled
     call: Call
@@ -109,7 +110,7 @@ class _Answer:
 
     async def run(self) -> AskResult:
         self.call.progress(ProgressValue(stage="searching", done=0))
-        language = await asyncio.to_thread(detect_query, self.params.question)
+        language = await asyncio.to_thread(detect_query, self.asked.text)
         found = await self._quotes()
         sure = found.confidence
         also = await self._copies(found.quotes)
@@ -136,7 +137,7 @@ class _Answer:
         options = SearchOptions(limit=DOCUMENTS, min_score=self.params.min_score, expand=False, rerank=False)
         async with self.services.database.snapshot() as read:
             result = await self._search(read, options)
-            quoted = await self.services.hybrid.quote(read, self.params.question, result, self.params.collections)
+            quoted = await self.services.hybrid.quote(read, self.asked.text, result, self.params.collections)
         self.stages.extend(stages_of(quoted.stages))
         self.stages.append(
             {"stage": "quotes", "ran": True, "ms": milliseconds_since(self.started), "quotes": len(quoted.quotes)}
@@ -149,7 +150,7 @@ class _Answer:
 
     async def _search(self, read: Read, options: SearchOptions) -> HybridResult:
         # Phrases are required, as in every query.
-        query = parse_question(self.params.question)
+        query = parse_question(self.asked.text)
         result = await self.services.hybrid.search(read, query, self.filters, options)
         self.stages.extend(stages_of(result.stages))
         self.notes.extend(note for note in result.left_out if note not in self.notes)
@@ -162,7 +163,7 @@ class _Answer:
             expand=self.params.expand,
             rerank=self.params.rerank,
         )
-        question = self.params.question
+        question = self.asked.text
         async with self.services.database.snapshot() as read:
             result = await self._search(read, options)
             nonsense = await self.services.hybrid.nonsense(result, self.params.collections)
@@ -192,7 +193,7 @@ class _Answer:
             self.call.say(ProgressValue(stage="answering", done=length, unit="characters", text=text))
 
         generated = await generator.generate(
-            prompt.build(self.params.question, sources, language),
+            prompt.build(self.asked.text, sources, language),
             max_tokens=self.params.max_tokens,
             limit_s=LIMIT_S,
             on_text=on_text,
@@ -206,7 +207,7 @@ class _Answer:
     def _check(self, sources: Sequence[SourcePassage], answer: str, language: str | None) -> CheckedAnswer:
         begun = time.perf_counter()
         texts = [CitedText(s.number, f"{s.title}\n{s.text}", s.language) for s in sources]
-        checked = citations.check(prompt.without_prompt(answer), self.params.question, texts, Analyzer(language))
+        checked = citations.check(prompt.without_prompt(answer), self.asked.text, texts, Analyzer(language))
         self.stages.append(
             {
                 "stage": "citations",
@@ -249,6 +250,7 @@ class _Answer:
             took_ms=milliseconds_since(self.started),
             freshness=freshness_of(report),
             notes=self.notes,
+            hints=list(self.asked.hints),
             explain=explain if self.params.explain else None,
         )
 

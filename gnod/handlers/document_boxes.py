@@ -14,6 +14,7 @@ from gnod.ingest.jobs import Failure, PageJob, PageRead
 from gnod.ingest.pool import WorkerPool
 from gnod.pipeline import references
 from gnod.pipeline.boxes import Box, edges_of_lines, find_boxes
+from gnod.pipeline.fields import reading
 from gnod.pipeline.query import parse_query
 from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler
@@ -44,7 +45,7 @@ class _Page(NamedTuple):
 
 def handlers(configuration: Configuration, database: Database, pool: WorkerPool) -> Mapping[str, Handler]:
     async def document_boxes(params: wire.DocumentBoxesParams, _: Call) -> wire.DocumentBoxesResult:
-        clauses = parse_query(params.query).terms
+        clauses = parse_query((await reading.read_in(database.read, params.query)).text).terms
         page = await database.read(lambda connection: _page(connection, params.ref))
         read = await _read(pool, page, configuration.current.ingest.max_file_mb)
         stale = read.source_hash != page.document.source_hash

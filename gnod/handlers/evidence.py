@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
-from gnod.errors import QuerySyntaxError
 from gnod.handlers.search import lexical_only_reason
 from gnod.handlers.wire_types import (
     Also,
@@ -18,6 +17,7 @@ from gnod.handlers.wire_types import (
     stages_of,
 )
 from gnod.pipeline.answering.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
+from gnod.pipeline.fields import reading
 from gnod.pipeline.hybrid import SearchOptions
 from gnod.pipeline.query import parse_question
 from gnod.protocol import evidence as wire
@@ -41,12 +41,12 @@ def handlers(
     async def gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
         configuration.check_known(params.collections)
         filters = filters_of(params)
-        if not params.question.strip():
-            raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
         started = time.perf_counter()
+        asked = await reading.read_question(database.read, params.question)
+        filters, question = asked.within(filters), asked.text
         options = SearchOptions(
             limit=params.limit,
             min_score=params.min_score,
@@ -55,8 +55,8 @@ def handlers(
             budget_s=params.budget_s,
         )
         async with database.snapshot() as read:
-            found = await hybrid.search(read, parse_question(params.question), filters, options)
-            evidence = await hybrid.evidence(read, params.question, found, params.collections, params.tokens)
+            found = await hybrid.search(read, parse_question(question), filters, options)
+            evidence = await hybrid.evidence(read, question, found, params.collections, params.tokens)
             also = await read(lambda c: copies_of(c, {each.place.document.id for each in evidence.passages}, filters))
             report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
         reason = lexical_only_reason(embedding, found)
@@ -75,6 +75,7 @@ def handlers(
             freshness=freshness_of(report),
             lexical_only_reason=reason,
             notes=[note for note in found.left_out if note != reason],
+            hints=list(asked.hints),
             explain=explained if params.explain else None,
         )
 

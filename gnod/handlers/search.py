@@ -27,9 +27,11 @@ from gnod.handlers.wire_types import (
     milliseconds_since,
     stages_of,
 )
-from gnod.pipeline import anchors, lexical, references, several_passages, vector
+from gnod.pipeline import anchors, lexical, listing, references, several_passages, vector
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.expression import Expression
+from gnod.pipeline.fields import reading
+from gnod.pipeline.fields.reading import FieldedQuery
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.passages import Passage, best_passage, best_passage_of
@@ -51,6 +53,7 @@ from gnod.sync.freshness import FreshnessService
 from gnod.types import format_uri, source_line
 
 _LASTS_S = 0.3
+_NO_FILTERS = Filters()
 
 
 class _Services(NamedTuple):
@@ -62,10 +65,12 @@ class _Services(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """One request while it is answered. `embedded`: vectors count for its freshness."""
+    """One request while it is answered. `query`: without the fields, which are in `filters`. `embedded`: vectors count
+    for its freshness."""
 
     services: _Services
     config: Config
+    query: FieldedQuery
     filters: Filters
     started: float
     embedded: bool
@@ -84,34 +89,42 @@ def handlers(
 ) -> Mapping[str, Handler]:
     services = _Services(configuration, database, freshness, embedding, nearest)
 
-    async def request(params: wire.FilterParams, *, fresh: bool, among: list[str], embedded: bool = True) -> _Request:
-        """Check the filters, and sync the collections `among` first where that is wanted."""
+    async def request(params: wire.FilterParams, text: str, *, among: list[str], embedded: bool = True) -> _Request:
+        """Check the filters, sync the collections `among` first where that is wanted, and read the fields of `text`."""
         configuration.check_known(params.collections)
         filters = filters_of(params)
-        if fresh:
+        if params.fresh:
             await freshness.refresh(among, embedded=embedded)
-        return _Request(services, configuration.current, filters, time.perf_counter(), embedded)
+        started = time.perf_counter()
+        query = await reading.read_in(database.read, text)
+        return _Request(services, configuration.current, query, query.within(filters), started, embedded)
 
     async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult:
-        asked = await request(params, fresh=params.fresh, among=params.collections, embedded=False)
-        clauses = parse_clauses(params.query)
+        asked = await request(params, params.query, among=params.collections, embedded=False)
+        if asked.query.is_filter_only:
+            return await database.read(lambda connection: _list(asked, connection, params))
+        clauses = parse_clauses(asked.query.text)
         return await database.read(lambda connection: _search_lexical(asked, connection, params, clauses))
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
         if not params.query.strip():
             raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
-        asked = await request(params, fresh=params.fresh, among=params.collections)
-        vectors = await embedding.texts([params.query], [], params.collections)
+        asked = await request(params, params.query, among=params.collections)
+        if asked.query.is_filter_only:
+            return await database.read(lambda connection: _list(asked, connection, params))
+        vectors = await embedding.texts([asked.query.text], [], params.collections)
         embed_ms = milliseconds_since(asked.started)
         return await database.read(lambda connection: _search_vector(asked, connection, params, vectors, embed_ms))
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
-        asked = await request(params, fresh=params.fresh, among=[])  # the document may be anywhere
+        asked = await request(params, "", among=[])  # the document may be anywhere
         return await database.read(lambda connection: _search_similar(asked, connection, params))
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
-        query = parse_query(params.query)
-        asked = await request(params, fresh=params.fresh, among=params.collections)
+        asked = await request(params, params.query, among=params.collections)
+        if asked.query.is_filter_only:
+            return await database.read(lambda connection: _list(asked, connection, params))
+        query = parse_query(asked.query.text)
         async with database.snapshot() as read:
             found = await hybrid_search.search(read, query, asked.filters, _options(params), _stage_reporter(call))
             return await read(lambda connection: _hybrid_result(asked, connection, params, query, found))
@@ -148,6 +161,15 @@ def _search_lexical(
     return replace(result, total=found.total)
 
 
+def _list(asked: _Request, connection: Connection, params: wire.SearchParams) -> wire.SearchResult:
+    found = listing.newest(connection, asked.query.clauses, asked.filters, limit=params.limit)
+    stages: Stages = [{"stage": "list", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total}]
+    words = marked(connection, asked.query.terms)
+    return replace(
+        _result(asked, connection, params, "list", params.query, found.ranked, words, stages), total=found.total
+    )
+
+
 def _search_vector(
     asked: _Request, connection: Connection, params: wire.SearchVectorParams, vectors: QueryVectors, embed_ms: float
 ) -> wire.SearchResult:
@@ -158,7 +180,7 @@ def _search_vector(
         {"stage": "embed", "ran": True, "ms": embed_ms, "models": sorted(vectors.rows)},
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
     ]
-    words = marked(connection, parse_text(params.query))
+    words = marked(connection, parse_text(asked.query.text))
     result = _result(asked, connection, params, "vector", params.query, ranked, words, stages, vectors=vectors)
     return replace(result, notes=list(vectors.left_out))
 
@@ -202,7 +224,7 @@ def _result(
 ) -> wire.SearchResult:
     """Return the result with its hits. `explain`: what is said besides the stages. `vectors`: of the query."""
     begun = time.perf_counter()
-    hits = hits_of(connection, asked.config, ranked, words, params, vectors)
+    hits = hits_of(connection, asked.config, ranked, words, params, vectors, asked.filters)
     stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
     return wire.SearchResult(
         query=query,
@@ -211,6 +233,7 @@ def _result(
         total=len(hits),
         took_ms=milliseconds_since(asked.started),
         freshness=asked.freshness(connection, params),
+        hints=list(asked.query.hints),
         explain={**(explain or {}), "stages": stages} if params.explain else None,
     )
 
@@ -271,14 +294,15 @@ def hits_of(
     words: Marked,
     params: wire.FilterParams,
     vectors: QueryVectors | None = None,
+    filters: Filters = _NO_FILTERS,
 ) -> list[wire.Hit]:
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
-    that left the index meanwhile are left out. `vectors`: of the query, for further passages. Raises LimitExceeded for
-    whole texts that no answer can hold."""
+    that left the index meanwhile are left out. `vectors`: of the query, for further passages. `filters`: those of the
+    search, for the copies. Raises LimitExceeded for whole texts that no answer can hold."""
     count = params.passages if isinstance(params, wire.SearchParams) else 1
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     wanted = anchors.wanted(connection, words.expression, list(by_id))
-    also = copies_of(connection, by_id, filters_of(params), words.expression)
+    also = copies_of(connection, by_id, filters, words.expression)
     hits: list[wire.Hit] = []
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:

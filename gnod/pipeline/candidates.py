@@ -14,7 +14,7 @@ from gnod.pipeline.matrix import FLOAT_NOISE
 from gnod.pipeline.places import Floats, Ids, Layout, Places
 from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.store.database import Connection
-from gnod.store.documents.filters import Filters
+from gnod.store.documents.filters import Condition, Filters
 from gnod.store.vectors import knn, vector_rows
 
 _MIN_DEPTH = 64
@@ -30,17 +30,6 @@ _STREAMED_ROWS = 4096
 Cosines = NDArray[np.float64]
 Exact = Callable[[Ids], Cosines]
 """Returns the true cosines of rows; -inf for a vector that does not exist."""
-
-
-class Condition(NamedTuple):
-    """An SQL condition on documents (alias `d`) with its values."""
-
-    where: str
-    values: tuple[object, ...]
-
-    def with_ids(self, ids: Collection[int]) -> Condition:
-        listed = msgspec.json.encode(sorted(ids)).decode()
-        return Condition(f"d.id IN (SELECT value FROM json_each(?)) AND {self.where}", (listed, *self.values))
 
 
 class Spread(NamedTuple):

@@ -125,17 +125,22 @@ def parse_clauses(query: str) -> list[Clause]:
     In prose, quotation marks are punctuation: they make no phrases and need not match. (nDCG@10 of cacm, where 7 of 52
     topics quote: .464 as operators, .511 as punctuation.)
     """
-    text = _balanced(query.replace("\x00", " "))
-    if _is_prose(text):
-        text = text.replace('"', " ")
-    elif text.count('"') % 2:
-        raise _fault("unmatched_quote", "a quotation mark is not closed: put one on both sides of the phrase")
-    clauses = [clause for match in _TOKEN.finditer(text) if (clause := _clause(match))]
+    clauses = clauses_of(query)
     if not clauses:
         raise _fault("empty_query", "the query has no words to search for")
     if all(clause.is_negated for clause in clauses):
         raise _fault("only_negations", "the query only excludes words: add a word to search for")
     return clauses
+
+
+def clauses_of(query: str) -> list[Clause]:
+    """As `parse_clauses`, but there may be none, or negations only. Raises QuerySyntaxError for an unmatched quote."""
+    text = _balanced(query.replace("\x00", " "))
+    if _is_prose(text):
+        text = text.replace('"', " ")
+    elif text.count('"') % 2:
+        raise _fault("unmatched_quote", "a quotation mark is not closed: put one on both sides of the phrase")
+    return [clause for match in _TOKEN.finditer(text) if (clause := _clause(match))]
 
 
 def parse_text(text: str) -> list[Clause]:

@@ -82,7 +82,7 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     any model. `max_tokens`: the limit. `reason` says why there are no passages: nothing_found (no document is about the
     question) or over_budget (the best passage is longer than the limit; `left_out` has its tokens). `confidence`, in
     [0, 1], that the documents answer the question, as in AskResult. `found` is false if it is too low: then the
-    passages are only the nearest ones. `notes`: as in SearchResult."""
+    passages are only the nearest ones. `notes`, `hints`: as in SearchResult."""
 
     question: str
     passages: list[EvidencePassage]
@@ -96,4 +96,5 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     freshness: Freshness
     lexical_only_reason: str | None = None
     notes: list[str] = []
+    hints: list[str] = []
     explain: dict[str, object] | None = None

@@ -148,11 +148,11 @@ class Hit(Result, frozen=True, kw_only=True):
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
-    """`mode`: lexical, vector, query or similar. `query`: for similar, the document's address. `total`: the matching
-    documents before `limit` and `min_score`, copies of a file counted once; for vector and similar the number of hits,
-    for query the number of documents compared. `lexical_only_reason`: why `search.query` used keyword search alone, if
-    it did; `by_words_only` is its former name. `notes`: what model servers were not asked for, or failed to do, and
-    why."""
+    """`mode`: lexical, vector, query or similar; list for a query of fields only, newest first. `query`: for similar,
+    the document's address. `total`: the matching documents before `limit` and `min_score`, copies of a file counted
+    once; for vector and similar the number of hits, for query the number of documents compared. `lexical_only_reason`:
+    why `search.query` used keyword search alone, if it did; `by_words_only` is its former name. `notes`: what model
+    servers were not asked for, or failed to do, and why. `hints`: what of the query may be meant otherwise."""
 
     query: str
     mode: str
@@ -163,6 +163,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     lexical_only_reason: str | None = None
     by_words_only: str | None = None
     notes: list[str] = []
+    hints: list[str] = []
     explain: dict[str, object] | None = None
 
 
@@ -176,8 +177,8 @@ class AskResult(Result, frozen=True, kw_only=True):
     passage is near enough to the question), or, if no model was called, no_model, model_too_small or not_wanted. Then
     `model` is null, and `no_model_reason` says why in words. `citations`: the numbers of the cited sources. `finish`:
     stop, length (`max_tokens`), time, or repetition (the text only repeated itself; its repeated end is cut off); null
-    if no model was called. `notes`: as in SearchResult. With `explain`, the stage `answer` contains the text that the
-    model wrote, and the stage `citations` the sentences that were removed."""
+    if no model was called. `notes`, `hints`: as in SearchResult. With `explain`, the stage `answer` contains the text
+    that the model wrote, and the stage `citations` the sentences that were removed."""
 
     question: str
     quotes: list[Quote] = []
@@ -195,4 +196,5 @@ class AskResult(Result, frozen=True, kw_only=True):
     took_ms: float
     freshness: Freshness
     notes: list[str] = []
+    hints: list[str] = []
     explain: dict[str, object] | None = None

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import stat
 import threading
+import unicodedata
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -351,6 +352,13 @@ def _configure(connection: Connection, cache_kib: int = _CACHE_KIB) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA cache_size = -{cache_kib}")
     connection.execute("PRAGMA temp_store = MEMORY")
+    # SQLite's own lower() knows ASCII only.
+    connection.create_scalar_function("folded", lambda *values: folded(values[0]), 1, deterministic=True)
+
+
+def folded(value: apsw.SQLiteValue) -> str | None:
+    """Return a text as it is compared without regard to case; None for what is no text. Also a function of SQL."""
+    return unicodedata.normalize("NFC", value).casefold() if isinstance(value, str) else None
 
 
 def _in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:

@@ -73,7 +73,7 @@ def hits(index: SmallIndex, query: str, params: SearchLexicalParams, filters: Fi
     def work(connection: Connection) -> list[Hit]:
         clauses = parse_clauses(query)
         ranked = lexical.search(connection, clauses, filters or Filters(), limit=5).ranked
-        return hits_of(connection, Config(), ranked, marked(connection, clauses), params)
+        return hits_of(connection, Config(), ranked, marked(connection, clauses), params, filters=filters or Filters())
 
     return index.database.submit_read(work).result()
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import msgspec
 
 
+class Condition(NamedTuple):
+    """An SQL condition on documents (alias `d`) with its values."""
+
+    where: str
+    values: tuple[object, ...] = ()
+
+    def with_ids(self, ids: Collection[int]) -> Condition:
+        listed = msgspec.json.encode(sorted(ids)).decode()
+        return Condition(f"d.id IN (SELECT value FROM json_each(?)) AND {self.where}", (listed, *self.values))
+
+
 class Filters(NamedTuple):
     """Empty tuples and None mean no filter. `since` and `until` in seconds since 1970, inclusive. `excluded`: ids of
-    documents that are left out; evaluation needs it."""
+    documents that are left out; evaluation needs it. `conditions`: those of the fields in the query."""
 
     collections: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()
@@ -21,6 +33,7 @@ class Filters(NamedTuple):
     since: float | None = None
     until: float | None = None
     excluded: frozenset[int] = frozenset()
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def are_empty(self) -> bool:
@@ -62,6 +75,8 @@ class Filters(NamedTuple):
         if self.excluded:
             listed = msgspec.json.encode(sorted(self.excluded)).decode()
             add("d.id NOT IN (SELECT value FROM json_each(?))", listed)
+        for each in self.conditions:
+            add(each.where, *each.values)
         return " AND ".join(conditions), tuple(values)
 
 

@@ -1,0 +1,149 @@
+"""Read a query with fields, once: its text, the conditions of its fields, and what to tell the user about them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gnod.errors import QuerySyntaxError
+from gnod.pipeline.fields import frontmatter, registry
+from gnod.pipeline.fields.conditions import either, fault, negated
+from gnod.pipeline.fields.syntax import FieldClause, Separated, Value, names, separate, values
+from gnod.pipeline.query import Clause, Subquery, clauses_of, parse_subqueries, parse_text, render
+from gnod.store.database import Connection, Read
+from gnod.store.documents.filters import Condition, Filters
+
+MAX_VALUES = 64
+_HAS = "has"
+_NEAR = 0.8
+
+Spellings = Mapping[str, list[str]]
+
+
+class FieldedQuery(NamedTuple):
+    """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
+    field and is searched as text."""
+
+    text: str
+    conditions: tuple[Condition, ...] = ()
+    terms: tuple[Clause, ...] = ()
+    hints: tuple[str, ...] = ()
+
+    @property
+    def is_filter_only(self) -> bool:
+        """Tell whether there are fields, and no word to rank by."""
+        try:
+            return bool(self.conditions) and all(clause.is_negated for clause in self.clauses)
+        except QuerySyntaxError:
+            return False  # whoever searches the text says what is wrong
+
+    @property
+    def clauses(self) -> list[Clause]:
+        """Raises QuerySyntaxError."""
+        return clauses_of(self.text)
+
+    def within(self, filters: Filters) -> Filters:
+        return filters._replace(conditions=filters.conditions + self.conditions)
+
+
+async def read_in(read_from: Read, text: str) -> FieldedQuery:
+    """As `read`; the index is asked only for a query that may have fields."""
+    return await read_from(lambda connection: read(connection, text)) if names(text) else FieldedQuery(text)
+
+
+async def read_question(read_from: Read, text: str) -> FieldedQuery:
+    """As `read_in`, for a question. Raises QuerySyntaxError if nothing is asked besides the fields."""
+    found = await read_in(read_from, text)
+    if not found.text.strip():
+        raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
+    return found
+
+
+def read(connection: Connection, text: str) -> FieldedQuery:
+    """Take the fields out of a query. Of a structured one, only `lex:` lines have fields. Raises QuerySyntaxError."""
+    if not names(text):
+        return FieldedQuery(text)
+    spellings = frontmatter.spellings(connection)
+    found = _separate(text, spellings)
+    parsed = [(clause, values(clause.value)) for clause in found.clauses]
+    if sum(len(each) for _, each in parsed) > MAX_VALUES:
+        raise fault(f"the fields of the query have more than {MAX_VALUES} values: use fewer")
+    return FieldedQuery(
+        found.text,
+        tuple(_condition(connection, clause, wanted, spellings) for clause, wanted in parsed),
+        tuple(_terms(found.clauses)),
+        tuple(dict.fromkeys(hint for clause in found.unknown if (hint := _hint(clause, spellings)))),
+    )
+
+
+def _separate(text: str, spellings: Spellings) -> Separated:
+    def is_known(name: str) -> bool:
+        return name == _HAS or name in registry.BY_NAME or name in spellings
+
+    def stays(name: str) -> bool:
+        return name in registry.BY_NAME and registry.BY_NAME[name].is_words
+
+    lines = parse_subqueries(text)
+    if lines is None:
+        return separate(text, is_known, stays)
+    kept: list[Subquery] = []
+    clauses: list[FieldClause] = []
+    unknown: list[FieldClause] = []
+    for line in lines:
+        found = separate(line.text, is_known, stays) if line.kind == "lex" else Separated(line.text, [], [])
+        clauses += found.clauses
+        unknown += found.unknown
+        kept += [line._replace(text=found.text.strip())] if found.text.strip() else []
+    return Separated(render(kept) if clauses else text, clauses, unknown)
+
+
+def _condition(connection: Connection, clause: FieldClause, wanted: list[Value], spellings: Spellings) -> Condition:
+    if not wanted:
+        raise fault(f"'{clause.name}:' has no value: write one behind the colon, or put the words in quotation marks")
+    try:
+        found = either([_one(connection, clause.name, value, spellings) for value in wanted])
+    except QuerySyntaxError as error:
+        quoted = f'; to search for it as text, write "{clause.shown}"' if '"' not in clause.shown else ""
+        raise fault(f"{clause.name}: {error.message}{quoted}") from None
+    return negated(found) if clause.is_negated else found
+
+
+def _one(connection: Connection, name: str, value: Value, spellings: Spellings) -> Condition:
+    if name == _HAS:
+        return _has(value, spellings)
+    if name in registry.BY_NAME:
+        return registry.BY_NAME[name].condition(connection, value)
+    return frontmatter.condition(spellings[name], value)
+
+
+def _has(value: Value, spellings: Spellings) -> Condition:
+    name = value.text.lower()
+    if name in registry.BY_NAME:
+        return registry.has(name)
+    if name in spellings:
+        return frontmatter.has(spellings[name])
+    hint = f"did you mean {near}?" if (near := _nearest(name, spellings)) else "its name may be misspelt"
+    raise fault(f"no document has a field {value.text!r}: {hint}")
+
+
+def _terms(clauses: Iterable[FieldClause]) -> list[Clause]:
+    """Return the words of `title:` and `path:`."""
+    marked = ("title", "path")
+    found = (
+        value.text.replace("*", " ")
+        for clause in clauses
+        if not clause.is_negated and clause.name in marked
+        for value in values(clause.value)
+    )
+    return [clause for text in found for clause in parse_text(text)]
+
+
+def _hint(clause: FieldClause, spellings: Spellings) -> str | None:
+    near = _nearest(clause.name, spellings)
+    return f"'{clause.shown}' was searched as text: did you mean '{near}:'?" if near else None
+
+
+def _nearest(name: str, spellings: Spellings) -> str | None:
+    close = difflib.get_close_matches(name, [_HAS, *registry.BY_NAME, *spellings], n=1, cutoff=_NEAR)
+    return close[0] if close else None

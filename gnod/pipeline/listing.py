@@ -1,0 +1,48 @@
+"""List the documents that pass the filters, newest first: for a query that has nothing to rank by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gnod.pipeline import lexical
+from gnod.pipeline.distinct import without_copies
+from gnod.pipeline.query import Clause
+from gnod.pipeline.ranked import RankedDocument
+from gnod.store.database import Connection
+from gnod.store.documents.filters import Condition, Filters
+
+_DEEPER = 4
+
+
+class Listed(NamedTuple):
+    """`total`: all documents that pass, copies counted once."""
+
+    ranked: list[RankedDocument]
+    total: int
+
+
+def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> Listed:
+    """Return the newest `limit` documents with none of the excluded words, each content once, with the score 1."""
+    where, values = _without(connection, excluded, filters).condition()
+    (total,) = connection.execute(f"SELECT count(DISTINCT d.source_hash) FROM documents d WHERE {where}", values)
+    depth = limit
+    while True:
+        rows = connection.execute(
+            f"SELECT d.id FROM documents d WHERE {where} ORDER BY d.dated DESC, d.docid, d.id LIMIT ?", (*values, depth)
+        )
+        found = [RankedDocument(id_, 1.0, None, {}) for (id_,) in rows]
+        ranked = without_copies(connection, found)[:limit]
+        if len(ranked) == limit or len(found) < depth:
+            return Listed(ranked, int(total[0]))
+        depth *= _DEEPER
+
+
+def _without(connection: Connection, excluded: Sequence[Clause], filters: Filters) -> Filters:
+    phrases = [Clause(clause.text, is_phrase=True) for clause in excluded]
+    found = lexical.expression_of(phrases, lexical.analyzers_of_index(connection)).required
+    if not found:
+        return filters
+    any_of = " OR ".join(phrase.expression for phrase in found)
+    outside = Condition("d.id NOT IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)", (any_of,))
+    return filters._replace(conditions=(*filters.conditions, outside))
