@@ -18,6 +18,8 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
+    for name, counts in result.facets.items():
+        yield text.line(f"{name}: {', '.join(f'{each.value} {each.count:,}' for each in counts) or 'none'}")
     for hint in result.hints:
         yield terminal.paint(text.line(hint), YELLOW)
     for left_out in result.notes:

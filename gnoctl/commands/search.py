@@ -10,6 +10,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note
 from gnoctl.references import absolute
 from gnoctl.shared_options import (
+    FILTERS,
     Csv,
     Files,
     FilterOptions,
@@ -21,6 +22,7 @@ from gnoctl.shared_options import (
     chosen_format,
     filter_values,
     print_documents,
+    split_commas,
 )
 from gnoctl.wording import missed_by
 from gnod.client.connection import Connection
@@ -67,9 +69,29 @@ class WordsOptions(SearchOptions, frozen=True, kw_only=True):
         option("--passages", metavar="N", group="Output", help="Show up to N passages of a document [default: 1]"),
     ] = 1
 
+    sort: Annotated[
+        str | None,
+        option(
+            "--sort",
+            metavar="FIELD",
+            group="Output",
+            help="Sort by title, size, modified or another field; -FIELD: descending",
+        ),
+    ] = None
+    facets: Annotated[
+        list[str],
+        option("--facets", metavar="FIELDS", group="Output", help="Count the values of these fields: tag,type"),
+    ] = []
+
     @property
     def text(self) -> str:
         return " ".join(self.query)
+
+    @property
+    def shown(self) -> dict[str, object]:
+        """What is searched, and how it is shown."""
+        facets = split_commas(self.facets)
+        return {"query": self.text, "passages": self.passages, "sort": self.sort, "facets": facets}
 
 
 class HybridOptions(WordsOptions, frozen=True, kw_only=True):
@@ -88,6 +110,9 @@ class HybridOptions(WordsOptions, frozen=True, kw_only=True):
 
 
 class SimilarOptions(SearchOptions, frozen=True, kw_only=True):
+    where: Annotated[
+        str, option("--where", metavar="FIELDS", group=FILTERS, help="Only documents with these fields: 'tag:work'")
+    ] = ""
     ref: Annotated[str, argument("REF", help="A #docid, gno://collection/path, collection/path, or a path on disk")]
 
 
@@ -97,15 +122,19 @@ def search(options: WordsOptions) -> None:
 
     Documents that contain all words come first. Use "quotation marks" for a phrase and a minus sign to exclude
     documents with a word; put such a query in single quotes. Words are matched by their stem, in the language of each
-    document.
+    document. Fields narrow the search: title:word, path:, tag:, type:, author:, lang:, ext:, size:>10k, before:,
+    after:, has:tag, and every field of the frontmatter, such as status:open or year:2020..2024. A minus excludes, a
+    comma means "or". A query of fields only lists the documents, newest first.
 
     Examples:
       gnoctl search rust error handling
       gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
       gnoctl search invoice --since 30d --files
       gnoctl search invoice --paths0 | xargs -0 ls -l
+      gnoctl search 'invoice tag:tax -status:paid year:2024..' --sort -modified
+      gnoctl search 'tag:work' --facets tag,type
     """
-    params = _params(options, wire.SearchLexicalParams, query=options.text, passages=options.passages)
+    params = _params(options, wire.SearchLexicalParams, **options.shown)
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
@@ -123,7 +152,7 @@ def vsearch(options: WordsOptions) -> None:
       gnoctl vsearch complaints about delivery --since 30d --min-score 0.7 --files
       gnoctl vsearch what to do when the disk is full --paths | head -n 1
     """
-    params = _params(options, wire.SearchVectorParams, query=options.text, passages=options.passages)
+    params = _params(options, wire.SearchVectorParams, **options.shown)
     _find(options, "search.vector", params, nothing=f"No results for {options.text}")
 
 
@@ -141,6 +170,8 @@ def query(options: HybridOptions) -> None:
     Examples:
       gnoctl query how do we bring a release to production
       gnoctl query 'restore "point in time" -mysql' -c notes -n 10 --explain
+      gnoctl query 'who approves a budget author:ada after:2026-01' --facets collection
+      gnoctl query 'release title:"blue green" -tag:old'
       gnoctl query $'lex: "blue green" deploy\\nvec: switching traffic to a new version without downtime'
       gnoctl query how do we rotate the keys --paths | fzf
     """
@@ -148,8 +179,7 @@ def query(options: HybridOptions) -> None:
     params = _params(
         options,
         wire.SearchQueryParams,
-        query=options.text,
-        passages=options.passages,
+        **options.shown,
         expand=not options.no_expand,
         rerank=not options.no_rerank,
         floor=not options.no_floor,
@@ -172,7 +202,7 @@ def similar(options: SimilarOptions) -> None:
       gnoctl similar ./draft.md --fresh --files
       gnoctl similar ./draft.md --paths0 | xargs -0 grep -l 2026
     """
-    params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref))
+    params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref), where=options.where)
     _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")
 
 

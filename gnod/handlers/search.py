@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
-from gnod.errors import LimitExceeded, QuerySyntaxError
+from gnod.errors import InvalidParams, LimitExceeded, QuerySyntaxError
 from gnod.handlers.wire_types import (
     Stages,
     copies_of,
@@ -30,7 +30,7 @@ from gnod.handlers.wire_types import (
 from gnod.pipeline import anchors, lexical, listing, references, several_passages, vector
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.expression import Expression
-from gnod.pipeline.fields import reading
+from gnod.pipeline.fields import facets, ordering, reading
 from gnod.pipeline.fields.reading import FieldedQuery
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
 from gnod.pipeline.nearest import Nearest
@@ -53,6 +53,7 @@ from gnod.sync.freshness import FreshnessService
 from gnod.types import format_uri, source_line
 
 _LASTS_S = 0.3
+_SHOWN_CHARS = 60
 _NO_FILTERS = Filters()
 
 
@@ -117,7 +118,9 @@ def handlers(
         return await database.read(lambda connection: _search_vector(asked, connection, params, vectors, embed_ms))
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
-        asked = await request(params, "", among=[])  # the document may be anywhere
+        asked = await request(params, params.where, among=[])  # the document may be anywhere
+        if words := asked.query.text.strip():
+            raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is none")
         return await database.read(lambda connection: _search_similar(asked, connection, params))
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
@@ -144,7 +147,7 @@ def _search_lexical(
         connection,
         clauses,
         asked.filters,
-        limit=params.limit,
+        limit=ordering.DEPTH if params.sort else params.limit,
         min_score=params.min_score,
         prefix_last_term=(params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace(),
     )
@@ -157,16 +160,25 @@ def _search_lexical(
         "languages": [analyzer.language for analyzer in found.analyzers],
     }
     words = Marked(wanted, found.analyzers)
-    result = _result(asked, connection, params, "lexical", params.query, found.ranked, words, stages, explain)
-    return replace(result, total=found.total)
+    ranked = _sorted(connection, found.ranked, params)
+    result = _result(asked, connection, params, "lexical", params.query, ranked, words, stages, explain)
+    return replace(
+        result,
+        total=found.total,
+        facets=_facets(connection, params, lambda most: lexical.all_matches(connection, wanted, asked.filters, most)),
+    )
 
 
 def _list(asked: _Request, connection: Connection, params: wire.SearchParams) -> wire.SearchResult:
-    found = listing.newest(connection, asked.query.clauses, asked.filters, limit=params.limit)
+    excluded, limit = asked.query.clauses, ordering.DEPTH if params.sort else params.limit
+    found = listing.newest(connection, excluded, asked.filters, limit=limit)
     stages: Stages = [{"stage": "list", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total}]
     words = marked(connection, asked.query.terms)
+    ranked = _sorted(connection, found.ranked, params)
     return replace(
-        _result(asked, connection, params, "list", params.query, found.ranked, words, stages), total=found.total
+        _result(asked, connection, params, "list", params.query, ranked, words, stages),
+        total=found.total,
+        facets=_facets(connection, params, lambda most: listing.ids(connection, excluded, asked.filters, limit=most)),
     )
 
 
@@ -181,8 +193,10 @@ def _search_vector(
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
     ]
     words = marked(connection, parse_text(asked.query.text))
+    ids = [each.id for each in ranked]
+    ranked = _sorted(connection, ranked, params)
     result = _result(asked, connection, params, "vector", params.query, ranked, words, stages, vectors=vectors)
-    return replace(result, notes=list(vectors.left_out))
+    return replace(result, notes=list(vectors.left_out), facets=_facets(connection, params, lambda _: ids))
 
 
 def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:
@@ -201,13 +215,20 @@ def _search_similar(asked: _Request, connection: Connection, params: wire.Search
 def _hybrid_result(
     asked: _Request, connection: Connection, params: wire.SearchQueryParams, query: ParsedQuery, found: HybridResult
 ) -> wire.SearchResult:
-    ranked = [_shown(each) for each in found.shown()]
+    ranked = _sorted(connection, [_shown(each) for each in found.shown()], params)
     words = marked(connection, query.terms)
     stages = stages_of(found.stages)
     result = _result(asked, connection, params, "query", params.query, ranked, words, stages, vectors=found.vectors)
     reason = lexical_only_reason(asked.services.embedding, found)
     notes = [note for note in found.left_out if note != reason]
-    return replace(result, total=found.total, lexical_only_reason=reason, by_words_only=reason, notes=notes)
+    return replace(
+        result,
+        total=found.total,
+        lexical_only_reason=reason,
+        by_words_only=reason,
+        notes=notes,
+        facets=_facets(connection, params, lambda _: found.compared),
+    )
 
 
 def _result(
@@ -236,6 +257,24 @@ def _result(
         hints=list(asked.query.hints),
         explain={**(explain or {}), "stages": stages} if params.explain else None,
     )
+
+
+def _sorted(
+    connection: Connection, ranked: Sequence[RankedDocument], params: wire.SearchParams
+) -> list[RankedDocument]:
+    """Return the documents in the order that was asked for, at most `limit`."""
+    found = ordering.ordered(connection, ranked, params.sort) if params.sort else ranked
+    return list(found[: params.limit])
+
+
+def _facets(
+    connection: Connection, params: wire.SearchParams, matches: Callable[[int], Sequence[int]]
+) -> dict[str, list[wire.FacetCount]]:
+    """`matches` returns the documents that count, at most so many."""
+    if not params.facets:
+        return {}
+    counted = facets.count(connection, params.facets, matches(facets.MAX_DOCUMENTS))
+    return {name: [wire.FacetCount(*each) for each in counts] for name, counts in counted.items()}
 
 
 def _options(params: wire.SearchQueryParams) -> SearchOptions:

@@ -85,15 +85,16 @@ class SearchOptions(NamedTuple):
 
 
 class HybridResult(NamedTuple):
-    """`total`: documents that were compared. `vectors`: of the query; None: there was no vector search. `left_out`:
-    what model servers were not asked for, or failed to do, and why. Neither order nor scores depend on the limit.
-    `least`: as in `fusion.Fusion`; it is in the scores already where the documents were reranked."""
+    """`total`: documents that were compared, `compared`: which. `vectors`: of the query; None: there was no vector
+    search. `left_out`: what model servers were not asked for, or failed to do, and why. Neither order nor scores depend
+    on the limit. `least`: as in `fusion.Fusion`; it is in the scores already where the documents were reranked."""
 
     ranked: list[RankedDocument]
     total: int
     stages: list[Stage]
     vectors: QueryVectors | None
     left_out: Sequence[str] = ()
+    compared: Sequence[int] = ()
     least: float = 0.0
 
     def shown(self) -> list[RankedDocument]:
@@ -164,7 +165,8 @@ class _Search:
             behind = await self._retrieve(*lists, LARGE_POOL)
             ranked = await self._with_those_behind(ranked, behind, await self._fuse(behind))
         left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
-        result = HybridResult(ranked, len(ranked), self._budget.stages, vectors, left_out, least)
+        compared = [each.id for each in ranked]
+        result = HybridResult(ranked, len(ranked), self._budget.stages, vectors, left_out, compared, least)
         enough = [each.score >= self._options.min_score for each in result.shown()[: self._options.limit]]
         return result._replace(ranked=[each for each, is_enough in zip(ranked, enough, strict=False) if is_enough])
 

@@ -130,6 +130,12 @@ def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedD
     return [each._replace(score=each.score / whole) for each in ranked]
 
 
+def all_matches(connection: Connection, wanted: Expression, filters: Filters, limit: int) -> list[int]:
+    """Return the documents with a word of the expression, unranked."""
+    required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
+    return fulltext.ids(connection, wanted.any_word(), filters, limit, required=required, excluded=excluded)
+
+
 def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
     """Return what is searched for; an empty expression where there is nothing to search for."""
     try:

@@ -10,6 +10,7 @@ from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
+from gnod.store.documents import copies
 from gnod.store.documents.filters import Condition, Filters
 
 _DEEPER = 4
@@ -24,18 +25,29 @@ class Listed(NamedTuple):
 
 def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> Listed:
     """Return the newest `limit` documents with none of the excluded words, each content once, with the score 1."""
-    where, values = _without(connection, excluded, filters).condition()
-    (total,) = connection.execute(f"SELECT count(DISTINCT d.source_hash) FROM documents d WHERE {where}", values)
     depth = limit
     while True:
-        rows = connection.execute(
-            f"SELECT d.id FROM documents d WHERE {where} ORDER BY d.dated DESC, d.docid, d.id LIMIT ?", (*values, depth)
-        )
-        found = [RankedDocument(id_, 1.0, None, {}) for (id_,) in rows]
+        found = [RankedDocument(id_, 1.0, None, {}) for id_ in ids(connection, excluded, filters, limit=depth)]
         ranked = without_copies(connection, found)[:limit]
-        if len(ranked) == limit or len(found) < depth:
-            return Listed(ranked, int(total[0]))
+        if len(found) < depth:
+            return Listed(ranked, len(ranked))
+        if len(ranked) == limit:
+            return Listed(ranked, _count(connection, excluded, filters))
         depth *= _DEEPER
+
+
+def ids(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> list[int]:
+    """Return the newest documents with none of the excluded words."""
+    where, values = _without(connection, excluded, filters).condition()
+    order = "ORDER BY d.dated DESC, d.docid, d.id LIMIT ?"
+    rows = connection.execute(f"SELECT d.id FROM documents d WHERE {where} {order}", (*values, limit))
+    return [id_ for (id_,) in rows]
+
+
+def _count(connection: Connection, excluded: Sequence[Clause], filters: Filters) -> int:
+    where, values = _without(connection, excluded, filters).condition()
+    counted = "DISTINCT d.source_hash" if copies.exist(connection) else "*"
+    return int(connection.execute(f"SELECT count({counted}) FROM documents d WHERE {where}", values).get)
 
 
 def _without(connection: Connection, excluded: Sequence[Clause], filters: Filters) -> Filters:

@@ -11,6 +11,7 @@ from gnod.protocol.base import AnswerSource, Copy, Freshness, Location, Params, 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 PassageLimit = Annotated[int, Meta(ge=1, le=10)]
 UnitScore = Annotated[float, Meta(ge=0.0, le=1.0)]
+FieldName = Annotated[str, Meta(min_length=1, max_length=64)]
 Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
@@ -39,10 +40,15 @@ class FilterParams(Params, frozen=True, kw_only=True):
 
 
 class SearchParams(FilterParams, frozen=True):
-    """`passages`: up to so many of each document, if they match nearly as well as its best one."""
+    """`passages`: up to so many of each document, if they match nearly as well as its best one. `sort`: the field that
+    the results are sorted by, ascending, or descending with a minus before its name (`-modified`). Keyword search sorts
+    all matches, those with all words of the query first; `search.query` and `search.vector` sort the best `limit`.
+    `facets`: the fields whose values are counted."""
 
     query: Annotated[str, Meta(max_length=4096)]
     passages: PassageLimit = 1
+    sort: FieldName | None = None
+    facets: Annotated[list[FieldName], Meta(max_length=10)] = []
 
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
@@ -75,10 +81,12 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
 
 
 class SearchSimilarParams(FilterParams, frozen=True):
-    """`ref`: the document, as in `document.get`; the document and its copies are not in the results. `fresh` also waits
-    for the vectors of the document's collection and of those that are searched."""
+    """`ref`: the document, as in `document.get`; the document and its copies are not in the results. `where`: fields,
+    as in a query (`tag:work year:2020..`). `fresh` also waits for the vectors of the document's collection and of those
+    that are searched."""
 
     ref: Reference
+    where: Annotated[str, Meta(max_length=4096)] = ""
 
 
 class QuestionParams(FilterParams, frozen=True):
@@ -147,12 +155,21 @@ class Hit(Result, frozen=True, kw_only=True):
     passages: list[HitPassage] | UnsetType = UNSET
 
 
+class FacetCount(Result, frozen=True):
+    """`count`: in how many documents a field has this value; copies of a file count once."""
+
+    value: str
+    count: int
+
+
 class SearchResult(Result, frozen=True, kw_only=True):
     """`mode`: lexical, vector, query or similar; list for a query of fields only, newest first. `query`: for similar,
     the document's address. `total`: the matching documents before `limit` and `min_score`, copies of a file counted
     once; for vector and similar the number of hits, for query the number of documents compared. `lexical_only_reason`:
     why `search.query` used keyword search alone, if it did; `by_words_only` is its former name. `notes`: what model
-    servers were not asked for, or failed to do, and why. `hints`: what of the query may be meant otherwise."""
+    servers were not asked for, or failed to do, and why. `hints`: what of the query may be meant otherwise. `facets`:
+    the most frequent values of each, at most 50: of keyword search and lists over all matching documents (at most
+    100,000), of `search.query` over the documents compared, of `search.vector` over the hits."""
 
     query: str
     mode: str
@@ -164,6 +181,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     by_words_only: str | None = None
     notes: list[str] = []
     hints: list[str] = []
+    facets: dict[str, list[FacetCount]] = {}
     explain: dict[str, object] | None = None
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import datetime
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from gnod.pipeline.fields.conditions import either, fault, folded, is_pattern, is_text, moments
 from gnod.pipeline.fields.syntax import Bounds, Value, bounds
 from gnod.store.database import Connection
@@ -47,6 +49,23 @@ def condition(names: list[str], value: Value) -> Condition:
 
 def has(names: list[str]) -> Condition:
     return either([_any_element(name, Condition("j.value <> ''")) for name in names])
+
+
+def first_value(names: list[str]) -> tuple[str, tuple[object, ...]]:
+    """Return the SQL expression of a field's value, of a list its first; and what it is bound to."""
+    tables, value, bound = all_values(names)
+    return f"(SELECT {value} FROM {tables.removeprefix('JOIN ')} LIMIT 1)", bound
+
+
+def all_values(names: list[str]) -> tuple[str, str, tuple[object, ...]]:
+    """Return a table of a field's values, to be joined; the SQL expression of one, and what they are bound to."""
+    tables = "JOIN json_each(?) spelling JOIN json_each(d.metadata, spelling.value) j"
+    value = "CASE WHEN j.type IN ('true', 'false') THEN j.type WHEN j.type NOT IN ('array', 'object') THEN j.value END"
+    return tables, value, (msgspec.json.encode([path_of(name) for name in names]).decode(),)
+
+
+def is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
 
 
 def path_of(name: str) -> str:

@@ -62,9 +62,9 @@ async def read_question(read_from: Read, text: str) -> FieldedQuery:
 
 def read(connection: Connection, text: str) -> FieldedQuery:
     """Take the fields out of a query. Of a structured one, only `lex:` lines have fields. Raises QuerySyntaxError."""
-    if not names(text):
+    if not (named := names(text)):
         return FieldedQuery(text)
-    spellings = frontmatter.spellings(connection)
+    spellings = {} if named <= registry.BY_NAME.keys() else frontmatter.spellings(connection)
     found = _separate(text, spellings)
     parsed = [(clause, values(clause.value)) for clause in found.clauses]
     if sum(len(each) for _, each in parsed) > MAX_VALUES:

@@ -24,7 +24,8 @@ from gnod.store.documents.filters import Condition
 
 class Field(NamedTuple):
     """`condition`: of one value. `is_words`: the values are words of the query, too, so that they rank. `present`: the
-    SQL condition that a document has the field; None: every document has it."""
+    SQL condition that a document has the field; None: every document has it. `order`: the SQL expression that
+    results are sorted by, `counted`: that of facets; None: not offered."""
 
     name: str
     help: str
@@ -33,6 +34,8 @@ class Field(NamedTuple):
     aliases: tuple[str, ...] = ()
     is_words: bool = False
     present: str | None = None
+    order: str | None = None
+    counted: str | None = None
 
 
 def _path(connection: Connection, value: Value) -> Condition:
@@ -45,13 +48,13 @@ def _path(connection: Connection, value: Value) -> Condition:
 
 
 _in_path = words_in("filepath")
-_tag_text = text_of("tag")
 _lang_text = text_of("d.language")
 
 
-def _tag(connection: Connection, value: Value) -> Condition:
-    wanted = _tag_text(connection, value._replace(text=value.text.lstrip("#")))
-    return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {wanted.where})", wanted.values)
+def _tag(_: Connection, value: Value) -> Condition:
+    text = value.text.lstrip("#").lower()  # as tags are stored
+    test, wanted = ("tag GLOB ?", glob(text)) if is_pattern(value) else ("tag = ?", text)
+    return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {test})", (wanted,))
 
 
 def _language(connection: Connection, value: Value) -> Condition:
@@ -62,29 +65,49 @@ def _extension(_: Connection, value: Value) -> Condition:
     return Condition("lower(d.path) GLOB ?", ("*." + glob(value.text.lstrip(".").lower()),))
 
 
+def _column(field: Field, expression: str) -> Field:
+    """Return the field of a text that a document has once, or not at all."""
+    return field._replace(present=f"{expression} <> ''", order=f"lower({expression})", counted=expression)
+
+
+_COLLECTION = "(SELECT name FROM collections WHERE id = d.collection_id)"
+_MODIFIED = "(d.mtime_ns / 1e9)"
+
 FIELDS = (
-    Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True),
+    Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True, order="d.title"),
     Field(
         "path",
         "words of the path; with `*` the path or its end, with `/` its beginning",
         "path:*.md",
         _path,
+        order="d.path",
     ),
-    Field("tag", "a tag", "-tag:old", _tag, ("tags",), present="EXISTS (SELECT 1 FROM tags WHERE document_id = d.id)"),
-    Field("type", "`type` in the frontmatter", "type:note", text_of("d.doc_type"), present="d.doc_type <> ''"),
-    Field("author", "a part of the author", "author:ada", part_of("d.author"), present="d.author <> ''"),
-    Field("lang", "the language", "lang:de,en", _language, ("language",), present="d.language <> ''"),
-    Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",)),
     Field(
-        "collection",
-        "the collection",
-        "collection:notes",
-        text_of("(SELECT name FROM collections WHERE id = d.collection_id)"),
+        "tag",
+        "a tag",
+        "-tag:old",
+        _tag,
+        ("tags",),
+        present="EXISTS (SELECT 1 FROM tags WHERE document_id = d.id)",
+        counted="t.tag",
     ),
+    _column(Field("type", "`type` in the frontmatter", "type:note", text_of("d.doc_type")), "d.doc_type"),
+    _column(Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author"),
+    _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
+    Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",), present="d.path GLOB '*.*'"),
+    _column(Field("collection", "the collection", "collection:notes", text_of(_COLLECTION)), _COLLECTION),
     Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
     Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),
-    Field("date", "dated in a day, a month, a year or a range", "date:2024..2025-06", date_of("d.dated")),
-    Field("size", "the size of the file", "size:>10k", number_of("d.size")),
+    Field(
+        "date",
+        "dated in a day, a month, a year or a range",
+        "date:2024..2025-06",
+        date_of("d.dated"),
+        order="d.dated",
+        counted="strftime('%Y', d.dated, 'unixepoch', 'localtime')",
+    ),
+    Field("modified", "as `date:`, by the time of the file", "modified:>7d", date_of(_MODIFIED), order="d.mtime_ns"),
+    Field("size", "the size of the file", "size:>10k", number_of("d.size"), order="d.size"),
 )
 
 BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.aliases)}

@@ -214,6 +214,25 @@ def count(
     return int(found.get) - _surplus(connection, expression, where, bound)
 
 
+def ids(
+    connection: Connection,
+    expression: str,
+    filters: Filters,
+    limit: int,
+    *,
+    required: str | None = None,
+    excluded: str | None = None,
+) -> list[int]:
+    """Return the documents that `expression` matches under the same conditions as in `search`, unranked."""
+    where, bound = _conditions(filters, required, excluded)
+    rows = connection.execute(
+        "SELECT d.id FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+        f" WHERE documents_fts MATCH ? AND {where} LIMIT ?",
+        (expression, *bound, limit),
+    )
+    return [document_id for (document_id,) in rows]
+
+
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
     """Return where a phrase begins in the bodies of documents, in terms from the start: ascending, as unsigned 32-bit
     integers of this machine. Documents without the phrase are left out."""

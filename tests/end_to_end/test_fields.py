@@ -1,0 +1,81 @@
+"""Fields, order and facets through the daemon and `gnoctl`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.machine import Machine, temporary_machine
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+NOTES = {
+    "work__deploy_md": "---\ntags: [work, ops]\nstatus: open\nyear: 2021\nauthor: Ada\n---\n# Deploy\n\nFrom blue.",
+    "work__plan_md": "---\ntags: work\nstatus: done\nyear: 2023\n---\n# Plan\n\nFrom blue to green, and some more.",
+    "garden_md": "---\ntags: home\nyear: 2019\nstatus: open\n---\n# Garden\n\nGreen and blue flowers: see std::vector.",
+}
+
+
+@pytest.fixture(scope="module")
+def notes() -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        machine.write(**NOTES)
+        machine.ok("init", str(machine.notes))
+        machine.ok("update")
+        yield machine
+
+
+def paths(result: dict[str, Any]) -> list[str]:
+    return [hit["path"] for hit in result["hits"]]
+
+
+@pytest.mark.parametrize("command", ["search", "query"])
+def test_fields_narrow_each_search(notes: Machine, command: str) -> None:
+    assert set(paths(notes.json(command, "blue"))) == {"work/deploy.md", "work/plan.md", "garden.md"}
+    assert paths(notes.json(command, "blue tag:work -status:done")) == ["work/deploy.md"]
+    assert paths(notes.json(command, "blue year:2020..2022")) == ["work/deploy.md"]
+    assert paths(notes.json(command, "title:garden")) == ["garden.md"]
+    assert paths(notes.json(command, "std::vector")) == ["garden.md"]
+
+
+def test_fields_alone_list_documents(notes: Machine) -> None:
+    for command in ("search", "query", "vsearch"):
+        result = notes.json(command, "status:open", "-n", "1")
+        assert (result["mode"], result["total"], len(result["hits"])) == ("list", 2, 1)
+    assert "2 of 2 documents" in notes.ok("search", "status:open")
+    assert "1 of 1 document" in notes.ok("search", "tag:work -green")
+
+
+def test_questions_take_fields_too(notes: Machine) -> None:
+    packet = notes.json("evidence", "what is blue path:/work status:open")
+    assert {each["path"] for each in packet["passages"]} == {"work/deploy.md"}
+    answer = notes.json("ask", "what is blue status:done")
+    assert {quote["path"] for quote in answer["quotes"]} == {"work/plan.md"}
+    failed = notes.run("ask", "status:done")
+    assert (failed.returncode, "the question is empty" in failed.stderr) == (1, True)
+
+
+def test_results_are_sorted_and_counted(notes: Machine) -> None:
+    assert paths(notes.json("search", "blue", "--sort", "year")) == ["garden.md", "work/deploy.md", "work/plan.md"]
+    assert paths(notes.json("search", "blue", "--sort", "-year", "-n", "2")) == ["work/plan.md", "work/deploy.md"]
+    assert paths(notes.json("query", "blue", "--sort=title")) == ["work/deploy.md", "garden.md", "work/plan.md"]
+    assert paths(notes.json("search", "has:year", "--sort=-year"))[0] == "work/plan.md"
+    result = notes.json("search", "green", "--facets", "tag,status", "-n", "1")
+    assert result["facets"]["tag"] == [{"value": "home", "count": 1}, {"value": "work", "count": 1}]
+    assert "status: open 2, done 1" in notes.ok("query", "blue", "--facets", "status")
+
+
+def test_a_mistake_says_what_to_write(notes: Machine) -> None:
+    assert "did you mean 'status:'?" in notes.ok("search", "blue statsu:open")
+    for query, message in (
+        ("blue size:abc", "write size:>10k"),
+        ("before:tomorrowish", "is not a date"),
+        ('tag:""', "has no value"),
+    ):
+        failed = notes.run("search", query)
+        assert failed.returncode == 1
+        assert message in failed.stderr
+    failed = notes.run("search", "blue", "--sort", "siez")
+    assert "did you mean size?" in failed.stderr
