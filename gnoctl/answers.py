@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import DIM, YELLOW, Terminal
-from gnoctl.wording import also, at_lines, missed_by
+from gnoctl.wording import also, at_lines, corrected, missed_by
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
@@ -54,6 +54,8 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield line if source.cited else terminal.paint(line, DIM)
         if copies := also(source.also, source.also_left_out):
             yield terminal.paint(_clipped(_INDENT + text.line(copies), terminal), DIM)
+    for line in corrected(result.corrections):
+        yield terminal.paint(text.line(line), YELLOW)
     for hint in result.hints:
         yield terminal.paint(text.line(hint), YELLOW)
     for left_out in result.notes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gnoctl import text
 from gnoctl.hits import explanation
 from gnoctl.terminal import BOLD, DIM, YELLOW, Terminal
-from gnoctl.wording import also, at_lines, count, missed_by
+from gnoctl.wording import also, at_lines, corrected, count, missed_by
 from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
 
 INDENT = "  "
@@ -37,6 +37,8 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
     )
     for each in result.left_out:
         yield terminal.paint(text.line(left_out(each)), DIM)
+    for line in corrected(result.corrections):
+        yield terminal.paint(text.line(line), YELLOW)
     for hint in result.hints:
         yield terminal.paint(text.line(hint), YELLOW)
     for note in result.notes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.wording import also, count, missed_by
+from gnoctl.wording import also, corrected, count, missed_by
 from gnod.protocol.search import Hit, HitPassage, SearchResult
 
 INDENT = "  "
@@ -14,6 +14,8 @@ INDENT = "  "
 
 def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
     """Yield the lines of all results. Every character of a document in them is checked."""
+    for line in corrected(result.corrections):
+        yield terminal.paint(text.line(line), YELLOW)
     for hit in result.hits:
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnod.protocol.base import Copy, Freshness, Location
+from gnod.protocol.base import Copy, Correction, Freshness, Location
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,6 +111,15 @@ def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:
     """
     listed = ", ".join(f"{each.collection}/{each.path}" for each in copies)
     return f"also: {listed}{f' and {left_out:,} more' if left_out else ''}" if listed else None
+
+
+def corrected(corrections: Sequence[Correction]) -> list[str]:
+    """Return lines that say which words were corrected.
+
+    >>> corrected([Correction(written="certifcate", searched="certificate")])
+    ['Showing results for "certificate" (you wrote "certifcate")']
+    """
+    return [f'Showing results for "{each.searched}" (you wrote "{each.written}")' for each in corrections]
 
 
 def at_lines(line: int, end_line: int, location: Location | None) -> str:

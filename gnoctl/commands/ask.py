@@ -21,6 +21,7 @@ class AskOptions(FilterOptions, frozen=True, kw_only=True):
     no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
     generate: Annotated[bool, option("--generate", help="Call the model for answers, however small it is")] = False
+    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
     no_generate: Annotated[bool, option("--no-generate", help="Show quotes only; call no model for answers")] = False
 
 
@@ -52,6 +53,7 @@ def ask(options: AskOptions) -> None:
         limit=options.limit,
         max_tokens=options.max_tokens,
         expand=not options.no_expand,
+        exact=options.exact,
         rerank=not options.no_rerank,
         generate=True if options.generate else False if options.no_generate else None,
         **filter_values(options),  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ class EvidenceOptions(FilterOptions, frozen=True, kw_only=True):
     ] = 20
     no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
+    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
     budget: Annotated[
         wire.BudgetSeconds,
         option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 1]"),
@@ -47,6 +48,7 @@ def evidence(options: EvidenceOptions) -> None:
         tokens=options.tokens,
         limit=options.limit,
         expand=not options.no_expand,
+        exact=options.exact,
         rerank=not options.no_rerank,
         budget_s=options.budget,
         **filter_values(options),  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from gnoctl.shared_options import (
     print_documents,
     split_commas,
 )
-from gnoctl.wording import missed_by
+from gnoctl.wording import corrected, missed_by
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
@@ -94,7 +94,11 @@ class WordsOptions(SearchOptions, frozen=True, kw_only=True):
         return {"query": self.text, "passages": self.passages, "sort": self.sort, "facets": facets}
 
 
-class HybridOptions(WordsOptions, frozen=True, kw_only=True):
+class ExactOptions(WordsOptions, frozen=True, kw_only=True):
+    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
+
+
+class HybridOptions(ExactOptions, frozen=True, kw_only=True):
     no_expand: Annotated[bool, option("--no-expand", help="Do not let a model add query variants")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the best documents")] = False
     no_floor: Annotated[
@@ -116,13 +120,14 @@ class SimilarOptions(SearchOptions, frozen=True, kw_only=True):
     ref: Annotated[str, argument("REF", help="A #docid, gno://collection/path, collection/path, or a path on disk")]
 
 
-@command("search", WordsOptions)
-def search(options: WordsOptions) -> None:
+@command("search", ExactOptions)
+def search(options: ExactOptions) -> None:
     """Search by keyword.
 
     Documents that contain all words come first. Use "quotation marks" for a phrase and a minus sign to exclude
     documents with a word; put such a query in single quotes. Words are matched by their stem, in the language of each
-    document. Fields narrow the search: title:word, path:, tag:, type:, author:, lang:, ext:, size:>10k, before:,
+    document. A word that no document contains is corrected, and the output says so; not in quotation marks, and not
+    with --exact. Fields narrow the search: title:word, path:, tag:, type:, author:, lang:, ext:, size:>10k, before:,
     after:, has:tag, and every field of the frontmatter, such as status:open or year:2020..2024. A minus excludes, a
     comma means "or". A query of fields only lists the documents, newest first.
 
@@ -134,7 +139,7 @@ def search(options: WordsOptions) -> None:
       gnoctl search 'invoice tag:tax -status:paid year:2024..' --sort -modified
       gnoctl search 'tag:work' --facets tag,type
     """
-    params = _params(options, wire.SearchLexicalParams, **options.shown)
+    params = _params(options, wire.SearchLexicalParams, **options.shown, exact=options.exact)
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
@@ -186,6 +191,7 @@ def query(options: HybridOptions) -> None:
         candidates=options.candidates,
         fusion=fusion,
         budget_s=options.budget,
+        exact=options.exact,
     )
     _find(options, "search.query", params, nothing=f"No results for {options.text}", shows_progress=True)
 
@@ -226,6 +232,8 @@ def _find(
             result = daemon.call(method, params, wire.SearchResult)
         if people and not result.hits:
             note(nothing)
+            for line in corrected(result.corrections):
+                note(line)
             for hint in result.hints:
                 note(hint)
             _explain_nothing(result, params, daemon)

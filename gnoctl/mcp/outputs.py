@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gnoctl import evidence, text
-from gnoctl.wording import missed_by
+from gnoctl.wording import corrected, missed_by
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText
@@ -241,8 +241,13 @@ def search_output(result: SearchResult) -> SearchOutput:
         )
         for hit in result.hits
     ]
-    missed = missed_by(result.freshness, nothing_found=not hits)
-    notes = (missed, result.lexical_only_reason, *result.notes, *result.hints)
+    notes = (
+        *corrected(result.corrections),
+        missed_by(result.freshness, nothing_found=not hits),
+        result.lexical_only_reason,
+        *result.notes,
+        *result.hints,
+    )
     return SearchOutput(total=result.total, hits=hits, note=_join(notes))
 
 
@@ -313,7 +318,7 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 def ask_output(result: AskResult) -> AskOutput:
     """Return the quotes, and the answer with the sources that it cites."""
     missed = missed_by(result.freshness, nothing_found=not (result.sources or result.quotes))
-    notes = [missed, *result.notes, *result.hints]
+    notes: list[str | None] = [*corrected(result.corrections), missed, *result.notes, *result.hints]
     if not result.answered:
         notes.append("the documents do not say; `search` may still find documents to read")
     elif result.model is None:
@@ -375,6 +380,7 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
         result.lexical_only_reason,
         *result.notes,
         *result.hints,
+        *corrected(result.corrections),
     )
     return EvidenceOutput(
         documents=documents,

@@ -213,6 +213,11 @@ def scores(text: str, languages: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def is_common(word: str) -> bool:
+    """Tell whether a word, in lower case, is one of the commonest of any language."""
+    return word in _languages_by_word()
+
+
 @cache
 def _languages_by_word() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}

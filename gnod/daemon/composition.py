@@ -34,6 +34,7 @@ from gnod.models.inference import Inference
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels
 from gnod.paths import Places
+from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.nearest import Nearest
 from gnod.rpc.dispatcher import Handler
 from gnod.rpc.stats import Stats
@@ -222,11 +223,12 @@ async def _compose(
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory, egress)
     endpoints = EndpointReport(configuration, remote, egress)
     hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
+    corrector = Corrector(database.submit_read)
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(configuration, database, freshness, hybrid),
+        ask.handlers(configuration, database, freshness, hybrid, corrector),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database),
         daemon.handlers(places, stats, pool, control.stop),
@@ -239,7 +241,7 @@ async def _compose(
         document.handlers(configuration, database),
         document_boxes.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
-        evidence.handlers(configuration, database, freshness, hybrid, embedding_service),
+        evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector),
         index.handlers(
             index.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
@@ -250,7 +252,7 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
-        search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid),
+        search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid, corrector),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     return Services(

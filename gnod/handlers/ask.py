@@ -8,11 +8,14 @@ and when it only repeats itself. Without a capable model for answers, the quotes
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
@@ -20,6 +23,8 @@ from gnod.handlers.wire_types import (
     Also,
     Stages,
     copies_of,
+    corrected_stage,
+    corrections_of,
     filters_of,
     freshness_of,
     location_to_wire,
@@ -38,6 +43,7 @@ from gnod.pipeline.answering.sources import (
     estimated_tokens,
     select,
 )
+from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.fields import reading
 from gnod.pipeline.fields.reading import FieldedQuery
 from gnod.pipeline.hybrid import HybridResult, SearchOptions
@@ -63,6 +69,7 @@ def handlers(
     database: Database,
     freshness: FreshnessService,
     hybrid: HybridSearch,
+    corrector: Corrector,
 ) -> Mapping[str, Handler]:
     services = _Services(database, freshness, hybrid)
 
@@ -74,7 +81,13 @@ def handlers(
             await freshness.refresh(params.collections, embedded=True)
         asked = await reading.read_question(database.read, params.question)
         generator = await hybrid.generator(params.collections, params.generate)
-        return await _Answer(services, params, asked, asked.within(filters), generator, call).run()
+        answering = _Answer(services, params, asked, asked.within(filters), generator, call)
+        if params.exact:
+            return await answering.run()
+        corrected = await database.read(lambda connection: corrector.correct(connection, asked.text))
+        answering.stages.extend(corrected_stage(corrected, answering.started))
+        result = await dataclasses.replace(answering, asked=asked._replace(text=corrected.text)).run()
+        return replace(result, corrections=corrections_of(corrected))
 
     return {"ask.answer": answer}
 

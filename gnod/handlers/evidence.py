@@ -10,6 +10,8 @@ from gnod.handlers.search import lexical_only_reason
 from gnod.handlers.wire_types import (
     Also,
     copies_of,
+    corrected_stage,
+    corrections_of,
     filters_of,
     freshness_of,
     location_of,
@@ -17,6 +19,8 @@ from gnod.handlers.wire_types import (
     stages_of,
 )
 from gnod.pipeline.answering.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
+from gnod.pipeline.correction.correcting import Corrected
+from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.fields import reading
 from gnod.pipeline.hybrid import SearchOptions
 from gnod.pipeline.query import parse_question
@@ -37,6 +41,7 @@ def handlers(
     freshness: FreshnessService,
     hybrid: HybridSearch,
     embedding: EmbeddingService,
+    corrector: Corrector,
 ) -> Mapping[str, Handler]:
     async def gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
         configuration.check_known(params.collections)
@@ -55,12 +60,16 @@ def handlers(
             budget_s=params.budget_s,
         )
         async with database.snapshot() as read:
-            found = await hybrid.search(read, parse_question(question), filters, options)
-            evidence = await hybrid.evidence(read, question, found, params.collections, params.tokens)
+            corrected = Corrected(question)
+            if not params.exact:
+                corrected = await read(lambda c: corrector.correct(c, question))
+            correcting = corrected_stage(corrected, started)
+            found = await hybrid.search(read, parse_question(corrected.text), filters, options)
+            evidence = await hybrid.evidence(read, corrected.text, found, params.collections, params.tokens)
             also = await read(lambda c: copies_of(c, {each.place.document.id for each in evidence.passages}, filters))
             report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
         reason = lexical_only_reason(embedding, found)
-        stages = stages_of([*found.stages, *evidence.stages])
+        stages = [*correcting, *stages_of([*found.stages, *evidence.stages])]
         explained: dict[str, object] = {"stages": stages, "confidence": dict(evidence.confidence.components)}
         return wire.EvidenceResult(
             question=params.question,
@@ -76,6 +85,7 @@ def handlers(
             lexical_only_reason=reason,
             notes=[note for note in found.left_out if note != reason],
             hints=list(asked.hints),
+            corrections=corrections_of(corrected),
             explain=explained if params.explain else None,
         )
 

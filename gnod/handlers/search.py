@@ -20,6 +20,8 @@ from gnod.errors import InvalidParams, LimitExceeded, QuerySyntaxError
 from gnod.handlers.wire_types import (
     Stages,
     copies_of,
+    corrected_stage,
+    corrections_of,
     entry,
     filters_of,
     freshness_of,
@@ -29,6 +31,8 @@ from gnod.handlers.wire_types import (
 )
 from gnod.pipeline import anchors, lexical, listing, references, several_passages, vector
 from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.correction.correcting import Corrected
+from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.fields import facets, ordering, reading
 from gnod.pipeline.fields.reading import FieldedQuery
@@ -63,6 +67,7 @@ class _Services(NamedTuple):
     freshness: FreshnessService
     embedding: EmbeddingService
     nearest: Nearest
+    corrector: Corrector
 
 
 class _Request(NamedTuple):
@@ -79,6 +84,17 @@ class _Request(NamedTuple):
     def freshness(self, connection: Connection, params: wire.FilterParams) -> Freshness:
         return freshness_of(self.services.freshness.report(connection, params.collections, embedded=self.embedded))
 
+    def corrected(
+        self,
+        connection: Connection,
+        params: wire.SearchLexicalParams | wire.SearchQueryParams,
+        *,
+        is_unfinished: bool = False,
+    ) -> Corrected:
+        if params.exact:
+            return Corrected(self.query.text)
+        return self.services.corrector.correct(connection, self.query.text, unfinished=is_unfinished)
+
 
 def handlers(
     configuration: Configuration,
@@ -87,8 +103,9 @@ def handlers(
     embedding: EmbeddingService,
     nearest: Nearest,
     hybrid_search: HybridSearch,
+    corrector: Corrector,
 ) -> Mapping[str, Handler]:
-    services = _Services(configuration, database, freshness, embedding, nearest)
+    services = _Services(configuration, database, freshness, embedding, nearest, corrector)
 
     async def request(params: wire.FilterParams, text: str, *, among: list[str], embedded: bool = True) -> _Request:
         """Check the filters, sync the collections `among` first where that is wanted, and read the fields of `text`."""
@@ -104,8 +121,8 @@ def handlers(
         asked = await request(params, params.query, among=params.collections, embedded=False)
         if asked.query.is_filter_only:
             return await database.read(lambda connection: _list(asked, connection, params))
-        clauses = parse_clauses(asked.query.text)
-        return await database.read(lambda connection: _search_lexical(asked, connection, params, clauses))
+        parse_clauses(asked.query.text)  # a query with an error is not corrected
+        return await database.read(lambda connection: _search_lexical(asked, connection, params))
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
         if not params.query.strip():
@@ -129,8 +146,13 @@ def handlers(
             return await database.read(lambda connection: _list(asked, connection, params))
         query = parse_query(asked.query.text)
         async with database.snapshot() as read:
+            corrected = await read(lambda connection: asked.corrected(connection, params))
+            stages = corrected_stage(corrected, asked.started)
+            if corrected.corrections:
+                query = parse_query(corrected.text)
             found = await hybrid_search.search(read, query, asked.filters, _options(params), _stage_reporter(call))
-            return await read(lambda connection: _hybrid_result(asked, connection, params, query, found))
+            result = await read(lambda connection: _hybrid_result(asked, connection, params, query, found, stages))
+        return replace(result, corrections=corrections_of(corrected))
 
     return {
         "search.lexical": search_lexical,
@@ -140,18 +162,19 @@ def handlers(
     }
 
 
-def _search_lexical(
-    asked: _Request, connection: Connection, params: wire.SearchLexicalParams, clauses: Sequence[Clause]
-) -> wire.SearchResult:
+def _search_lexical(asked: _Request, connection: Connection, params: wire.SearchLexicalParams) -> wire.SearchResult:
+    is_unfinished = (params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace()
+    corrected = asked.corrected(connection, params, is_unfinished=is_unfinished)
+    stages = corrected_stage(corrected, asked.started)
     found = lexical.search(
         connection,
-        clauses,
+        parse_clauses(corrected.text),
         asked.filters,
         limit=ordering.DEPTH if params.sort else params.limit,
         min_score=params.min_score,
-        prefix_last_term=(params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace(),
+        prefix_last_term=is_unfinished,
     )
-    stages: Stages = [{"stage": "bm25", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total}]
+    stages.append({"stage": "bm25", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total})
     wanted = found.expression
     explain = {
         "words": [word.expression for word in wanted.words],
@@ -165,6 +188,7 @@ def _search_lexical(
     return replace(
         result,
         total=found.total,
+        corrections=corrections_of(corrected),
         facets=_facets(connection, params, lambda most: lexical.all_matches(connection, wanted, asked.filters, most)),
     )
 
@@ -213,11 +237,16 @@ def _search_similar(asked: _Request, connection: Connection, params: wire.Search
 
 
 def _hybrid_result(
-    asked: _Request, connection: Connection, params: wire.SearchQueryParams, query: ParsedQuery, found: HybridResult
+    asked: _Request,
+    connection: Connection,
+    params: wire.SearchQueryParams,
+    query: ParsedQuery,
+    found: HybridResult,
+    stages: Stages,
 ) -> wire.SearchResult:
     ranked = _sorted(connection, [_shown(each) for each in found.shown()], params)
     words = marked(connection, query.terms)
-    stages = stages_of(found.stages)
+    stages = [*stages, *stages_of(found.stages)]
     result = _result(asked, connection, params, "query", params.query, ranked, words, stages, vectors=found.vectors)
     reason = lexical_only_reason(asked.services.embedding, found)
     notes = [note for note in found.left_out if note != reason]

@@ -13,6 +13,7 @@ from gnod.config.model import CollectionConfig
 from gnod.locations import Location
 from gnod.pipeline import lexical
 from gnod.pipeline.budget import Stage
+from gnod.pipeline.correction.correcting import Corrected
 from gnod.pipeline.dates import moment
 from gnod.pipeline.expression import Expression
 from gnod.protocol import base as wire
@@ -42,6 +43,18 @@ class Also(TypedDict, total=False):
 
     also: list[wire.Copy]
     also_left_out: int
+
+
+def corrections_of(corrected: Corrected) -> list[wire.Correction]:
+    return [copied(wire.Correction, each) for each in corrected.corrections]
+
+
+def corrected_stage(corrected: Corrected, started: float) -> Stages:
+    """Return what `explain` says of the corrections of a query; nothing without one. `started`: by `perf_counter`."""
+    if not corrected.corrections:
+        return []
+    shown = [f"{each.written} → {each.searched}" for each in corrected.corrections]
+    return [{"stage": "correct", "ran": True, "ms": milliseconds_since(started), "corrections": shown}]
 
 
 def iso(seconds: float) -> str:

@@ -132,6 +132,13 @@ class Quote(Result, frozen=True, kw_only=True):
     also_left_out: int = 0
 
 
+class Correction(Result, frozen=True, kw_only=True):
+    """A word of the query that hardly any document has, and what was searched for it. `written` may be two words."""
+
+    written: str
+    searched: str
+
+
 class ProgressValue(Result, frozen=True, kw_only=True):
     """Progress of a request: `done` of `total` in `stage`; `total` is null while it is unknown.
 

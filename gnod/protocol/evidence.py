@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gnod.protocol.base import Copy, Freshness, Location, Result
+from gnod.protocol.base import Copy, Correction, Freshness, Location, Result
 from gnod.protocol.search import QuestionParams
 
 TokenLimit = Annotated[int, Meta(ge=1, le=100_000)]
@@ -16,13 +16,14 @@ BudgetSeconds = Annotated[float, Meta(ge=0.0, le=120.0)]
 class EvidenceParams(QuestionParams, frozen=True, kw_only=True):
     """`tokens`: the packet has at most so many. `limit`: documents that are searched for passages. `expand`, `rerank`
     and `budget_s` as in `search.query`. `full` has no effect. `fresh` also waits for the vectors of the collections
-    that are searched."""
+    that are searched. `exact` as in `search.lexical`."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
     tokens: TokenLimit = 1500
     expand: bool = True
     rerank: bool = True
     budget_s: BudgetSeconds = 1.0
+    exact: bool = False
 
 
 class EvidencePassage(Result, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     any model. `max_tokens`: the limit. `reason` says why there are no passages: nothing_found (no document is about the
     question) or over_budget (the best passage is longer than the limit; `left_out` has its tokens). `confidence`, in
     [0, 1], that the documents answer the question, as in AskResult. `found` is false if it is too low: then the
-    passages are only the nearest ones. `notes`, `hints`: as in SearchResult."""
+    passages are only the nearest ones. `notes`, `hints`, `corrections`: as in SearchResult."""
 
     question: str
     passages: list[EvidencePassage]
@@ -97,4 +98,5 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     lexical_only_reason: str | None = None
     notes: list[str] = []
     hints: list[str] = []
+    corrections: list[Correction] = []
     explain: dict[str, object] | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gnod.protocol.base import AnswerSource, Copy, Freshness, Location, Params, Quote, Result
+from gnod.protocol.base import AnswerSource, Copy, Correction, Freshness, Location, Params, Quote, Result
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 PassageLimit = Annotated[int, Meta(ge=1, le=10)]
@@ -53,9 +53,10 @@ class SearchParams(FilterParams, frozen=True):
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
     """`prefix_last_term`: the user still types the last word, so words that begin with it match too, from three
-    letters. `unfinished` is its former name."""
+    letters. `unfinished` is its former name. `exact`: words that occur in no document are not corrected."""
 
     prefix_last_term: bool = False
+    exact: bool = False
     unfinished: bool = False
 
 
@@ -70,7 +71,7 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     variants. `rerank`: a cross-encoder reads the best `candidates`. `floor`: a document that contains the query's own
     words keeps a minimum score in reranking. `fusion`: `convex` (by score) or `rrf` (by rank). `budget_s`: the time
     for all stages that run a model; a stage without time left is skipped, and `explain` says so. `fresh` also waits
-    for vectors."""
+    for vectors. `exact` as in `search.lexical`."""
 
     expand: bool = True
     rerank: bool = True
@@ -78,6 +79,7 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     fusion: Literal["convex", "rrf"] = "convex"
     candidates: Annotated[int, Meta(ge=2, le=100)] = 20
     budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
+    exact: bool = False
 
 
 class SearchSimilarParams(FilterParams, frozen=True):
@@ -97,13 +99,14 @@ class AskParams(QuestionParams, frozen=True, kw_only=True):
     """`limit`: the number of documents to take passages from. `max_tokens`: the longest answer. `expand` and `rerank`
     as in `search.query`. `generate`: true calls the model for answers whatever its size, and its absence is an error;
     false calls none; null calls it if it is large enough. `full` has no effect. `fresh` also waits for the vectors of
-    the collections that are searched."""
+    the collections that are searched. `exact` as in `search.lexical`."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
     max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512
     expand: bool = True
     rerank: bool = True
     generate: bool | None = None
+    exact: bool = False
 
 
 class HitPassage(Result, frozen=True, kw_only=True):
@@ -167,9 +170,10 @@ class SearchResult(Result, frozen=True, kw_only=True):
     the document's address. `total`: the matching documents before `limit` and `min_score`, copies of a file counted
     once; for vector and similar the number of hits, for query the number of documents compared. `lexical_only_reason`:
     why `search.query` used keyword search alone, if it did; `by_words_only` is its former name. `notes`: what model
-    servers were not asked for, or failed to do, and why. `hints`: what of the query may be meant otherwise. `facets`:
-    the most frequent values of each, at most 50: of keyword search and lists over all matching documents (at most
-    100,000), of `search.query` over the documents compared, of `search.vector` over the hits."""
+    servers were not asked for, or failed to do, and why. `hints`: what of the query may be meant otherwise.
+    `corrections`: words of the query that hardly any document has, and what was searched as well. `facets`: the most
+    frequent values of each, at most 50: of keyword search and lists over all matching documents (at most 100,000), of
+    `search.query` over the documents compared, of `search.vector` over the hits."""
 
     query: str
     mode: str
@@ -182,6 +186,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     notes: list[str] = []
     hints: list[str] = []
     facets: dict[str, list[FacetCount]] = {}
+    corrections: list[Correction] = []
     explain: dict[str, object] | None = None
 
 
@@ -195,8 +200,8 @@ class AskResult(Result, frozen=True, kw_only=True):
     passage is near enough to the question), or, if no model was called, no_model, model_too_small or not_wanted. Then
     `model` is null, and `no_model_reason` says why in words. `citations`: the numbers of the cited sources. `finish`:
     stop, length (`max_tokens`), time, or repetition (the text only repeated itself; its repeated end is cut off); null
-    if no model was called. `notes`, `hints`: as in SearchResult. With `explain`, the stage `answer` contains the text
-    that the model wrote, and the stage `citations` the sentences that were removed."""
+    if no model was called. `notes`, `hints`, `corrections`: as in SearchResult. With `explain`, the stage `answer`
+    contains the text that the model wrote, and the stage `citations` the sentences that were removed."""
 
     question: str
     quotes: list[Quote] = []
@@ -215,4 +220,5 @@ class AskResult(Result, frozen=True, kw_only=True):
     freshness: Freshness
     notes: list[str] = []
     hints: list[str] = []
+    corrections: list[Correction] = []
     explain: dict[str, object] | None = None

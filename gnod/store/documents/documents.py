@@ -374,6 +374,11 @@ def distinct_languages(connection: Connection) -> list[str | None]:
     return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
 
 
+def count_by_language(connection: Connection) -> dict[str | None, int]:
+    """Return the number of active documents in each language."""
+    return dict(connection.execute("SELECT language, count(*) FROM documents WHERE active GROUP BY language"))
+
+
 def rows_under(
     connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | None
 ) -> Iterator[tuple[Any, ...]]:

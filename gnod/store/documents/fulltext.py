@@ -94,7 +94,7 @@ class Survey(NamedTuple):
 
 def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
     """Look up the document frequencies of terms."""
-    total = _documents(connection)
+    total = size(connection)
     weighed = []
     for term in terms:
         frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
@@ -118,7 +118,7 @@ def search(
     full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
     SQLite restart FTS5 for every row.
     """
-    scored = _factors(terms, _documents(connection), thorough=False)
+    scored = _factors(terms, size(connection), thorough=False)
     if not scored:
         return []
     where, bound = _conditions(filters, required, excluded)
@@ -149,7 +149,7 @@ def survey(
     excluded: str | None = None,
 ) -> Survey:
     """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
-    documents = _documents(connection)
+    documents = size(connection)
     scored = _factors(terms, documents, thorough=True)
     if not scored:
         return Survey([], documents, 0.0, 0.0, 0.0)
@@ -292,13 +292,31 @@ def _worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) ->
     return read
 
 
-def _documents(connection: Connection) -> int:
+def size(connection: Connection) -> int:
+    """Return the number of documents."""
     return int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
 
 
 def frequency(connection: Connection, expression: str) -> int:
     """Return how many documents an FTS5 expression matches."""
     return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
+
+
+def frequency_up_to(connection: Connection, expression: str, most: int) -> int:
+    """Return how many documents an FTS5 expression matches, but not more than `most`. Fast for common words too."""
+    statement = "SELECT count(*) FROM (SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? LIMIT ?)"
+    return int(connection.execute(statement, (expression, most)).get)
+
+
+def texts(connection: Connection, expression: str, limit: int, characters: int) -> list[str]:
+    """Return titles and beginnings of some documents that match an FTS5 expression, preferably short ones."""
+    rows = connection.execute(
+        "SELECT d.title || char(10) || substr(c.markdown, 1, ?3) FROM (SELECT rowid FROM documents_fts"
+        " WHERE documents_fts MATCH ?1 LIMIT ?4) found CROSS JOIN documents d ON d.id = found.rowid"
+        " JOIN content c ON c.mirror_hash = d.mirror_hash ORDER BY d.size LIMIT ?2",
+        (expression, limit, characters, 4 * limit),
+    )
+    return [text for (text,) in rows]
 
 
 def _fts5_idf(total: int, n: int) -> float:

@@ -1,0 +1,329 @@
+"""Correct the words of a query that occur in no document, against the words of the index.
+
+    word ──► one edit, two words, two edits ──► those that the index has ──► the likeliest
+
+A candidate is likely if its slip is (`edits`), if many documents have it, and above all if they have the other words of
+the query too. The vocabulary only proposes: the full-text table decides. So a vocabulary that is a little old can miss
+a new word, but never finds one that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from math import log
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from gnod.analysis.short_texts import detect_query
+from gnod.analysis.stemming import stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.pipeline import lexical
+from gnod.pipeline.correction.edits import REPLACED, one_edit
+from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord, query_words
+from gnod.pipeline.correction.surfaces import Surfaces
+from gnod.pipeline.correction.words import Vocabulary
+from gnod.pipeline.query import MAX_CHARACTERS
+from gnod.store.database import Connection
+from gnod.store.documents import fulltext
+from gnod.store.documents.vocabulary import MAX_LETTERS
+
+# More words are a text, and their corrections would take long.
+MAX_WORDS, MAX_CORRECTIONS = 64, 8
+# A word of so many letters may have two errors.
+TWO_EDITS = 8
+# Costs, as those of `edits`: words without the space between them, beside each other in a document and not; two edits.
+JOINED, JOINED_APART, TWICE = 0.7, 1.2, 1.9
+# What a cost of 1 is worth, as a logarithm of how many documents have the word.
+COST = 4.0
+# For each letter by which documents write the candidate differently, if they only have its stem; and the most letters.
+UNSEEN, MAX_UNSEEN = 0.3, 3
+# A word in so many documents may be an error too, if a word beside it is so many times more frequent.
+RARE, TIMES, RARE_LETTERS = 2, 100, 6
+# Letters that a term is shorter than a word.
+LONGEST_ENDING = 4
+# A word with fewer letters may be a part of another.
+LETTERS_OF_A_PART = 2
+_CANDIDATES = 12
+_NEAR = 8
+
+
+class Knowledge(NamedTuple):
+    """What is known of the words of an index. `languages`: those with many documents."""
+
+    vocabulary: Vocabulary
+    surfaces: Surfaces
+    languages: frozenset[str]
+
+
+class Correction(NamedTuple):
+    """`written`: a word of the query, or two in a row."""
+
+    written: str
+    searched: str
+
+
+class Corrected(NamedTuple):
+    """`text`: the query with its corrections. Words that occur are still in it, before their corrections."""
+
+    text: str
+    corrections: tuple[Correction, ...] = ()
+
+
+class _Place(NamedTuple):
+    """What is searched from `start` to `end` of the query. `keeps`: the word there, too."""
+
+    start: int
+    end: int
+    searched: str
+    keeps: bool = False
+
+
+class _Candidate(NamedTuple):
+    """`texts`: words with the same terms, the cheapest first; `expression` finds them. `times`: documents with one."""
+
+    texts: tuple[str, ...]
+    cost: float
+    expression: str
+    times: int
+
+    @property
+    def likelihood(self) -> float:
+        return log(self.times + 0.5) - COST * self.cost
+
+
+def needs_correction(connection: Connection, text: str, *, unfinished: bool = False) -> bool:
+    """Tell whether a query has words that occur in hardly any document. Fast."""
+    return _Query(connection, text, unfinished=unfinished).needs_correction()
+
+
+def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinished: bool = False) -> Corrected:
+    """Return the query with corrections for what nobody would have written so. `unfinished`: the last word is still
+    being typed."""
+    found = _Correcting(_Query(connection, text, unfinished=unfinished), knowledge).corrected()
+    return found if len(found.text) <= MAX_CHARACTERS else Corrected(text)
+
+
+class _Query:
+    """The words of a query, and how often they occur."""
+
+    def __init__(self, connection: Connection, text: str, *, unfinished: bool) -> None:
+        self.connection = connection
+        self.text = text
+        self.analyzers = lexical.analyzers_of_index(connection)
+        self.words = query_words(text)[:MAX_WORDS]
+        self._unfinished = unfinished
+        self._times: dict[str, int] = {}
+
+    def needs_correction(self) -> bool:
+        return any(map(self._may_be_wrong, self.words)) or any(
+            self.may_be_split(first.text, second.text)
+            for first, second in zip(self.words, self.words[1:], strict=False)
+        )
+
+    def may_be_split(self, first: str, second: str) -> bool:
+        """Tell whether one of two words looks like a part of a word."""
+        is_part = min(len(first), len(second)) <= LETTERS_OF_A_PART or not (self.times(first) and self.times(second))
+        return is_part and MIN_LETTERS <= len(first + second) <= MAX_LETTERS
+
+    def doubtful(self) -> list[QueryWord]:
+        """Return the words that may be errors."""
+        found = [word for word in self.words if self._may_be_wrong(word)]
+        if self._unfinished and found and found[-1].end == len(self.text) and self._begins_a_word(found[-1].text):
+            found.pop()
+        return found
+
+    def times(self, word: str) -> int:
+        """Return in how many documents a word occurs; not above RARE + 1."""
+        if word not in self._times:
+            self._times[word] = fulltext.frequency_up_to(self.connection, self.expression(word), RARE + 1)
+        return self._times[word]
+
+    def _may_be_wrong(self, word: QueryWord) -> bool:
+        if not word.is_open:
+            return False
+        times = self.times(word.text)
+        return not times or (times <= RARE and len(word.text) >= RARE_LETTERS and self._is_large)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return fulltext.size(self.connection) >= TIMES
+
+    def terms(self, word: str, analyzers: Iterable[Analyzer] | None = None) -> set[str]:
+        return {analyzer.analyse(word)[0] for analyzer in analyzers or self.analyzers}
+
+    def expression(self, word: str) -> str:
+        return _any(self.terms(word.lower()))
+
+    def phrase(self, first: str, second: str) -> str:
+        """Return what finds two words beside each other."""
+        return _any({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self.analyzers})
+
+    def occurs(self, expression: str) -> bool:
+        return fulltext.frequency_up_to(self.connection, expression, 1) > 0
+
+    def frequency(self, expression: str) -> int:
+        return fulltext.frequency(self.connection, expression)
+
+    def _begins_a_word(self, text: str) -> bool:
+        """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
+        word = text.lower()
+        shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
+        return self.occurs(f"{fulltext.quote(word)} *") or any(self.occurs(fulltext.quote(each)) for each in shorter)
+
+
+class _Correcting:
+    def __init__(self, query: _Query, knowledge: Knowledge) -> None:
+        self._query = query
+        self._knowledge = knowledge
+        self._contexts: dict[str, str] = {}
+
+    def corrected(self) -> Corrected:
+        query, places = self._query, self._split_words()
+        doubtful = [word for word in query.doubtful() if not any(p.start <= word.start < p.end for p in places)]
+        if not _is_foreign(query, [word for word in doubtful if not query.times(word.text)]):
+            for word in doubtful[:MAX_CORRECTIONS]:
+                places += self._correction(word)
+        return _replaced(query.text, sorted(places[:MAX_CORRECTIONS]))
+
+    def _split_words(self) -> list[_Place]:
+        """Return the words that were written as two, the most frequent first."""
+        query = self._query
+        pairs = [
+            (query.frequency(query.expression(first.text + second.text)), first, second)
+            for first, second in zip(query.words, query.words[1:], strict=False)
+            if query.text[first.end : second.start] == " " and self._is_split(first.text.lower(), second.text.lower())
+        ]
+        places: list[_Place] = []
+        for _, first, second in sorted(pairs, key=lambda pair: (-pair[0], pair[1].start)):
+            if not any(place.start < second.end and first.start < place.end for place in places):
+                places.append(_Place(first.start, second.end, (first.text + second.text).lower()))
+        return places
+
+    def _is_split(self, first: str, second: str) -> bool:
+        """Tell whether two words mean one: they do not occur beside each other, and it is more frequent than the rarer
+        of them."""
+        query, whole = self._query, first + second
+        if not query.may_be_split(first, second):
+            return False
+        expression = query.expression(whole)
+        if not query.occurs(expression) or (len(second) == 1 and query.terms(whole) & query.terms(first)):
+            return False
+        times = min(query.frequency(query.expression(first)), query.frequency(query.expression(second)))
+        return query.frequency(expression) > times and not query.occurs(query.phrase(first, second))
+
+    def _correction(self, word: QueryWord) -> list[_Place]:
+        written, times = word.text.lower(), self._query.times(word.text)
+        candidates = self._more_frequent(written, times) if times else self._candidates(written)
+        likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
+        seen = [found for each in likely if (found := self._as_written(each))]
+        best = max(seen, key=lambda each: each.likelihood + self._context(each.expression, word), default=None)
+        if best is None or (times and not self._fits(best, word)):
+            return []
+        return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
+
+    def _fits(self, best: _Candidate, word: QueryWord) -> bool:
+        """Tell whether a candidate is as often in documents with the rest of the query as the word that was written."""
+        together = self._context(self._query.expression(word.text), word)
+        return together <= self._context(best.expression, word)
+
+    def _more_frequent(self, written: str, times: int) -> list[_Candidate]:
+        """Return the words for which one that does occur may be an error."""
+        slips = {text: cost for text, cost in one_edit(written).items() if cost < REPLACED}
+        return [each for each in self._known(slips, main=True) if each.times >= TIMES * times]
+
+    def _candidates(self, written: str) -> list[_Candidate]:
+        edits = one_edit(written)
+        found = self._known(edits, main=True) + self._two_words(written)
+        if not found:
+            found = self._known(edits, main=False)
+        if not found and len(written) >= TWO_EDITS:
+            found = self._known(self._two_edits(written), main=False)
+        return found
+
+    def _known(self, costs: dict[str, float], *, main: bool) -> list[_Candidate]:
+        """Return those of the words that occur. `main`: only in languages with many documents."""
+        query, known = self._query, self._knowledge
+        analyzers = [each for each in query.analyzers if not main or each.language in known.languages]
+        terms = {each: query.terms(each, analyzers) for each in costs}
+        real = known.vocabulary.known({term for each in terms.values() for term in each})
+        alike: dict[frozenset[str], list[str]] = {}
+        for each in sorted(costs, key=lambda each: (costs[each], each)):
+            if found := terms[each] & real:
+                alike.setdefault(frozenset(found), []).append(each)
+        candidates = (self._candidate(texts, costs[texts[0]], query.expression(texts[0])) for texts in alike.values())
+        return [each for each in candidates if each.times]
+
+    def _candidate(self, texts: Sequence[str], cost: float, expression: str) -> _Candidate:
+        return _Candidate(tuple(texts), cost, expression, self._query.frequency(expression))
+
+    def _two_words(self, written: str) -> list[_Candidate]:
+        """Return pairs of words that occur together."""
+        query, found = self._query, []
+        for place in range(2, len(written) - 1):
+            first, second = written[:place], written[place:]
+            phrase, text = query.phrase(first, second), f"{first} {second}"
+            if query.occurs(phrase):
+                found.append(self._candidate([text], JOINED, phrase))
+            elif min(len(first), len(second)) >= MIN_LETTERS and query.times(first) and query.times(second):
+                both = f"({query.expression(first)}) AND ({query.expression(second)})"
+                found.append(self._candidate([text], JOINED_APART, both))
+        return [each for each in found if each.times]
+
+    def _two_edits(self, written: str) -> dict[str, float]:
+        """Return words that documents have, at most two edits away; their stems are compared first."""
+        near = {term for stem in self._query.terms(written) for term in self._knowledge.vocabulary.near(stem, 2, _NEAR)}
+        forms = {form for term in near for form in self._surfaces(term)}
+        return {form: TWICE for form in forms if OSA.distance(written, form, score_cutoff=2) <= 2}
+
+    def _as_written(self, candidate: _Candidate) -> _Candidate | None:
+        """Return the candidate with the text that documents have, or that is nearest to that: its stem alone may be
+        that of a quite different word."""
+        if " " in candidate.texts[0]:
+            return candidate
+        forms = {form for term in self._query.terms(candidate.texts[0]) for form in self._surfaces(term)}
+        farther = {text: _distance(text, forms) for text in candidate.texts}
+        best = min(candidate.texts, key=lambda text: farther[text])
+        if farther[best] > MAX_UNSEEN:
+            return None
+        return candidate._replace(texts=(best,), cost=candidate.cost + UNSEEN * farther[best])
+
+    def _surfaces(self, term: str) -> frozenset[str]:
+        return self._knowledge.surfaces.of(self._query.connection, term, self._query.analyzers)
+
+    def _context(self, expression: str, word: QueryWord) -> float:
+        """Return how often the other words of the query are in the same documents, as a logarithm."""
+        others = [each.text for each in self._query.words if each is not word and each.is_open]
+        known = [self._query.expression(each) for each in others if self._query.times(each)]
+        together = [self._query.frequency(f"({expression}) AND ({other})") for other in known]
+        return sum(log(times + 0.1) for times in together) / max(len(together), 1)
+
+
+def _is_foreign(query: _Query, unknown: Sequence[QueryWord]) -> bool:
+    """Tell whether the words are unknown because the query is in a language that the index does not have."""
+    share = len(unknown) / max(len(query.words), 1)
+    if len(query.words) < 3 or share <= 1 / 3:
+        return False
+    language = detect_query(query.text)
+    is_new = language is not None and stemming_language(language) not in {a.language for a in query.analyzers}
+    return share > 0.5 or is_new
+
+
+def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
+    parts: list[str] = []
+    at = 0
+    for place in places:
+        written = text[place.start : place.end]
+        parts += [text[at : place.start], f"{written} {place.searched}" if place.keeps else place.searched]
+        at = place.end
+    corrections = (Correction(text[place.start : place.end], place.searched) for place in places)
+    return Corrected("".join([*parts, text[at:]]), tuple(dict.fromkeys(corrections)))
+
+
+def _any(terms: Collection[str]) -> str:
+    return " OR ".join(fulltext.quote(term) for term in sorted(terms))
+
+
+def _distance(text: str, forms: Collection[str]) -> int:
+    return min((OSA.distance(text, form) for form in forms), default=MAX_UNSEEN)

@@ -1,0 +1,85 @@
+"""Keeps the words of the index in memory, in step with the database, and corrects queries with them.
+
+For the reader threads of one database. A small index is read again after each change, before it is used; a large one
+beside the searches, which use its former words until then.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.pipeline.correction import correcting
+from gnod.pipeline.correction.correcting import Corrected, Knowledge
+from gnod.pipeline.correction.surfaces import Surfaces
+from gnod.pipeline.correction.words import Vocabulary
+from gnod.store.database import Connection
+from gnod.store.documents import changes, documents, vocabulary
+
+# Reading the words takes longer: it is done beside the searches.
+AT_ONCE_S = 0.05
+# Of the time, at most this share is spent on reading them.
+SHARE = 0.05
+# A language of fewer documents is tried when the others have no word.
+_MAIN_LANGUAGE = 0.02
+
+Submit = Callable[[Callable[[Connection], None]], Future[None]]
+
+
+class _State(NamedTuple):
+    clock: int
+    knowledge: Knowledge
+    took_s: float
+    read_at: float
+
+
+class Corrector:
+    """`submit` runs a read in another thread."""
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+        self._state: _State | None = None
+        self._lock = threading.Lock()
+        self._reading: Future[None] | None = None
+
+    def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
+        """Return the query with its corrections. `unfinished`: the last word is still being typed."""
+        if not correcting.needs_correction(connection, text, unfinished=unfinished):
+            return Corrected(text)
+        return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
+
+    def knowledge(self, connection: Connection) -> Knowledge:
+        """Return what is known of the words of the index."""
+        clock = changes.present(connection).clock
+        state = self._state
+        if state is not None and state.clock >= clock:
+            return state.knowledge
+        if state is None or state.took_s < AT_ONCE_S:
+            return self._read(connection)
+        self._read_beside(state)
+        return state.knowledge
+
+    def _read_beside(self, state: _State) -> None:
+        is_due = time.monotonic() - state.read_at > state.took_s / SHARE
+        with self._lock:
+            if is_due and (self._reading is None or self._reading.done()):
+                self._reading = self._submit(lambda connection: (self._read(connection), None)[1])
+
+    def _read(self, connection: Connection) -> Knowledge:
+        started = time.monotonic()
+        clock = changes.present(connection).clock
+        words = Vocabulary(vocabulary.read(connection))
+        knowledge = Knowledge(words, Surfaces(), _main_languages(connection))
+        now = time.monotonic()
+        self._state = _State(clock, knowledge, now - started, now)
+        return knowledge
+
+
+def _main_languages(connection: Connection) -> frozenset[str]:
+    counts = documents.count_by_language(connection)
+    enough = _MAIN_LANGUAGE * sum(counts.values())
+    return frozenset({DEFAULT_LANGUAGE, *(stemming_language(each) for each, n in counts.items() if n >= enough)})

@@ -1,0 +1,96 @@
+"""The words of an index in memory: which are known, near to one, or contain a part. Pure.
+
+The words of one length and first letter are one string, in which `str.find` finds any part; their hashes tell whether
+a word is known. A million words take about twenty megabytes. Edit distances: rapidfuzz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from gnod.store.documents.vocabulary import Words
+
+# With more, those of one document are left out, and then the longest.
+MAX_WORDS = 2_000_000
+
+
+class _Bucket(NamedTuple):
+    """Words of one length, joined."""
+
+    length: int
+    joined: str
+
+    def words(self) -> list[str]:
+        return [self.joined[start : start + self.length] for start in range(0, len(self.joined), self.length)]
+
+    def containing(self, part: str) -> Iterator[str]:
+        """Yield each word that contains the part, once."""
+        place = self.joined.find(part)
+        while place >= 0:
+            start = place - place % self.length
+            if place + len(part) <= start + self.length:
+                yield self.joined[start : start + self.length]
+                place = start + self.length - 1
+            place = self.joined.find(part, place + 1)
+
+
+class Vocabulary:
+    def __init__(self, found: Iterable[Words], *, limit: int = MAX_WORDS) -> None:
+        kept, self.size = _limited(sorted(found, key=lambda each: (not each.frequent, each.length)), limit)
+        self._buckets: dict[tuple[int, str], list[_Bucket]] = {}
+        for each in kept:
+            self._buckets.setdefault((each.length, each.first), []).append(_Bucket(each.length, each.joined))
+        words = (word for buckets in self._buckets.values() for bucket in buckets for word in bucket.words())
+        self._hashes = np.sort(_hashes(words, self.size))
+
+    def known(self, words: Iterable[str]) -> set[str]:
+        """Return those of the words that are in the vocabulary."""
+        asked = list(words)
+        hashes = _hashes(asked, len(asked))
+        places = np.searchsorted(self._hashes, hashes)
+        is_known = self._hashes[np.minimum(places, self.size - 1)] == hashes if self.size else np.zeros(0, np.bool_)
+        return {word for word, known in zip(asked, is_known.tolist(), strict=False) if known}
+
+    def near(self, word: str, edits: int, limit: int) -> list[str]:
+        """Return the words with the same first letter in this distance (optimal string alignment), nearest first."""
+        lengths = range(len(word) - edits, len(word) + edits + 1)
+        near = [each for length in lengths for bucket in self._of(length, word[0]) for each in bucket.words()]
+        found = process.extract(word, near, scorer=OSA.distance, score_cutoff=edits, limit=limit)
+        return [each for each, _, _ in found]
+
+    def containing(self, part: str, limit: int) -> list[str]:
+        """Return the words that contain the part: the shortest, and of equals those that begin with it, then those
+        that end with it."""
+        found: list[str] = []
+        by_length = sorted(self._buckets)
+        for number, (length, first) in enumerate(by_length):
+            found += [each for bucket in self._buckets[length, first] for each in bucket.containing(part)]
+            is_last = number + 1 == len(by_length) or by_length[number + 1][0] > length
+            if is_last and len(found) >= limit:
+                break
+        return sorted(found, key=lambda each: (len(each), not each.startswith(part), not each.endswith(part), each))[
+            :limit
+        ]
+
+    def _of(self, length: int, first: str) -> list[_Bucket]:
+        return self._buckets.get((length, first), [])
+
+
+def _hashes(words: Iterable[str], count: int) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, words), np.int64, count)
+
+
+def _limited(found: Iterable[Words], limit: int) -> tuple[list[Words], int]:
+    kept, size = [], 0
+    for each in found:
+        count = len(each.joined) // each.length
+        if size + count <= limit:
+            kept.append(each)
+            size += count
+    return kept, size

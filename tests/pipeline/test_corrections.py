@@ -1,0 +1,210 @@
+"""Words that no document has are corrected with the words of the index, and clean queries stay as they are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from gnod.pipeline.correction.correcting import MAX_CORRECTIONS, Corrected, Correction
+from gnod.pipeline.correction.corrector import Corrector
+from gnod.pipeline.correction.edits import one_edit
+from gnod.pipeline.correction.query_words import query_words
+from gnod.pipeline.correction.words import Vocabulary
+from gnod.store.documents.vocabulary import Words
+from tests.small_index import SmallIndex
+
+PAGES = {
+    "tls.md": "# TLS\n\nRenew the certificate of the server before it expires. Restart the machine afterwards.\n",
+    "db.md": "# Storage\n\nThe database keeps its password in a file. Each database file has a checksum.\n",
+    "plan.md": "# Plan\n\nThe decision is about modern deployments, and everybody decides and learns later.\n",
+    "form.md": "# Form\n\nFill in the form, and send it from the office to the archive.\n",
+}
+WORDS = st.text("abcdeilmnorstu", min_size=4, max_size=12)
+
+
+@pytest.fixture
+def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
+    small_index.add(PAGES, language="en")
+    small_index.add({"amt.md": "Die Behörde prüft die Genehmigung für größere Straßen.\n"}, language="de")
+    corrector = Corrector(small_index.database.submit_read)
+
+    def work(text: str, *, unfinished: bool = False) -> Corrected:
+        def read(connection):  # type: ignore[no-untyped-def]
+            return corrector.correct(connection, text, unfinished=unfinished)
+
+        return small_index.database.submit_read(read).result()  # type: ignore[no-any-return]
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("written", "searched"),
+    [
+        ("certifcate", "certificate"),  # a letter is missing
+        ("certtificate", "certificate"),  # one too many
+        ("certifiacte", "certificate"),  # swapped
+        ("certigicate", "certificate"),  # the key beside it
+        ("cretifcate", "certificate"),  # two errors in a long word
+        ("modem deployments", "modern deployments"),  # text recognition
+        ("c1ose certificate", "c1ose certificate"),  # no such word
+        ("passw0rd", "password"),
+        ("pasword", "password"),
+        ("Pasword?", "password?"),
+        ("data base password", "database password"),
+        ("databasefile", "database file"),
+        ("datab ase", "database"),
+        ("Genemigung", "genehmigung"),
+        ("groessere Strassen", "groessere Strassen"),  # finds them already
+        ("decieds later", "decides later"),
+        ("renew certifcate", "renew certificate"),
+    ],
+)
+def test_an_error_is_corrected(correct: Callable[..., Corrected], written: str, searched: str) -> None:
+    assert correct(written).text == searched
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "certificate",
+        "certificates of a server",
+        '"certifcate"',
+        "“certifcate” renew",
+        "renew -certifcate",
+        "certifcate.pem",
+        "certifcate_path",
+        "certifCate",
+        "CERT",
+        "xyz",
+        "12345",
+        "form from",
+        "証明書の更新",
+        "lex:",
+        "wann muss ich den Wagen zur Werkstatt fahren",
+        "zzzzzzzzzz",
+        "",
+    ],
+)
+def test_what_is_meant_as_written_stays(correct: Callable[..., Corrected], query: str) -> None:
+    assert correct(query) == Corrected(query)
+
+
+def test_the_correction_says_what_was_written(correct: Callable[..., Corrected]) -> None:
+    found = correct("Renew certifcate and pasword")
+    assert found.corrections == (Correction("certifcate", "certificate"), Correction("pasword", "password"))
+
+
+def test_the_other_words_of_the_query_decide(small_index: SmallIndex) -> None:
+    small_index.add({f"{i}.md": f"# House {i}\n\nA house has a roof.\n" for i in range(3)}, language="en")
+    small_index.add({f"m{i}.md": f"# Mouse {i}\n\nA mouse likes cheese.\n" for i in range(2)}, language="en")
+    corrector = Corrector(small_index.database.submit_read)
+    queries = {"xouse roof": "house roof", "xouse cheese": "mouse cheese"}
+
+    def corrected(query: str) -> str:
+        return small_index.database.submit_read(lambda c: corrector.correct(c, query).text).result()
+
+    assert {query: corrected(query) for query in queries} == queries
+
+
+def test_a_frequent_neighbour_of_a_rare_error_is_searched_as_well(small_index: SmallIndex) -> None:
+    small_index.add({f"{i}.md": f"# Note {i}\n\nAbout environment number {i}.\n" for i in range(120)}, language="en")
+    small_index.add({"error.md": "# Error\n\nAbout enviroment.\n", "other.md": "# Other\n\nAbout numbed.\n"})
+    corrector = Corrector(small_index.database.submit_read)
+    found = small_index.database.submit_read(lambda c: corrector.correct(c, "enviroment")).result()
+    assert found.text == "enviroment environment"
+    assert small_index.search(found.text, limit=3)[0] == "error.md"
+
+
+def test_the_last_word_may_be_unfinished(correct: Callable[..., Corrected]) -> None:
+    assert correct("certifica", unfinished=True).text == "certifica"
+    assert correct("checks", unfinished=True).text == "checks"
+    assert correct("pasword ch", unfinished=True).text == "password ch"
+
+
+def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -> None:
+    small_index.add(PAGES, language="en")
+    corrector = Corrector(small_index.database.submit_read)
+
+    def corrected(text: str) -> str:
+        return small_index.database.submit_read(lambda c: corrector.correct(c, text).text).result()
+
+    assert corrected("thermomter") == "thermomter"
+    small_index.add({"heat.md": "# Heat\n\nThe thermometer is in the cellar.\n"}, language="en")
+    assert corrected("thermomter") == "thermometer"
+    small_index.remove("heat.md")
+    assert corrected("thermomter") == "thermomter"
+
+
+@settings(max_examples=30)
+@given(WORDS)
+def test_one_edit_is_one_edit_or_a_confusion(word: str) -> None:
+    for other, cost in one_edit(word).items():
+        assert OSA.distance(word, other) <= 2
+        assert 0 < cost <= 1.5
+    assert word not in one_edit(word)
+
+
+@settings(max_examples=30)
+@given(WORDS, st.randoms(use_true_random=False))
+def test_each_edit_is_undone(word: str, rng: random.Random) -> None:
+    place = rng.randrange(len(word) - 1)
+    edited = {
+        word[:place] + rng.choice("abcxyz") + word[place:],
+        word[:place] + word[place + 1 :],
+        word[:place] + rng.choice("abcxyz") + word[place + 1 :],
+        word[:place] + word[place + 1] + word[place] + word[place + 2 :],
+    }
+    assert all(word in one_edit(each) for each in edited - {word})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+@given(st.text(max_size=60) | st.lists(WORDS, max_size=4).map(" ".join))
+def test_any_text_gives_a_query(correct: Callable[..., Corrected], text: str) -> None:
+    found = correct(text)
+    assert found.corrections or found.text == text
+    assert all(each.written in text for each in found.corrections)
+
+
+def test_a_long_query_has_few_corrections(correct: Callable[..., Corrected]) -> None:
+    found = correct("certificate database " * 80 + "certifcate pasword " * 60)
+    assert len(found.corrections) <= MAX_CORRECTIONS
+    assert correct("q" * 4000).corrections == ()
+    assert correct("a " * 2000).corrections == ()
+
+
+def test_words_have_their_places() -> None:
+    query = 'Fix "the qouted" -certifcate (pasword), id_42 x.y ÉCOLE naïve'
+    found = query_words(query)
+    assert [query[each.start : each.end] for each in found] == [each.text for each in found]
+    assert [each.text for each in found] == ["Fix", "pasword", "ÉCOLE", "naïve"]
+
+
+def test_a_vocabulary_knows_its_words() -> None:
+    words = ["apple", "apply", "ample", "applet", "pineapple", "maple", "tariff", "zolltarif"]
+    found = Vocabulary(_words(words))
+    assert found.known([*words, "appl", "zzz", ""]) == set(words)
+    assert found.near("appel", 2, 9)[:2] == ["apple", "apply"] or set(found.near("appel", 1, 9)) == {"apple"}
+    assert found.containing("appl", 3) == ["apple", "apply", "applet"]
+    assert found.containing("tarif", 9) == ["tariff", "zolltarif"]
+    assert found.containing("lea", 9) == []  # not across two words
+
+
+def test_a_huge_vocabulary_is_bounded() -> None:
+    rng = random.Random(1)
+    many = sorted({"".join(rng.choices("abcdefghij", k=7)) for _ in range(20_000)})
+    found = Vocabulary([*_words(many, frequent=False), *_words(["certificate"])], limit=5_000)
+    assert found.size <= 5_000
+    assert found.known(["certificate"]) == {"certificate"}  # words of several documents are kept first
+
+
+def _words(words: list[str], *, frequent: bool = True) -> list[Words]:
+    keys = sorted({(len(word), word[0]) for word in words})
+    return [
+        Words(length, first, frequent, "".join(sorted(w for w in words if (len(w), w[0]) == (length, first))))
+        for length, first in keys
+    ]
