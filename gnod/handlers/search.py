@@ -150,6 +150,8 @@ def handlers(
             stages = corrected_stage(corrected, asked.started)
             if corrected.corrections:
                 query = parse_query(corrected.text)
+            if "*" in corrected.text:
+                query = await read(lambda connection: corrector.resolved_query(connection, query))
             found = await hybrid_search.search(read, query, asked.filters, _options(params), _stage_reporter(call))
             result = await read(lambda connection: _hybrid_result(asked, connection, params, query, found, stages))
         return replace(result, corrections=corrections_of(corrected))
@@ -168,7 +170,7 @@ def _search_lexical(asked: _Request, connection: Connection, params: wire.Search
     stages = corrected_stage(corrected, asked.started)
     found = lexical.search(
         connection,
-        parse_clauses(corrected.text),
+        asked.services.corrector.resolved(connection, parse_clauses(corrected.text)),
         asked.filters,
         limit=ordering.DEPTH if params.sort else params.limit,
         min_score=params.min_score,

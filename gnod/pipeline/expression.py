@@ -91,12 +91,13 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_la
 
     Raises QuerySyntaxError when nothing searchable is left.
     """
-    terms = [c.text for c in clauses if not c.is_negated and not c.is_phrase]
+    terms = [c.text for c in clauses if not (c.is_negated or c.is_phrase or c.alternatives)]
     units = [unit for text in terms for unit in _variants(text, analyzers)]
     dropped = function_words((unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers])
     words = [_word(unit) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
-    if prefix_last_term and words and not (clauses[-1].is_phrase or clauses[-1].is_negated):
+    if prefix_last_term and words and not (clauses[-1].is_phrase or clauses[-1].is_negated or clauses[-1].is_wildcard):
         words[-1] = _with_prefix(words[-1], units[-1][0])
+    words += [QueryTerm(c.alternatives) for c in clauses if c.alternatives and not c.is_negated]
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
     if not words and not required:
@@ -157,7 +158,7 @@ def prefix_phrase(prefix: str) -> str:
 
 def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[QueryTerm]:
     """Return each clause as one phrase, with one variant per language."""
-    found = (tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))) for c in clauses)
+    found = (c.alternatives or tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))) for c in clauses)
     return [QueryTerm(alternatives) for alternatives in found if alternatives]
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, cast
 
+from gnod.analysis.terms import is_unspaced
 from gnod.errors import QuerySyntaxError
 
 Kind = Literal["lex", "vec", "hyde"]
@@ -22,6 +23,8 @@ KINDS: tuple[Kind, ...] = ("lex", "vec", "hyde")
 
 # With this many words outside quotation marks, a query is prose.
 PROSE_WORDS = 8
+# Fewer letters begin too many words.
+MIN_WILDCARD = 3
 MAX_LINES = 10
 MAX_CHARACTERS = 4096
 # Weights in the fusion: of what the user asked, of a variant, of a passage that would answer.
@@ -31,10 +34,13 @@ _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"
 _QUOTED = re.compile(r'"[^"]*"')
 # A minus negates at the start of a word only, and not twice: `--amend` is the name of an option.
 _TOKEN = re.compile(r'(?P<minus>-(?=["\w]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))|(?P<stray>")')
+# `2*3`, `**kwargs` and `*.md` are text.
+_WILDCARD = re.compile(r"\*?[^\W_]+\*?")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 # Neither `lex::parser` nor a URL: those are words of an ordinary query.
 _PREFIX = re.compile(r"\s*(lex|vec|hyde)\s*:(?![:/\\])(.*)", re.IGNORECASE | re.DOTALL)
 _ANY_PREFIX = re.compile(r"\s*([^\W\d_][\w-]{0,31})\s*:(?=\s|\Z)")
+_WILDCARDS = f"write part* or *part*, with at least {MIN_WILDCARD} letters"
 _FORMS = "expected lines that begin with lex:, vec: or hyde:"
 _SYNONYMS: dict[str, Kind] = {
     **dict.fromkeys(("lexical", "keyword", "keywords", "bm25", "fts", "search", "words", "text", "exact"), "lex"),
@@ -44,11 +50,24 @@ _SYNONYMS: dict[str, Kind] = {
 
 
 class Clause(NamedTuple):
-    """One part of a query. `text` is as written; the words of a phrase must occur together."""
+    """One part of a query. `text` is as written; the words of a phrase must occur together. `alternatives`: FTS5
+    phrases for what a wildcard stands for (gnod.pipeline.correction.wildcards)."""
 
     text: str
     is_phrase: bool = False
     is_negated: bool = False
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Tell whether it stands for words that begin with a part (`part*`), end with it, or contain it."""
+        part = self.text.strip("*")
+        is_part = part != self.text and _WILDCARD.fullmatch(self.text) is not None
+        return is_part and not self.is_phrase and not is_unspaced(part)
+
+    @property
+    def without_wildcard(self) -> str:
+        return self.text.strip("*") if self.is_wildcard else self.text
 
 
 class Subquery(NamedTuple):
@@ -127,7 +146,10 @@ def parse_clauses(query: str) -> list[Clause]:
     """
     clauses = clauses_of(query)
     if not clauses:
-        raise _fault("empty_query", "the query has no words to search for")
+        hint = f": {_WILDCARDS}" if "*" in text else ""
+        raise _fault("empty_query", f"the query has no words to search for{hint}")
+    if all(clause.is_wildcard and len(clause.without_wildcard) < MIN_WILDCARD for clause in clauses):
+        raise _fault("wildcard_too_short", f"{clauses[0].text} stands for too many words: {_WILDCARDS}")
     if all(clause.is_negated for clause in clauses):
         raise _fault("only_negations", "the query only excludes words: add a word to search for")
     return clauses
@@ -177,6 +199,20 @@ def parse_subqueries(text: str) -> list[Subquery] | None:
     return [_subquery(line) for line in lines]
 
 
+def with_clauses(query: ParsedQuery, change: Callable[[Clause], Clause]) -> ParsedQuery:
+    """Return the query with each clause changed."""
+
+    def changed(clauses: Sequence[Clause]) -> tuple[Clause, ...]:
+        return tuple(map(change, clauses))
+
+    return query._replace(
+        lines=tuple(line._replace(clauses=changed(line.clauses)) for line in query.lines),
+        terms=changed(query.terms),
+        question_terms=changed(query.question_terms),
+        exact=changed(query.exact),
+    )
+
+
 def render(subqueries: Iterable[Subquery]) -> str:
     """Return the text that `parse_subqueries` reads as these."""
     return "\n".join(f"{each.kind}: {each.text}" for each in subqueries)
@@ -201,9 +237,9 @@ def _question(lines: Sequence[QueryLine]) -> QueryLine:
 
 def _sentence(line: QueryLine) -> str:
     """Return a keyword query as a sentence: without quotation marks and exclusions."""
-    if not any(clause.is_phrase or clause.is_negated for clause in line.clauses):
+    if not any(clause.is_phrase or clause.is_negated or clause.is_wildcard for clause in line.clauses):
         return line.subquery.text.strip()
-    return " ".join(clause.text for clause in line.clauses if not clause.is_negated)
+    return " ".join(clause.without_wildcard for clause in line.clauses if not clause.is_negated)
 
 
 def _terms(line: QueryLine) -> tuple[Clause, ...]:

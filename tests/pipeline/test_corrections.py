@@ -10,11 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
+from gnod.pipeline import lexical
 from gnod.pipeline.correction.correcting import MAX_CORRECTIONS, Corrected, Correction
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.correction.edits import one_edit
 from gnod.pipeline.correction.query_words import query_words
 from gnod.pipeline.correction.words import Vocabulary
+from gnod.pipeline.query import parse_clauses
+from gnod.store.database import Connection
+from gnod.store.documents.filters import Filters
 from gnod.store.documents.vocabulary import Words
 from tests.small_index import SmallIndex
 
@@ -34,10 +38,7 @@ def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
     corrector = Corrector(small_index.database.submit_read)
 
     def work(text: str, *, unfinished: bool = False) -> Corrected:
-        def read(connection):  # type: ignore[no-untyped-def]
-            return corrector.correct(connection, text, unfinished=unfinished)
-
-        return small_index.database.submit_read(read).result()  # type: ignore[no-any-return]
+        return small_index.database.submit_read(lambda c: corrector.correct(c, text, unfinished=unfinished)).result()
 
     return work
 
@@ -191,6 +192,7 @@ def test_a_vocabulary_knows_its_words() -> None:
     assert found.near("appel", 2, 9)[:2] == ["apple", "apply"] or set(found.near("appel", 1, 9)) == {"apple"}
     assert found.containing("appl", 3) == ["apple", "apply", "applet"]
     assert found.containing("tarif", 9) == ["tariff", "zolltarif"]
+    assert found.ending("tarif", 9) == ["zolltarif"]
     assert found.containing("lea", 9) == []  # not across two words
 
 
@@ -208,3 +210,36 @@ def _words(words: list[str], *, frequent: bool = True) -> list[Words]:
         Words(length, first, frequent, "".join(sorted(w for w in words if (len(w), w[0]) == (length, first))))
         for length, first in keys
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Tarif", "*tarif*"),
+        ("Tarife", "*tarife*"),
+        ("neue Tarif", "neue *tarif*"),
+        ("Zolltarif", "Zolltarif"),
+        ("Zoltarif", "zolltarif"),  # a close word comes first
+        ("unbekannt", "unbekannt"),
+    ],
+)
+def test_a_word_that_no_document_has_is_searched_inside_longer_words(
+    small_index: SmallIndex, query: str, text: str
+) -> None:
+    pages = {
+        "zoll.md": "Der Zolltarif wurde im Januar vom Ministerium geändert.\n",
+        "neu.md": "Das neue Haus ist alt.\n",
+    }
+    small_index.add(pages, language="de")
+    corrector = Corrector(small_index.database.submit_read)
+
+    def work(connection: Connection) -> tuple[str, list[str]]:
+        corrected = corrector.correct(connection, query)
+        clauses = corrector.resolved(connection, parse_clauses(corrected.text))
+        ranked = lexical.search(connection, clauses, Filters(), limit=5).ranked
+        paths = dict(connection.execute("SELECT id, path FROM documents"))
+        return corrected.text, [paths[each.id] for each in ranked]
+
+    found, paths = small_index.database.submit_read(work).result()
+    assert found == text
+    assert ("zoll.md" in paths) is (query != "unbekannt")

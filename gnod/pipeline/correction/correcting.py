@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
+from gnod.analysis.common_words import is_common
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline import lexical
-from gnod.pipeline.correction.edits import REPLACED, one_edit
+from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
 from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord, query_words
 from gnod.pipeline.correction.surfaces import Surfaces
 from gnod.pipeline.correction.words import Vocabulary
@@ -41,10 +42,14 @@ COST = 4.0
 UNSEEN, MAX_UNSEEN = 0.3, 3
 # A word in so many documents may be an error too, if a word beside it is so many times more frequent.
 RARE, TIMES, RARE_LETTERS = 2, 100, 6
+# Words of the query that a candidate is compared with, and the share of them that must be in documents with it.
+MAX_CONTEXT, FITTING = 8, 0.5
 # Letters that a term is shorter than a word.
 LONGEST_ENDING = 4
 # A word with fewer letters may be a part of another.
 LETTERS_OF_A_PART = 2
+# Languages that make one word of several.
+COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
 _CANDIDATES = 12
 _NEAR = 8
 
@@ -125,7 +130,8 @@ class _Query:
     def may_be_split(self, first: str, second: str) -> bool:
         """Tell whether one of two words looks like a part of a word."""
         is_part = min(len(first), len(second)) <= LETTERS_OF_A_PART or not (self.times(first) and self.times(second))
-        return is_part and MIN_LETTERS <= len(first + second) <= MAX_LETTERS
+        is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
+        return is_part and is_word and not (is_common(first.lower()) and is_common(second.lower()))
 
     def doubtful(self) -> list[QueryWord]:
         """Return the words that may be errors."""
@@ -219,14 +225,26 @@ class _Correcting:
         likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
         seen = [found for each in likely if (found := self._as_written(each))]
         best = max(seen, key=lambda each: each.likelihood + self._context(each.expression, word), default=None)
-        if best is None or (times and not self._fits(best, word)):
-            return []
-        return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
+        if best is not None and self._fits(best, word, times):
+            return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
+        return [] if times or not self._is_inside(written) else [_Place(word.start, word.end, f"*{written}*")]
 
-    def _fits(self, best: _Candidate, word: QueryWord) -> bool:
-        """Tell whether a candidate is as often in documents with the rest of the query as the word that was written."""
-        together = self._context(self._query.expression(word.text), word)
-        return together <= self._context(best.expression, word)
+    def _is_inside(self, written: str) -> bool:
+        """Tell whether longer words may be meant that contain the one that was written. Only where words are
+        compounded, or where there is nothing else to search for."""
+        if len(self._query.words) > 1 and not self._knowledge.languages & COMPOUNDING:
+            return False
+        vocabulary = self._knowledge.vocabulary
+        return any(vocabulary.containing(part, 1) for part in self._query.terms(written) if len(part) >= MIN_LETTERS)
+
+    def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
+        """Tell whether half of the other words are in documents with the candidate too, if little speaks for it; and,
+        where the word that was written does occur, at least as often as in documents with that."""
+        together = self._together(best.expression, word)
+        is_weak = best.times <= RARE and best.cost >= MISSING
+        if is_weak and sum(map(bool, together)) < FITTING * len(together):
+            return False
+        return not times or _mean_logarithm(together) >= self._context(self._query.expression(word.text), word)
 
     def _more_frequent(self, written: str, times: int) -> list[_Candidate]:
         """Return the words for which one that does occur may be an error."""
@@ -261,7 +279,7 @@ class _Correcting:
     def _two_words(self, written: str) -> list[_Candidate]:
         """Return pairs of words that occur together."""
         query, found = self._query, []
-        for place in range(2, len(written) - 1):
+        for place in range(2, len(written) - 1) if written.isalpha() else ():
             first, second = written[:place], written[place:]
             phrase, text = query.phrase(first, second), f"{first} {second}"
             if query.occurs(phrase):
@@ -294,10 +312,13 @@ class _Correcting:
 
     def _context(self, expression: str, word: QueryWord) -> float:
         """Return how often the other words of the query are in the same documents, as a logarithm."""
+        return _mean_logarithm(self._together(expression, word))
+
+    def _together(self, expression: str, word: QueryWord) -> list[int]:
+        """Return for each other word of the query in how many documents both are."""
         others = [each.text for each in self._query.words if each is not word and each.is_open]
         known = [self._query.expression(each) for each in others if self._query.times(each)]
-        together = [self._query.frequency(f"({expression}) AND ({other})") for other in known]
-        return sum(log(times + 0.1) for times in together) / max(len(together), 1)
+        return [self._query.frequency(f"({expression}) AND ({other})") for other in known[:MAX_CONTEXT]]
 
 
 def _is_foreign(query: _Query, unknown: Sequence[QueryWord]) -> bool:
@@ -319,6 +340,10 @@ def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
         at = place.end
     corrections = (Correction(text[place.start : place.end], place.searched) for place in places)
     return Corrected("".join([*parts, text[at:]]), tuple(dict.fromkeys(corrections)))
+
+
+def _mean_logarithm(times: Sequence[int]) -> float:
+    return sum(log(each + 0.1) for each in times) / max(len(times), 1)
 
 
 def _any(terms: Collection[str]) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import NamedTuple
 
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
-from gnod.pipeline.correction import correcting
+from gnod.pipeline.correction import correcting, wildcards
 from gnod.pipeline.correction.correcting import Corrected, Knowledge
 from gnod.pipeline.correction.surfaces import Surfaces
 from gnod.pipeline.correction.words import Vocabulary
+from gnod.pipeline.query import Clause, ParsedQuery, with_clauses
 from gnod.store.database import Connection
 from gnod.store.documents import changes, documents, vocabulary
 
@@ -51,6 +52,19 @@ class Corrector:
         if not correcting.needs_correction(connection, text, unfinished=unfinished):
             return Corrected(text)
         return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
+
+    def resolved(self, connection: Connection, clauses: Iterable[Clause]) -> list[Clause]:
+        """Return the clauses with what their wildcards stand for."""
+        return [self._resolved(connection, clause) for clause in clauses]
+
+    def resolved_query(self, connection: Connection, query: ParsedQuery) -> ParsedQuery:
+        """As `resolved`, for all clauses of a query."""
+        return with_clauses(query, lambda clause: self._resolved(connection, clause)) if "*" in query.text else query
+
+    def _resolved(self, connection: Connection, clause: Clause) -> Clause:
+        if not clause.is_wildcard:
+            return clause
+        return wildcards.resolved(connection, clause, self.knowledge(connection))
 
     def knowledge(self, connection: Connection) -> Knowledge:
         """Return what is known of the words of the index."""

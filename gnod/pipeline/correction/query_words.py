@@ -21,6 +21,12 @@ _TOKEN = re.compile(r"\S+")
 _AROUND = ".,;!?()[]{}<>'’…"
 # Shorter words are abbreviations, and near to too many others.
 MIN_LETTERS = 4
+# They are in few documents, and near to other words.
+_PRONOUNS = frozenset(
+    f"{first}{second}"
+    for first in ("any", "some", "every", "no")
+    for second in ("one", "body", "thing", "where", "how", "time", "times")
+) | {"else", "elsewhere", "whether", "itself", "himself", "herself", "myself", "yourself", "themselves", "ourselves"}
 # Text recognition takes o for 0, l for 1 and s for 5.
 _WITH_DIGITS = re.compile(r"(?=.*[^\W\d_].*[^\W\d_])[^\W_]*[015][^\W_]*[^\W\d_]")
 
@@ -63,7 +69,7 @@ def _is_word(text: str) -> bool:
 def _is_open(text: str) -> bool:
     # A short word in capitals is an abbreviation.
     is_short = len(text) < MIN_LETTERS + 2 * text.isupper()
-    return not is_short and not is_common(text.lower())
+    return not is_short and not is_common(text.lower()) and text.lower() not in _PRONOUNS
 
 
 def _is_letter(character: str) -> bool:

@@ -64,19 +64,19 @@ class Vocabulary:
         found = process.extract(word, near, scorer=OSA.distance, score_cutoff=edits, limit=limit)
         return [each for each, _, _ in found]
 
-    def containing(self, part: str, limit: int) -> list[str]:
-        """Return the words that contain the part: the shortest, and of equals those that begin with it, then those
-        that end with it."""
+    def ending(self, part: str, limit: int) -> list[str]:
+        """Return the words that end with the part, the shortest first."""
+        return [word for word in self.containing(part, None) if word.endswith(part)][:limit]
+
+    def containing(self, part: str, limit: int | None) -> list[str]:
+        """Return the words that contain the part, the shortest first."""
         found: list[str] = []
-        by_length = sorted(self._buckets)
-        for number, (length, first) in enumerate(by_length):
-            found += [each for bucket in self._buckets[length, first] for each in bucket.containing(part)]
-            is_last = number + 1 == len(by_length) or by_length[number + 1][0] > length
-            if is_last and len(found) >= limit:
+        for length in sorted({length for length, _ in self._buckets if length >= len(part)}):
+            buckets = [bucket for key, of_key in self._buckets.items() if key[0] == length for bucket in of_key]
+            found += sorted(word for bucket in buckets for word in bucket.containing(part))
+            if limit is not None and len(found) >= limit:
                 break
-        return sorted(found, key=lambda each: (len(each), not each.startswith(part), not each.endswith(part), each))[
-            :limit
-        ]
+        return found[:limit]
 
     def _of(self, length: int, first: str) -> list[_Bucket]:
         return self._buckets.get((length, first), [])
