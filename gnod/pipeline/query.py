@@ -146,7 +146,7 @@ def parse_clauses(query: str) -> list[Clause]:
     """
     clauses = clauses_of(query)
     if not clauses:
-        hint = f": {_WILDCARDS}" if "*" in text else ""
+        hint = f": {_WILDCARDS}" if "*" in query else ""
         raise _fault("empty_query", f"the query has no words to search for{hint}")
     if all(clause.is_wildcard and len(clause.without_wildcard) < MIN_WILDCARD for clause in clauses):
         raise _fault("wildcard_too_short", f"{clauses[0].text} stands for too many words: {_WILDCARDS}")

@@ -39,7 +39,7 @@ JOINED, JOINED_APART, TWICE = 0.7, 1.2, 1.9
 # What a cost of 1 is worth, as a logarithm of how many documents have the word.
 COST = 4.0
 # For each letter by which documents write the candidate differently, if they only have its stem; and the most letters.
-UNSEEN, MAX_UNSEEN = 0.3, 3
+UNSEEN, MAX_UNSEEN = 0.4, 1
 # A word in so many documents may be an error too, if a word beside it is so many times more frequent.
 RARE, TIMES, RARE_LETTERS = 2, 100, 6
 # Words of the query that a candidate is compared with, and the share of them that must be in documents with it.
@@ -227,7 +227,9 @@ class _Correcting:
         best = max(seen, key=lambda each: each.likelihood + self._context(each.expression, word), default=None)
         if best is not None and self._fits(best, word, times):
             return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
-        return [] if times or not self._is_inside(written) else [_Place(word.start, word.end, f"*{written}*")]
+        if times or len(written) < MIN_LETTERS or not self._is_inside(written):
+            return []
+        return [_Place(word.start, word.end, f"*{written}*")]
 
     def _is_inside(self, written: str) -> bool:
         """Tell whether longer words may be meant that contain the one that was written. Only where words are
@@ -241,6 +243,8 @@ class _Correcting:
         """Tell whether half of the other words are in documents with the candidate too, if little speaks for it; and,
         where the word that was written does occur, at least as often as in documents with that."""
         together = self._together(best.expression, word)
+        if len(word.text) < MIN_LETTERS:
+            return len(best.texts[0]) > len(word.text) and bool(together) and all(together)
         is_weak = best.times <= RARE and best.cost >= MISSING
         if is_weak and sum(map(bool, together)) < FITTING * len(together):
             return False
@@ -296,19 +300,21 @@ class _Correcting:
         return {form: TWICE for form in forms if OSA.distance(written, form, score_cutoff=2) <= 2}
 
     def _as_written(self, candidate: _Candidate) -> _Candidate | None:
-        """Return the candidate with the text that documents have, or that is nearest to that: its stem alone may be
-        that of a quite different word."""
+        """Return the candidate as documents write it, or nearly: its stem alone may be that of a quite different
+        word."""
         if " " in candidate.texts[0]:
             return candidate
+        if seen := self._knowledge.surfaces.seen(candidate.texts):
+            return candidate._replace(texts=(next(text for text in candidate.texts if text in seen),))
         forms = {form for term in self._query.terms(candidate.texts[0]) for form in self._surfaces(term)}
-        farther = {text: _distance(text, forms) for text in candidate.texts}
-        best = min(candidate.texts, key=lambda text: farther[text])
-        if farther[best] > MAX_UNSEEN:
+        pairs = [(OSA.distance(text, form), text, form) for text in candidate.texts for form in sorted(forms)]
+        farther, text, form = min(pairs, key=lambda pair: pair[0], default=(0, candidate.texts[0], candidate.texts[0]))
+        if farther > MAX_UNSEEN:
             return None
-        return candidate._replace(texts=(best,), cost=candidate.cost + UNSEEN * farther[best])
+        return candidate._replace(texts=(form if farther else text,), cost=candidate.cost + UNSEEN * max(farther, 1))
 
     def _surfaces(self, term: str) -> frozenset[str]:
-        return self._knowledge.surfaces.of(self._query.connection, term, self._query.analyzers)
+        return self._knowledge.surfaces.forms(self._query.connection, term, self._query.analyzers)
 
     def _context(self, expression: str, word: QueryWord) -> float:
         """Return how often the other words of the query are in the same documents, as a logarithm."""
@@ -348,7 +354,3 @@ def _mean_logarithm(times: Sequence[int]) -> float:
 
 def _any(terms: Collection[str]) -> str:
     return " OR ".join(fulltext.quote(term) for term in sorted(terms))
-
-
-def _distance(text: str, forms: Collection[str]) -> int:
-    return min((OSA.distance(text, form) for form in forms), default=MAX_UNSEEN)

@@ -87,7 +87,7 @@ class Corrector:
         started = time.monotonic()
         clock = changes.present(connection).clock
         words = Vocabulary(vocabulary.read(connection))
-        knowledge = Knowledge(words, Surfaces(), _main_languages(connection))
+        knowledge = Knowledge(words, Surfaces(connection), _main_languages(connection))
         now = time.monotonic()
         self._state = _State(clock, knowledge, now - started, now)
         return knowledge

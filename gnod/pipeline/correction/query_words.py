@@ -19,8 +19,8 @@ _MARKS = str.maketrans(dict.fromkeys("“”„«»＂", '"'))
 _QUOTED = re.compile(r'"[^"]*"')
 _TOKEN = re.compile(r"\S+")
 _AROUND = ".,;!?()[]{}<>'’…"
-# Shorter words are abbreviations, and near to too many others.
-MIN_LETTERS = 4
+# Shorter words are abbreviations, or near to too many others. One of SHORT letters may lack a letter.
+MIN_LETTERS, SHORT = 4, 3
 # They are in few documents, and near to other words.
 _PRONOUNS = frozenset(
     f"{first}{second}"
@@ -68,7 +68,7 @@ def _is_word(text: str) -> bool:
 
 def _is_open(text: str) -> bool:
     # A short word in capitals is an abbreviation.
-    is_short = len(text) < MIN_LETTERS + 2 * text.isupper()
+    is_short = len(text) < (MIN_LETTERS + 2 if text.isupper() else SHORT)
     return not is_short and not is_common(text.lower()) and text.lower() not in _PRONOUNS
 
 

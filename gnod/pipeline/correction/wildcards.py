@@ -34,7 +34,7 @@ def _beginning(connection: Connection, part: str, knowledge: Knowledge) -> Itera
     analyzers = lexical.analyzers_of_index(connection)
     shorter = (part[:end] for end in range(max(len(part) - LONGEST_ENDING, MIN_WILDCARD), len(part)))
     for term in knowledge.vocabulary.known(shorter):
-        if any(form.startswith(part) for form in knowledge.surfaces.of(connection, term, analyzers)):
+        if any(form.startswith(part) for form in knowledge.surfaces.forms(connection, term, analyzers)):
             yield fulltext.quote(term)
 
 

@@ -40,6 +40,21 @@ class _Bucket(NamedTuple):
             place = self.joined.find(part, place + 1)
 
 
+class WordSet:
+    """Tells which words are in a set, of which it keeps the hashes."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._hashes = np.sort(_hashes(words))
+
+    def known(self, words: Iterable[str]) -> set[str]:
+        asked = list(words)
+        if not self._hashes.size:
+            return set()
+        hashes = _hashes(asked)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
+        return {word for word, known in zip(asked, (self._hashes[places] == hashes).tolist(), strict=True) if known}
+
+
 class Vocabulary:
     def __init__(self, found: Iterable[Words], *, limit: int = MAX_WORDS) -> None:
         kept, self.size = _limited(sorted(found, key=lambda each: (not each.frequent, each.length)), limit)
@@ -47,15 +62,11 @@ class Vocabulary:
         for each in kept:
             self._buckets.setdefault((each.length, each.first), []).append(_Bucket(each.length, each.joined))
         words = (word for buckets in self._buckets.values() for bucket in buckets for word in bucket.words())
-        self._hashes = np.sort(_hashes(words, self.size))
+        self._words = WordSet(words)
 
     def known(self, words: Iterable[str]) -> set[str]:
         """Return those of the words that are in the vocabulary."""
-        asked = list(words)
-        hashes = _hashes(asked, len(asked))
-        places = np.searchsorted(self._hashes, hashes)
-        is_known = self._hashes[np.minimum(places, self.size - 1)] == hashes if self.size else np.zeros(0, np.bool_)
-        return {word for word, known in zip(asked, is_known.tolist(), strict=False) if known}
+        return self._words.known(words)
 
     def near(self, word: str, edits: int, limit: int) -> list[str]:
         """Return the words with the same first letter in this distance (optimal string alignment), nearest first."""
@@ -82,8 +93,8 @@ class Vocabulary:
         return self._buckets.get((length, first), [])
 
 
-def _hashes(words: Iterable[str], count: int) -> NDArray[np.int64]:
-    return np.fromiter(map(hash, words), np.int64, count)
+def _hashes(words: Iterable[str]) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, words), np.int64)
 
 
 def _limited(found: Iterable[Words], limit: int) -> tuple[list[Words], int]:

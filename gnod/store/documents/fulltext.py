@@ -184,7 +184,7 @@ def _bound(scored: Sequence[_Scored]) -> list[object]:
 def greatest_score(connection: Connection, terms: Sequence[Weighed]) -> float:
     """Return what `search` would give a document that is full of every term: of those that are read, and of those that
     occur nowhere."""
-    read = _worth_reading(terms, _documents(connection), thorough=False)
+    read = _worth_reading(terms, size(connection), thorough=False)
     return (_K1 + 1) * sum(term.weight for term in read)
 
 

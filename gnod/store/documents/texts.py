@@ -11,6 +11,8 @@ from gnod.store.database import Connection
 # Nearly all texts are shorter, and read at once.
 WHOLE_BYTES = 1 << 20
 _PART_BYTES = 256 << 10
+# Of each text in a sample; most texts are shorter, by about this factor.
+_SAMPLE_CHARACTERS, _SHORTER = 20_000, 8
 
 
 def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
@@ -33,6 +35,20 @@ def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
             end = _end_of_part(text) if left else len(text)
             yield text[:end]
             text = text[end:]
+
+
+def sample(connection: Connection, characters: int) -> Iterator[str]:
+    """Yield beginnings of texts, spread over the index: not more than so many characters in all."""
+    count = int(connection.execute("SELECT count(*) FROM content").get)
+    rows = connection.execute(
+        "SELECT substr(markdown, 1, ?) FROM content WHERE rowid % ? = 0",
+        (_SAMPLE_CHARACTERS, max(count * _SAMPLE_CHARACTERS // (characters * _SHORTER), 1)),
+    )
+    for (text,) in rows:
+        yield text
+        characters -= len(text)
+        if characters <= 0:
+            break
 
 
 def stretch(connection: Connection, mirror_hash: str, start: int, end: int) -> str:
