@@ -41,13 +41,14 @@ COST = 4.0
 # For each letter by which documents write the candidate differently, if they only have its stem; and the most letters.
 UNSEEN, MAX_UNSEEN = 0.4, 1
 # A word in so many documents may be an error too, if a word beside it is so many times more frequent.
-RARE, TIMES, RARE_LETTERS = 2, 100, 6
+RARE, TIMES, RARE_LETTERS = 2, 50, 5
 # Words of the query that a candidate is compared with, and the share of them that must be in documents with it.
 MAX_CONTEXT, FITTING = 8, 0.5
 # Letters that a term is shorter than a word.
 LONGEST_ENDING = 4
 # A word with fewer letters may be a part of another.
 LETTERS_OF_A_PART = 2
+SPLIT_TIMES = 3
 # Languages that make one word of several.
 COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
 _CANDIDATES = 12
@@ -98,27 +99,34 @@ class _Candidate(NamedTuple):
         return log(self.times + 0.5) - COST * self.cost
 
 
-def needs_correction(connection: Connection, text: str, *, unfinished: bool = False) -> bool:
-    """Tell whether a query has words that occur in hardly any document. Fast."""
-    return _Query(connection, text, unfinished=unfinished).needs_correction()
+def needs_correction(
+    connection: Connection, text: str, *, unfinished: bool = False, languages: Collection[str] | None = None
+) -> bool:
+    """Tell whether a query has words that occur in hardly any document. Fast. `languages`: those with many documents;
+    None: not known."""
+    return _Query(connection, text, unfinished=unfinished, languages=languages).needs_correction()
 
 
 def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinished: bool = False) -> Corrected:
     """Return the query with corrections for what nobody would have written so. `unfinished`: the last word is still
     being typed."""
-    found = _Correcting(_Query(connection, text, unfinished=unfinished), knowledge).corrected()
+    query = _Query(connection, text, unfinished=unfinished, languages=knowledge.languages)
+    found = _Correcting(query, knowledge).corrected()
     return found if len(found.text) <= MAX_CHARACTERS else Corrected(text)
 
 
 class _Query:
     """The words of a query, and how often they occur."""
 
-    def __init__(self, connection: Connection, text: str, *, unfinished: bool) -> None:
+    def __init__(
+        self, connection: Connection, text: str, *, unfinished: bool, languages: Collection[str] | None
+    ) -> None:
         self.connection = connection
         self.text = text
         self.analyzers = lexical.analyzers_of_index(connection)
         self.words = query_words(text)[:MAX_WORDS]
         self._unfinished = unfinished
+        self._languages = languages
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:
@@ -128,10 +136,14 @@ class _Query:
         )
 
     def may_be_split(self, first: str, second: str) -> bool:
-        """Tell whether one of two words looks like a part of a word."""
-        is_part = min(len(first), len(second)) <= LETTERS_OF_A_PART or not (self.times(first) and self.times(second))
+        """Tell whether two words may be parts of one."""
         is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
-        return is_part and is_word and not (is_common(first.lower()) and is_common(second.lower()))
+        if not is_word or (is_common(first.lower()) and is_common(second.lower())):
+            return False
+        return self.times(first + second) > 0
+
+    def is_part(self, word: str) -> bool:
+        return len(word) <= LETTERS_OF_A_PART or self.times(word) <= RARE
 
     def doubtful(self) -> list[QueryWord]:
         """Return the words that may be errors."""
@@ -143,8 +155,23 @@ class _Query:
     def times(self, word: str) -> int:
         """Return in how many documents a word occurs; not above RARE + 1."""
         if word not in self._times:
-            self._times[word] = fulltext.frequency_up_to(self.connection, self.expression(word), RARE + 1)
+            self._times[word] = self._count(word.lower())
         return self._times[word]
+
+    def exact_times(self, word: str) -> int:
+        """As `times`, without the limit."""
+        times = self.times(word)
+        return times if times <= RARE else self.frequency(self.expression(word))
+
+    def _count(self, word: str) -> int:
+        """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
+        main = [each for each in self.analyzers if self._languages is None or each.language in self._languages]
+        times = fulltext.frequency_up_to(self.connection, _any(self.terms(word, main)), RARE + 1)
+        for each in self.analyzers if not times else ():
+            term = fulltext.quote(each.analyse(word)[0])
+            if each not in main:
+                times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
+        return times
 
     def _may_be_wrong(self, word: QueryWord) -> bool:
         if not word.is_open:
@@ -209,14 +236,16 @@ class _Correcting:
 
     def _is_split(self, first: str, second: str) -> bool:
         """Tell whether two words mean one: they do not occur beside each other, and it is more frequent than the rarer
-        of them."""
+        of them; much more, if neither looks like a part of a word."""
         query, whole = self._query, first + second
         if not query.may_be_split(first, second):
             return False
         expression = query.expression(whole)
-        if not query.occurs(expression) or (len(second) == 1 and query.terms(whole) & query.terms(first)):
+        if len(second) == 1 and query.terms(whole) & query.terms(first):
             return False
-        times = min(query.frequency(query.expression(first)), query.frequency(query.expression(second)))
+        times = min(query.exact_times(first), query.exact_times(second))
+        if not (query.is_part(first) or query.is_part(second)):
+            times *= SPLIT_TIMES
         return query.frequency(expression) > times and not query.occurs(query.phrase(first, second))
 
     def _correction(self, word: QueryWord) -> list[_Place]:

@@ -49,7 +49,8 @@ class Corrector:
 
     def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
         """Return the query with its corrections. `unfinished`: the last word is still being typed."""
-        if not correcting.needs_correction(connection, text, unfinished=unfinished):
+        languages = self._state.knowledge.languages if self._state else None
+        if not correcting.needs_correction(connection, text, unfinished=unfinished, languages=languages):
             return Corrected(text)
         return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
 

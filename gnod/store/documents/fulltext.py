@@ -308,6 +308,16 @@ def frequency_up_to(connection: Connection, expression: str, most: int) -> int:
     return int(connection.execute(statement, (expression, most)).get)
 
 
+def frequency_in_language(connection: Connection, expression: str, language: str, most: int) -> int:
+    """As `frequency_up_to`, of documents in a language."""
+    found = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+        " WHERE documents_fts MATCH ? AND d.language = ? LIMIT ?)",
+        (expression, language, most),
+    )
+    return int(found.get)
+
+
 def texts(connection: Connection, expression: str, limit: int, characters: int) -> list[str]:
     """Return titles and beginnings of some documents that match an FTS5 expression, preferably short ones."""
     rows = connection.execute(
