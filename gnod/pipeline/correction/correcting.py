@@ -9,29 +9,24 @@ a new word, but never finds one that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
 from math import log
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from gnod.analysis.common_words import is_common
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import stemming_language
-from gnod.analysis.terms import Analyzer
-from gnod.pipeline import lexical
 from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
-from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord, query_words
+from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences
+from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord
 from gnod.pipeline.correction.surfaces import Surfaces
 from gnod.pipeline.correction.words import Vocabulary
 from gnod.pipeline.query import MAX_CHARACTERS
 from gnod.store.database import Connection
-from gnod.store.documents import fulltext
-from gnod.store.documents.vocabulary import MAX_LETTERS
 
-# More words are a text, and their corrections would take long.
-MAX_WORDS, MAX_CORRECTIONS = 64, 8
+# More corrections would take long.
+MAX_CORRECTIONS = 8
 # A word of so many letters may have two errors.
 TWO_EDITS = 8
 # Costs, as those of `edits`: words without the space between them, beside each other in a document and not; two edits.
@@ -40,14 +35,9 @@ JOINED, JOINED_APART, TWICE = 0.7, 1.2, 1.9
 COST = 4.0
 # For each letter by which documents write the candidate differently, if they only have its stem; and the most letters.
 UNSEEN, MAX_UNSEEN = 0.4, 1
-# A word in so many documents may be an error too, if a word beside it is so many times more frequent.
-RARE, TIMES, RARE_LETTERS = 2, 50, 5
 # Words of the query that a candidate is compared with, and the share of them that must be in documents with it.
 MAX_CONTEXT, FITTING = 8, 0.5
-# Letters that a term is shorter than a word.
-LONGEST_ENDING = 4
-# A word with fewer letters may be a part of another.
-LETTERS_OF_A_PART = 2
+# How much more frequent one word must be than two that may be parts of it, if neither looks like a part.
 SPLIT_TIMES = 3
 # Languages that make one word of several.
 COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
@@ -104,113 +94,21 @@ def needs_correction(
 ) -> bool:
     """Tell whether a query has words that occur in hardly any document. Fast. `languages`: those with many documents;
     None: not known."""
-    return _Query(connection, text, unfinished=unfinished, languages=languages).needs_correction()
+    return Occurrences(connection, text, unfinished=unfinished, languages=languages).needs_correction()
 
 
 def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinished: bool = False) -> Corrected:
     """Return the query with corrections for what nobody would have written so. `unfinished`: the last word is still
     being typed."""
-    query = _Query(connection, text, unfinished=unfinished, languages=knowledge.languages)
+    query = Occurrences(connection, text, unfinished=unfinished, languages=knowledge.languages)
     found = _Correcting(query, knowledge).corrected()
     return found if len(found.text) <= MAX_CHARACTERS else Corrected(text)
 
 
-class _Query:
-    """The words of a query, and how often they occur."""
-
-    def __init__(
-        self, connection: Connection, text: str, *, unfinished: bool, languages: Collection[str] | None
-    ) -> None:
-        self.connection = connection
-        self.text = text
-        self.analyzers = lexical.analyzers_of_index(connection)
-        self.words = query_words(text)[:MAX_WORDS]
-        self._unfinished = unfinished
-        self._languages = languages
-        self._times: dict[str, int] = {}
-
-    def needs_correction(self) -> bool:
-        return any(map(self._may_be_wrong, self.words)) or any(
-            self.may_be_split(first.text, second.text)
-            for first, second in zip(self.words, self.words[1:], strict=False)
-        )
-
-    def may_be_split(self, first: str, second: str) -> bool:
-        """Tell whether two words may be parts of one."""
-        is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
-        if not is_word or (is_common(first.lower()) and is_common(second.lower())):
-            return False
-        return self.times(first + second) > 0
-
-    def is_part(self, word: str) -> bool:
-        return len(word) <= LETTERS_OF_A_PART or self.times(word) <= RARE
-
-    def doubtful(self) -> list[QueryWord]:
-        """Return the words that may be errors."""
-        found = [word for word in self.words if self._may_be_wrong(word)]
-        if self._unfinished and found and found[-1].end == len(self.text) and self._begins_a_word(found[-1].text):
-            found.pop()
-        return found
-
-    def times(self, word: str) -> int:
-        """Return in how many documents a word occurs; not above RARE + 1."""
-        if word not in self._times:
-            self._times[word] = self._count(word.lower())
-        return self._times[word]
-
-    def exact_times(self, word: str) -> int:
-        """As `times`, without the limit."""
-        times = self.times(word)
-        return times if times <= RARE else self.frequency(self.expression(word))
-
-    def _count(self, word: str) -> int:
-        """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
-        main = [each for each in self.analyzers if self._languages is None or each.language in self._languages]
-        times = fulltext.frequency_up_to(self.connection, _any(self.terms(word, main)), RARE + 1)
-        for each in self.analyzers if not times else ():
-            term = fulltext.quote(each.analyse(word)[0])
-            if each not in main:
-                times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
-        return times
-
-    def _may_be_wrong(self, word: QueryWord) -> bool:
-        if not word.is_open:
-            return False
-        times = self.times(word.text)
-        return not times or (times <= RARE and len(word.text) >= RARE_LETTERS and self._is_large)
-
-    @cached_property
-    def _is_large(self) -> bool:
-        return fulltext.size(self.connection) >= TIMES
-
-    def terms(self, word: str, analyzers: Iterable[Analyzer] | None = None) -> set[str]:
-        return {analyzer.analyse(word)[0] for analyzer in analyzers or self.analyzers}
-
-    def expression(self, word: str) -> str:
-        return _any(self.terms(word.lower()))
-
-    def phrase(self, first: str, second: str) -> str:
-        """Return what finds two words beside each other."""
-        return _any({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self.analyzers})
-
-    def occurs(self, expression: str) -> bool:
-        return fulltext.frequency_up_to(self.connection, expression, 1) > 0
-
-    def frequency(self, expression: str) -> int:
-        return fulltext.frequency(self.connection, expression)
-
-    def _begins_a_word(self, text: str) -> bool:
-        """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
-        word = text.lower()
-        shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
-        return self.occurs(f"{fulltext.quote(word)} *") or any(self.occurs(fulltext.quote(each)) for each in shorter)
-
-
 class _Correcting:
-    def __init__(self, query: _Query, knowledge: Knowledge) -> None:
+    def __init__(self, query: Occurrences, knowledge: Knowledge) -> None:
         self._query = query
         self._knowledge = knowledge
-        self._contexts: dict[str, str] = {}
 
     def corrected(self) -> Corrected:
         query, places = self._query, self._split_words()
@@ -250,15 +148,18 @@ class _Correcting:
 
     def _correction(self, word: QueryWord) -> list[_Place]:
         written, times = word.text.lower(), self._query.times(word.text)
-        candidates = self._more_frequent(written, times) if times else self._candidates(written)
-        likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
-        seen = [found for each in likely if (found := self._as_written(each))]
-        best = max(seen, key=lambda each: each.likelihood + self._context(each.expression, word), default=None)
-        if best is not None and self._fits(best, word, times):
-            return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
+        for candidates in [self._more_frequent(written, times)] if times else self._candidates(written):
+            best = self._likeliest(candidates, word)
+            if best is not None and self._fits(best, word, times):
+                return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
         if times or len(written) < MIN_LETTERS or not self._is_inside(written):
             return []
         return [_Place(word.start, word.end, f"*{written}*")]
+
+    def _likeliest(self, candidates: Sequence[_Candidate], word: QueryWord) -> _Candidate | None:
+        likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
+        written = [found for each in likely if (found := self._as_written(each))]
+        return max(written, key=lambda each: each.likelihood + self._context(each.expression, word), default=None)
 
     def _is_inside(self, written: str) -> bool:
         """Tell whether longer words may be meant that contain the one that was written. Only where words are
@@ -284,14 +185,13 @@ class _Correcting:
         slips = {text: cost for text, cost in one_edit(written).items() if cost < REPLACED}
         return [each for each in self._known(slips, main=True) if each.times >= TIMES * times]
 
-    def _candidates(self, written: str) -> list[_Candidate]:
+    def _candidates(self, written: str) -> Iterator[list[_Candidate]]:
+        """Yield candidates, the likelier ones first."""
         edits = one_edit(written)
-        found = self._known(edits, main=True) + self._two_words(written)
-        if not found:
-            found = self._known(edits, main=False)
-        if not found and len(written) >= TWO_EDITS:
-            found = self._known(self._two_edits(written), main=False)
-        return found
+        yield self._known(edits, main=True) + self._two_words(written)
+        yield self._known(edits, main=False)
+        if len(written) >= TWO_EDITS:
+            yield self._known(self._two_edits(written), main=False)
 
     def _known(self, costs: dict[str, float], *, main: bool) -> list[_Candidate]:
         """Return those of the words that occur. `main`: only in languages with many documents."""
@@ -356,7 +256,7 @@ class _Correcting:
         return [self._query.frequency(f"({expression}) AND ({other})") for other in known[:MAX_CONTEXT]]
 
 
-def _is_foreign(query: _Query, unknown: Sequence[QueryWord]) -> bool:
+def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord]) -> bool:
     """Tell whether the words are unknown because the query is in a language that the index does not have."""
     share = len(unknown) / max(len(query.words), 1)
     if len(query.words) < 3 or share <= 1 / 3:
@@ -379,7 +279,3 @@ def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
 
 def _mean_logarithm(times: Sequence[int]) -> float:
     return sum(log(each + 0.1) for each in times) / max(len(times), 1)
-
-
-def _any(terms: Collection[str]) -> str:
-    return " OR ".join(fulltext.quote(term) for term in sorted(terms))

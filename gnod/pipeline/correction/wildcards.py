@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.terms import is_unspaced
 from gnod.pipeline import lexical
-from gnod.pipeline.correction.correcting import LONGEST_ENDING, Knowledge
+from gnod.pipeline.correction.correcting import Knowledge
+from gnod.pipeline.correction.occurrences import LONGEST_ENDING
 from gnod.pipeline.expression import prefix_phrase
 from gnod.pipeline.query import MIN_WILDCARD, Clause
 from gnod.store.database import Connection

@@ -1,0 +1,120 @@
+"""How often the words of a query occur in the index, alone and beside each other. Knows no corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from gnod.analysis.common_words import is_common
+from gnod.analysis.terms import Analyzer
+from gnod.pipeline import lexical
+from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord, query_words
+from gnod.store.database import Connection
+from gnod.store.documents import fulltext
+from gnod.store.documents.vocabulary import MAX_LETTERS
+
+# More words are a text.
+MAX_WORDS = 64
+# A word in so many documents may be an error too, if a word beside it is so many times more frequent.
+RARE, TIMES, RARE_LETTERS = 2, 50, 5
+# Letters that a term is shorter than a word.
+LONGEST_ENDING = 4
+# A word with fewer letters may be a part of another.
+LETTERS_OF_A_PART = 2
+
+
+class Occurrences:
+    """The words of a query. `unfinished`: the last one is still being typed. `languages`: those with many documents;
+    None: not known."""
+
+    def __init__(
+        self, connection: Connection, text: str, *, unfinished: bool, languages: Collection[str] | None
+    ) -> None:
+        self.connection = connection
+        self.text = text
+        self.analyzers = lexical.analyzers_of_index(connection)
+        self.words = query_words(text)[:MAX_WORDS]
+        self._unfinished = unfinished
+        self._languages = languages
+        self._times: dict[str, int] = {}
+
+    def needs_correction(self) -> bool:
+        return any(map(self._may_be_wrong, self.words)) or any(
+            self.may_be_split(first.text, second.text)
+            for first, second in zip(self.words, self.words[1:], strict=False)
+        )
+
+    def may_be_split(self, first: str, second: str) -> bool:
+        """Tell whether two words may be parts of one."""
+        is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
+        if not is_word or (is_common(first.lower()) and is_common(second.lower())):
+            return False
+        return self.times(first + second) > 0
+
+    def is_part(self, word: str) -> bool:
+        return len(word) <= LETTERS_OF_A_PART or self.times(word) <= RARE
+
+    def doubtful(self) -> list[QueryWord]:
+        """Return the words that may be errors."""
+        found = [word for word in self.words if self._may_be_wrong(word)]
+        if self._unfinished and found and found[-1].end == len(self.text) and self._begins_a_word(found[-1].text):
+            found.pop()
+        return found
+
+    def times(self, word: str) -> int:
+        """Return in how many documents a word occurs; not above RARE + 1."""
+        if word not in self._times:
+            self._times[word] = self._count(word.lower())
+        return self._times[word]
+
+    def exact_times(self, word: str) -> int:
+        """As `times`, without the limit."""
+        times = self.times(word)
+        return times if times <= RARE else self.frequency(self.expression(word))
+
+    def _count(self, word: str) -> int:
+        """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
+        main = [each for each in self.analyzers if self._languages is None or each.language in self._languages]
+        times = fulltext.frequency_up_to(self.connection, any_of(self.terms(word, main)), RARE + 1)
+        for each in self.analyzers if not times else ():
+            term = fulltext.quote(each.analyse(word)[0])
+            if each not in main:
+                times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
+        return times
+
+    def _may_be_wrong(self, word: QueryWord) -> bool:
+        if not word.is_open:
+            return False
+        times = self.times(word.text)
+        return not times or (times <= RARE and len(word.text) >= RARE_LETTERS and self._is_large)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return fulltext.size(self.connection) >= TIMES
+
+    def terms(self, word: str, analyzers: Iterable[Analyzer] | None = None) -> set[str]:
+        return {analyzer.analyse(word)[0] for analyzer in analyzers or self.analyzers}
+
+    def expression(self, word: str) -> str:
+        return any_of(self.terms(word.lower()))
+
+    def phrase(self, first: str, second: str) -> str:
+        """Return what finds two words beside each other."""
+        return any_of({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self.analyzers})
+
+    def occurs(self, expression: str) -> bool:
+        return fulltext.frequency_up_to(self.connection, expression, 1) > 0
+
+    def frequency(self, expression: str) -> int:
+        return fulltext.frequency(self.connection, expression)
+
+    def _begins_a_word(self, text: str) -> bool:
+        """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
+        word = text.lower()
+        shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
+        return self.occurs(f"{fulltext.quote(word)} *") or any(self.occurs(fulltext.quote(each)) for each in shorter)
+
+
+def any_of(terms: Collection[str]) -> str:
+    """Return the FTS5 expression for documents with one of the terms."""
+    return " OR ".join(fulltext.quote(term) for term in sorted(terms))
