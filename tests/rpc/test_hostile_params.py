@@ -70,8 +70,8 @@ def test_wrong_values_everywhere(daemon: OverloadedMachine, name: str) -> None:
     asked: dict[int, object] = {}
     requests: list[bytes] = []
     for field in fields:
-        # Each token is valid: the index would be synced, or the processor measured, as often as there are values.
-        is_costly = name.startswith("index.") or name == "models.recommend"
+        # Each token is valid: the index would be synced, or memory overwritten, as often as there are values.
+        is_costly = name.startswith("index.") or name in ("memory.lock", "models.recommend")
         if field.encode_name == "fresh" or (is_costly and field.encode_name == "progress_token"):
             continue
         for value in VALUES:
