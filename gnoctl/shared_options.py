@@ -33,7 +33,7 @@ def _filter(flag: str, metavar: str, help: str) -> object:
     return option(flag, metavar=metavar, group=FILTERS, help=help)
 
 
-class FilterOptions(JsonOptions, frozen=True, kw_only=True):
+class DocumentFilterOptions(JsonOptions, frozen=True, kw_only=True):
     collections: Collections = []
     tags_all: Annotated[list[str], _filter("--tag", "TAG", "Only documents with all these tags")] = []
     tags_any: Annotated[list[str], _filter("--any-tag", "TAG", "Only documents with one of these tags")] = []
@@ -47,13 +47,17 @@ class FilterOptions(JsonOptions, frozen=True, kw_only=True):
         str | None, _filter("--since", "DATE", "Only documents modified since: 2026-11-21, or an age such as 7d")
     ] = None
     until: Annotated[str | None, _filter("--until", "DATE", "Only documents modified until this date")] = None
+
+
+class FilterOptions(DocumentFilterOptions, frozen=True, kw_only=True):
     fresh: Annotated[bool, option("--fresh", help="Index what changed on disk first")] = False
     explain: Annotated[bool, option("--explain", help="Show how the results and scores came about")] = False
 
 
-def filter_values(options: FilterOptions) -> dict[str, object]:
+def filter_values(options: DocumentFilterOptions) -> dict[str, object]:
     """Return the wire's parameters."""
-    names = (name for name in FilterOptions.__struct_fields__ if name not in JsonOptions.__struct_fields__)
+    kind = FilterOptions if isinstance(options, FilterOptions) else DocumentFilterOptions
+    names = (name for name in kind.__struct_fields__ if name not in JsonOptions.__struct_fields__)
     values = {name: getattr(options, name) for name in names}
     return {name: split_commas(value) if isinstance(value, list) else value for name, value in values.items()}
 

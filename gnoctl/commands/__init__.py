@@ -17,6 +17,9 @@ PANELS: dict[str, dict[str, str]] = {
         "search": "search",
         "vsearch": "search",
         "similar": "search",
+        "saved add": "saved",
+        "saved list": "saved",
+        "saved remove": "saved",
         "open": "open",
         "get": "document",
         "multi-get": "document",
@@ -91,6 +94,7 @@ PANELS: dict[str, dict[str, str]] = {
 GROUPS = {
     "collection": "Manage the collections (indexed folders).",
     "context": "Describe what folders are about; the description accompanies their results.",
+    "saved": "Manage saved searches; `gnoctl search @name` runs one.",
     "memory": "Manage memories; they are stored encrypted.",
     "models": "Choose, download and delete language models.",
     "daemon": "Control the daemon and read its log.",
@@ -98,7 +102,7 @@ GROUPS = {
     "mcp": "Serve AI agents (MCP), and configure them.",
 }
 
-ALIASES = {"collection rm": "collection remove", "context remove": "context rm"}
+ALIASES = {"saved rm": "saved remove", "collection rm": "collection remove", "context remove": "context rm"}
 
 _MODULES = {name: module for names in PANELS.values() for name, module in names.items()}
 NAMES = list(_MODULES)

@@ -90,7 +90,8 @@ _ALL = (
         "Search the user's documents",
         "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, addresses, "
         "line ranges and snippets, best first; read the text with `get`. Use it to explore, or to find a document that "
-        "you know of. To answer a question, `evidence` returns the passages themselves.",
+        "you know of. To answer a question, `evidence` returns the passages themselves. The query may have fields: "
+        "title:word, tag:work, -author:ada, year:2020..2024, status:open; @name is a search that the user saved.",
         a.SearchArguments,
         o.SearchOutput,
         _search,

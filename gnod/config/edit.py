@@ -16,12 +16,12 @@ from typing import TypeVar
 from msgspec.structs import asdict, replace
 
 from gnod.config import splice, storage
-from gnod.config.faults import Report
+from gnod.config.faults import Report, did_you_mean
 from gnod.config.load import parse_text, read_text
-from gnod.config.model import CollectionConfig, Config, ContextConfig, normalise, parse_scope
+from gnod.config.model import CollectionConfig, Config, ContextConfig, SearchConfig, normalise, parse_scope
 from gnod.config.nodes import Node, YamlDocument, is_null
 from gnod.config.schema import ROLE_ALIASES, normalise_extension, resolve_path
-from gnod.errors import CollectionExists, ConfigInvalid, ContextExists, ContextNotFound
+from gnod.errors import CollectionExists, ConfigInvalid, ContextExists, ContextNotFound, SearchNotFound
 from gnod.types import SCHEME, check_collection_name
 
 STARTER = """\
@@ -149,6 +149,40 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
 
     _edit(path, plan)
     return removed
+
+
+def save_search(path: Path, search: SearchConfig) -> None:
+    """Save a search under its name, in place of one that had it."""
+
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+        names = [each.name for each in config.searches]
+        if search.name not in names:
+            intended = replace(config, searches=(*config.searches, search))
+            return splice.append_item(document, "searches", asdict(search)), intended
+        index = names.index(search.name)
+        searches = (*config.searches[:index], search, *config.searches[index + 1 :])
+        node = _setting(document, "searches", index, "query")
+        return [splice.replace_string(document, node, search.query)], replace(config, searches=searches)
+
+    _edit(path, plan)
+
+
+def remove_search(path: Path, name: str) -> SearchConfig:
+    """Remove a saved search, and return it. Raises SearchNotFound."""
+    removed: list[SearchConfig] = []
+
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+        names = [each.name for each in config.searches]
+        if name not in names:
+            hint = did_you_mean(name, names) or "; `gnoctl saved list` shows those that exist"
+            raise SearchNotFound(f"there is no saved search {name!r}{hint}", {"name": name, "known": names})
+        index = names.index(name)
+        removed[:] = [config.searches[index]]
+        intended = replace(config, searches=_without(config.searches, [index]))
+        return splice.remove_items(document, "searches", [index]), intended
+
+    _edit(path, plan)
+    return removed[0]
 
 
 def use_preset(path: Path, preset: str) -> None:

@@ -180,8 +180,16 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "local"
 
 
+class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A saved search, which `@name` stands for at the beginning of a query."""
+
+    name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
+    query: Annotated[str, setting("The query with its fields, such as `tag:work status:open`.")]
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file. Collection names are unique; a context may name a collection that does not exist."""
+    """The whole file. Names of collections and of searches are unique; a context may name a collection that does not
+    exist."""
 
     version: str = "1.0"
     collections: tuple[CollectionConfig, ...] = ()
@@ -192,6 +200,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
     memory: MemoryConfig = msgspec.field(default_factory=MemoryConfig)
     viewers: tuple[ViewerConfig, ...] = ()
+    searches: tuple[SearchConfig, ...] = ()
+
+    @property
+    def saved_queries(self) -> dict[str, str]:
+        return {search.name: search.query for search in self.searches}
 
     def collection(self, name: str) -> CollectionConfig:
         """Raise CollectionNotFound when there is none of that name."""

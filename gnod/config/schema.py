@@ -17,7 +17,7 @@ from gnod.config.fields import Fields, Keys, Visits, mapping
 from gnod.config.nodes import Node
 from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
-from gnod.types import check_collection_name
+from gnod.types import COLLECTION_NAME, check_collection_name
 
 _GNO_ROOT = """
     contentTypes editorUriTemplate ftsTokenizer gateway projectAffinity projectProfileBindings recordAdapters
@@ -40,6 +40,7 @@ _ROOT_KEYS = Keys(own=model.Config.__struct_fields__, foreign=frozenset(_GNO_ROO
 _COLLECTION_KEYS = _keys(model.CollectionConfig, "egressPolicy sourceAvailability recordAdapters")
 _VIEWER_KEYS = _keys(model.ViewerConfig)
 _CONTEXT_KEYS = _keys(model.ContextConfig, "", "scopeType")
+_SEARCH_KEYS = _keys(model.SearchConfig)
 _MODELS_KEYS = _keys(model.ModelsConfig, "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl")
 ROLE_ALIASES = {gno: role for gno, role in _MODELS_KEYS.aliases.items() if role in MODEL_ROLES}
 _ROLE_KEYS = Keys(own=MODEL_ROLES, aliases=ROLE_ALIASES)
@@ -88,6 +89,7 @@ def read_config(root: Node, report: Report, folder: Path) -> model.Config:
         ),
         memory=_section(fields.mapping("memory", _keys(model.MemoryConfig)), model.MemoryConfig),
         viewers=tuple(_viewers(fields)),
+        searches=tuple(_searches(fields)),
     )
 
 
@@ -248,6 +250,19 @@ def _contexts(fields: Fields, places: dict[str, str]) -> Iterator[model.ContextC
         scope, text = _scope(entry, places), entry.required("text")
         if scope and text:
             yield model.ContextConfig(scope=scope, text=model.normalise(text))
+
+
+def _searches(fields: Fields) -> Iterator[model.SearchConfig]:
+    known: set[str] = set()
+    for entry in fields.mappings("searches", _SEARCH_KEYS):
+        name, query = entry.required("name"), entry.required("query")
+        if name and not COLLECTION_NAME.match(name):
+            entry.fault("name", f"{quoted(name)} is not valid: lower-case letters, digits, '-' and '_', at most 64")
+        elif name in known:
+            entry.fault("name", f"there are two searches {quoted(name)}: give one of them another name")
+        elif name and query:
+            known.add(name)
+            yield model.SearchConfig(name=name, query=query)
 
 
 def _scope(fields: Fields, places: dict[str, str]) -> str | None:

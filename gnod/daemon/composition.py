@@ -25,6 +25,7 @@ from gnod.handlers import (
     index,
     memory,
     models,
+    saved,
     search,
     subscribe,
 )
@@ -252,6 +253,7 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
+        saved.handlers(configuration, database),
         search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid, corrector),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )

@@ -79,7 +79,7 @@ def handlers(
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
-        asked = await reading.read_question(database.read, params.question)
+        asked = await reading.read_question(database.read, params.question, configuration.current.saved_queries)
         generator = await hybrid.generator(params.collections, params.generate)
         answering = _Answer(services, params, asked, asked.within(filters), generator, call)
         if params.exact:

@@ -45,7 +45,8 @@ class _Page(NamedTuple):
 
 def handlers(configuration: Configuration, database: Database, pool: WorkerPool) -> Mapping[str, Handler]:
     async def document_boxes(params: wire.DocumentBoxesParams, _: Call) -> wire.DocumentBoxesResult:
-        clauses = parse_query((await reading.read_in(database.read, params.query)).text).terms
+        saved = configuration.current.saved_queries
+        clauses = parse_query((await reading.read_in(database.read, params.query, saved)).text).terms
         page = await database.read(lambda connection: _page(connection, params.ref))
         read = await _read(pool, page, configuration.current.ingest.max_file_mb)
         stale = read.source_hash != page.document.source_hash

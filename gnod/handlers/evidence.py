@@ -50,7 +50,7 @@ def handlers(
             call.progress(ProgressValue(stage="syncing", done=0))
             await freshness.refresh(params.collections, embedded=True)
         started = time.perf_counter()
-        asked = await reading.read_question(database.read, params.question)
+        asked = await reading.read_question(database.read, params.question, configuration.current.saved_queries)
         filters, question = asked.within(filters), asked.text
         options = SearchOptions(
             limit=params.limit,

@@ -114,7 +114,7 @@ def handlers(
         if params.fresh:
             await freshness.refresh(among, embedded=embedded)
         started = time.perf_counter()
-        query = await reading.read_in(database.read, text)
+        query = await reading.read_in(database.read, text, configuration.current.saved_queries)
         return _Request(services, configuration.current, query, query.within(filters), started, embedded)
 
     async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult:

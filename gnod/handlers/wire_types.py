@@ -21,7 +21,7 @@ from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
-from gnod.protocol.search import FilterParams
+from gnod.protocol.search import DocumentFilters
 from gnod.store.database import Connection
 from gnod.store.documents import copies
 from gnod.store.documents.copies import Address
@@ -138,7 +138,7 @@ def metadata(document: Document) -> dict[str, object]:
 _LANGUAGE_SEPARATORS = str.maketrans("_", "-")
 
 
-def filters_of(params: FilterParams) -> Filters:
+def filters_of(params: DocumentFilters) -> Filters:
     """Return the filters as the store takes them. Raises InvalidParams for what is no date."""
     return Filters(
         collections=tuple(params.collections),

@@ -15,16 +15,9 @@ FieldName = Annotated[str, Meta(min_length=1, max_length=64)]
 Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
-class FilterParams(Params, frozen=True, kw_only=True):
-    """Every search takes these filters and options. An empty filter matches everything.
+class DocumentFilters(Params, frozen=True, kw_only=True):
+    """Which documents are searched. FilterParams says what the filters mean."""
 
-    Dates are ISO 8601 (`2026-11-21`, with or without a time) or an age such as `7d`, `12h`, `3w`, `1y`.
-    `fresh` first makes the index equal the disk, for the collections that are searched. `types` matches `type` in the
-    frontmatter; `author` is a part of `author` there, case-insensitive.
-    """
-
-    limit: Limit = 10
-    min_score: UnitScore = 0.0
     collections: list[str] = []
     tags_all: list[str] = []
     tags_any: list[str] = []
@@ -34,6 +27,18 @@ class FilterParams(Params, frozen=True, kw_only=True):
     author: str | None = None
     since: str | None = None
     until: str | None = None
+
+
+class FilterParams(DocumentFilters, frozen=True, kw_only=True):
+    """Every search takes these filters and options. An empty filter matches everything.
+
+    Dates are ISO 8601 (`2026-11-21`, with or without a time) or an age such as `7d`, `12h`, `3w`, `1y`.
+    `fresh` first makes the index equal the disk, for the collections that are searched. `types` matches `type` in the
+    frontmatter; `author` is a part of `author` there, case-insensitive.
+    """
+
+    limit: Limit = 10
+    min_score: UnitScore = 0.0
     full: bool = False
     fresh: bool = False
     explain: bool = False
@@ -188,6 +193,38 @@ class SearchResult(Result, frozen=True, kw_only=True):
     facets: dict[str, list[FacetCount]] = {}
     corrections: list[Correction] = []
     explain: dict[str, object] | None = None
+
+
+class SavedSearch(Result, frozen=True, kw_only=True):
+    """`@name` at the beginning of a query stands for `query`."""
+
+    name: str
+    query: str
+
+
+class SearchSaveParams(DocumentFilters, frozen=True, kw_only=True):
+    """`name`: lower-case letters, digits, `-` and `_`. A search that had the name is replaced. The filters become
+    fields of the saved query."""
+
+    name: str
+    query: Annotated[str, Meta(max_length=4096)] = ""
+
+
+class SearchSaveResult(Result, frozen=True, kw_only=True):
+    search: SavedSearch
+    config_file: str
+
+
+class SearchListResult(Result, frozen=True, kw_only=True):
+    searches: list[SavedSearch]
+
+
+class SearchRemoveParams(Params, frozen=True, kw_only=True):
+    name: str
+
+
+class SearchRemoveResult(Result, frozen=True, kw_only=True):
+    removed: SavedSearch
 
 
 class AskResult(Result, frozen=True, kw_only=True):

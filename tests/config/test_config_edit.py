@@ -9,7 +9,7 @@ import pytest
 
 from gnod.config import edit
 from gnod.config.load import load
-from gnod.config.model import CollectionConfig, ContextConfig
+from gnod.config.model import CollectionConfig, ContextConfig, SearchConfig
 from gnod.errors import (
     CollectionExists,
     CollectionNotFound,
@@ -18,6 +18,7 @@ from gnod.errors import (
     ContextNotFound,
     InvalidName,
     InvalidReference,
+    SearchNotFound,
 )
 
 COMMENTED = """\
@@ -298,3 +299,34 @@ def test_gno_s_bare_scopes_follow_a_rename(path: Path) -> None:
     text = "collections:\n  - name: notes\n    path: /n\ncontexts:\n  - scopeKey: notes: # mine\n    text: x\n"
     renamed = edited(path, text, lambda path: edit.rename_collection(path, "notes", "job"))
     assert '  - scopeKey: "job:" # mine\n' in renamed
+
+
+def test_searches_are_saved_replaced_and_removed(path: Path) -> None:
+    path.write_text("collections: []\n# mine\nsearches:\n  - name: work # daily\n    query: 'tag:work'\n")
+    edit.save_search(path, SearchConfig(name="new", query='status:"in progress"\nvec: it\'s'))
+    edit.save_search(path, SearchConfig(name="work", query="tag:work -status:done"))
+    text = path.read_text()
+    assert "# mine\n" in text
+    assert "  - name: work # daily\n    query: 'tag:work -status:done'\n" in text
+    saved = {"work": "tag:work -status:done", "new": 'status:"in progress"\nvec: it\'s'}
+    assert load(path).config.saved_queries == saved
+    with pytest.raises(SearchNotFound, match="did you mean 'work'"):
+        edit.remove_search(path, "wrok")
+    assert edit.remove_search(path, "work").query == "tag:work -status:done"
+    assert edit.remove_search(path, "new").name == "new"
+    assert load(path).config.searches == ()
+
+
+@pytest.mark.parametrize(
+    ("searches", "message"),
+    [
+        ("[{name: a b, query: x}]", "'a b' is not valid"),
+        ("[{name: a, query: x}, {name: a, query: y}]", "there are two searches 'a'"),
+        ("[{name: a}]", "query"),
+        ("{a: x}", "list"),
+    ],
+)
+def test_invalid_searches_are_faults(path: Path, searches: str, message: str) -> None:
+    path.write_text(f"searches: {searches}\n")
+    with pytest.raises(ConfigInvalid, match=message):
+        load(path)

@@ -79,3 +79,41 @@ def test_a_mistake_says_what_to_write(notes: Machine) -> None:
         assert message in failed.stderr
     failed = notes.run("search", "blue", "--sort", "siez")
     assert "did you mean size?" in failed.stderr
+
+
+def test_saved_searches(notes: Machine) -> None:
+    assert "No search is saved yet" in notes.run("saved", "list").stderr
+    assert notes.ok("saved", "add", "todo", "tag:work -status:done").strip() == "@todo  tag:work -status:done"
+    notes.ok(
+        "saved", "add", "green", "green", "--tag", "home", "--path", "gar", "--since", "2000-01-01", "--author", ""
+    )
+    assert paths(notes.json("search", "@todo")) == ["work/deploy.md"]
+    assert paths(notes.json("query", "@todo", "blue")) == ["work/deploy.md"]
+    assert paths(notes.json("search", "@green")) == ["garden.md"]
+    assert paths(notes.json("search", "@green tag:work")) == []
+    assert "quotes" in notes.json("ask", "@green which flowers are there")
+    listed = {each["name"]: each["query"] for each in notes.json("saved", "list")["searches"]}
+    assert listed == {
+        "todo": "tag:work -status:done",
+        "green": 'green tag:home path:"/gar" after:2000-01-01',
+    }
+    notes.ok("saved", "add", "todo", "status:open")
+    assert len(paths(notes.json("search", "@todo"))) == 2
+    assert "did you mean @todo?" in notes.run("search", "@tood", "blue").stdout
+    assert "searches:" in notes.config.read_text()
+    notes.ok("saved", "remove", "@todo")
+    assert paths(notes.json("search", "@todo green")) == paths(notes.json("search", "todo green"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("add", "No Name", "x"), "not a valid name"),
+        (("add", "x", "size:abc"), "not a size"),
+        (("add", "x", " "), "no words"),
+        (("remove", "nothing"), "there is no saved search 'nothing'"),
+    ],
+)
+def test_what_cannot_be_saved(notes: Machine, arguments: tuple[str, ...], message: str) -> None:
+    failed = notes.run("saved", *arguments)
+    assert (failed.returncode, message in failed.stderr) == (1, True), failed.stderr

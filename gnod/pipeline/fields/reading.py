@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from gnod.store.documents.filters import Condition, Filters
 MAX_VALUES = 64
 _HAS = "has"
 _NEAR = 0.8
+_SAVED = re.compile(r"\s*@([a-z0-9][a-z0-9_-]*)(?=\s|\Z)(.*)", re.DOTALL)
+_NOTHING_SAVED: Mapping[str, str] = {}
 
 Spellings = Mapping[str, list[str]]
 
@@ -47,14 +50,22 @@ class FieldedQuery(NamedTuple):
         return filters._replace(conditions=filters.conditions + self.conditions)
 
 
-async def read_in(read_from: Read, text: str) -> FieldedQuery:
-    """As `read`; the index is asked only for a query that may have fields."""
-    return await read_from(lambda connection: read(connection, text)) if names(text) else FieldedQuery(text)
+async def read_in(read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED) -> FieldedQuery:
+    """As `read`; the index is asked only for a query that may have fields. `saved`: the saved queries by name."""
+    whole = expanded(text, saved)
+    found = await read_from(lambda connection: read(connection, whole)) if names(whole) else FieldedQuery(whole)
+    return found._replace(hints=(*found.hints, *_saved_hints(text, saved)))
 
 
-async def read_question(read_from: Read, text: str) -> FieldedQuery:
+def expanded(text: str, saved: Mapping[str, str]) -> str:
+    """Put the saved query in the place of the `@name` at the beginning. Any other word with such a sign is text."""
+    match = _SAVED.match(text)
+    return f"{saved[match[1]]} {match[2]}".strip() if match and match[1] in saved else text
+
+
+async def read_question(read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED) -> FieldedQuery:
     """As `read_in`, for a question. Raises QuerySyntaxError if nothing is asked besides the fields."""
-    found = await read_in(read_from, text)
+    found = await read_in(read_from, text, saved)
     if not found.text.strip():
         raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
     return found
@@ -137,6 +148,14 @@ def _terms(clauses: Iterable[FieldClause]) -> list[Clause]:
         for value in values(clause.value)
     )
     return [clause for text in found for clause in parse_text(text)]
+
+
+def _saved_hints(text: str, saved: Mapping[str, str]) -> list[str]:
+    match = _SAVED.match(text)
+    if not match or not saved or match[1] in saved:
+        return []
+    close = difflib.get_close_matches(match[1], saved, n=1)
+    return [f"no search is saved as @{match[1]}: did you mean @{close[0]}?"] if close else []
 
 
 def _hint(clause: FieldClause, spellings: Spellings) -> str | None:
