@@ -165,7 +165,7 @@ def handlers(
 
 
 def _search_lexical(asked: _Request, connection: Connection, params: wire.SearchLexicalParams) -> wire.SearchResult:
-    is_unfinished = (params.prefix_last_term or params.unfinished) and not params.query[-1:].isspace()
+    is_unfinished = (params.prefix_last_term or params.unfinished) and not asked.query.text[-1:].isspace()
     corrected = asked.corrected(connection, params, is_unfinished=is_unfinished)
     stages = corrected_stage(corrected, asked.started)
     found = lexical.search(
@@ -285,7 +285,7 @@ def _result(
         total=len(hits),
         took_ms=milliseconds_since(asked.started),
         freshness=asked.freshness(connection, params),
-        hints=list(asked.query.hints),
+        hints=asked.query.hints_for(len(hits)),
         explain={**(explain or {}), "stages": stages} if params.explain else None,
     )
 

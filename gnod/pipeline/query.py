@@ -157,7 +157,7 @@ def parse_clauses(query: str) -> list[Clause]:
 
 def clauses_of(query: str) -> list[Clause]:
     """As `parse_clauses`, but there may be none, or negations only. Raises QuerySyntaxError for an unmatched quote."""
-    text = _balanced(query.replace("\x00", " "))
+    text = balanced(query.replace("\x00", " "))
     if _is_prose(text):
         text = text.replace('"', " ")
     elif text.count('"') % 2:
@@ -260,7 +260,7 @@ def _is_prose(text: str) -> bool:
     return sum(any(map(str.isalnum, word)) for word in outside.split()) >= PROSE_WORDS
 
 
-def _balanced(text: str) -> str:
+def balanced(text: str) -> str:
     """Treat typographic quotes as quotes, unless one is alone (a German „, or an apostrophe)."""
     if '"' in text:
         return text

@@ -156,7 +156,8 @@ DEPLOY, GARDEN, REPORT, PLAIN = LIBRARY
         ('author:"ada love"', {DEPLOY}),
         ("-author:ada", {GARDEN, REPORT, PLAIN}),
         ("collection:notes", EVERYTHING),
-        ("collection:other", set()),
+        ("collection:o*", set()),
+        ("title:„deploy the server“", {DEPLOY}),
         ("size:>1k", {PLAIN}),
         ("size:<=1k", EVERYTHING - {PLAIN}),
         ("size:1k..1M", {PLAIN}),
@@ -219,6 +220,7 @@ def test_only_lex_lines_have_fields(library: SmallIndex) -> None:
         ("title:---", "no word"),
         ("has:nonsense", "no document has"),
         ("has:statsu", "did you mean status"),
+        ("collection:other", "there is no collection 'other': notes"),
         ("has:title", "every document has"),
         ("tag:" + ",".join("abcdefgh" * 9), "more than 64"),
     ],
@@ -233,6 +235,25 @@ def test_a_name_that_is_nearly_a_field_is_text_with_a_hint(library: SmallIndex) 
     assert asked.text == "statsu:open tilte:deploy error:404"
     assert [hint.partition("did you mean ")[2] for hint in asked.hints] == ["'status:'?", "'title:'?"]
     assert not asked.conditions
+
+
+def test_text_that_is_a_field_by_accident_is_explained_when_nothing_is_found(library: SmallIndex) -> None:
+    asked = read(library, "status:404 tag:x")
+    assert asked.hints_for(3) == []
+    (hint,) = asked.hints_for(0)
+    assert hint.endswith('to search for it as text, write "status:404"')
+
+
+def test_long_and_hostile_queries_are_bounded(library: SmallIndex) -> None:
+    for query in (
+        "tag:" + "*a" * 2000,
+        "path:" + "*a" * 2000,
+        "status:" + "." * 4000,
+        "year:" + "1.." * 1000,
+        'tag:"' * 900,
+    ):
+        with contextlib.suppress(QuerySyntaxError):
+            found(library, query)
 
 
 def test_what_was_removed_has_no_fields(library: SmallIndex, small_index: SmallIndex) -> None:

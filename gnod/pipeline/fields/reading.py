@@ -11,7 +11,7 @@ from gnod.errors import QuerySyntaxError
 from gnod.pipeline.fields import frontmatter, registry
 from gnod.pipeline.fields.conditions import either, fault, negated
 from gnod.pipeline.fields.syntax import FieldClause, Separated, Value, names, separate, values
-from gnod.pipeline.query import Clause, Subquery, clauses_of, parse_subqueries, parse_text, render
+from gnod.pipeline.query import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
 from gnod.store.database import Connection, Read
 from gnod.store.documents.filters import Condition, Filters
 
@@ -26,12 +26,13 @@ Spellings = Mapping[str, list[str]]
 
 class FieldedQuery(NamedTuple):
     """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
-    field and is searched as text."""
+    field and is searched as text. `own`: the fields that only the documents' metadata makes fields, as written."""
 
     text: str
     conditions: tuple[Condition, ...] = ()
     terms: tuple[Clause, ...] = ()
     hints: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
     @property
     def is_filter_only(self) -> bool:
@@ -45,6 +46,17 @@ class FieldedQuery(NamedTuple):
     def clauses(self) -> list[Clause]:
         """Raises QuerySyntaxError."""
         return clauses_of(self.text)
+
+    def hints_for(self, count: int) -> list[str]:
+        """Return the hints for so many results: nothing may be found because ordinary text was read as a field."""
+        plain = [shown for shown in self.own if '"' not in shown and not count]
+        return [
+            *self.hints,
+            *(
+                f'{shown} is a field here, since documents have it; to search for it as text, write "{shown}"'
+                for shown in plain
+            ),
+        ]
 
     def within(self, filters: Filters) -> Filters:
         return filters._replace(conditions=filters.conditions + self.conditions)
@@ -75,6 +87,7 @@ def read(connection: Connection, text: str) -> FieldedQuery:
     """Take the fields out of a query. Of a structured one, only `lex:` lines have fields. Raises QuerySyntaxError."""
     if not (named := names(text)):
         return FieldedQuery(text)
+    text = balanced(text)
     spellings = {} if named <= registry.BY_NAME.keys() else frontmatter.spellings(connection)
     found = _separate(text, spellings)
     parsed = [(clause, values(clause.value)) for clause in found.clauses]
@@ -85,6 +98,7 @@ def read(connection: Connection, text: str) -> FieldedQuery:
         tuple(_condition(connection, clause, wanted, spellings) for clause, wanted in parsed),
         tuple(_terms(found.clauses)),
         tuple(dict.fromkeys(hint for clause in found.unknown if (hint := _hint(clause, spellings)))),
+        tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
     )
 
 

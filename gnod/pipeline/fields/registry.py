@@ -12,6 +12,7 @@ from gnod.pipeline.fields.conditions import (
     fault,
     glob,
     is_pattern,
+    is_text,
     number_of,
     part_of,
     text_of,
@@ -65,6 +66,13 @@ def _extension(_: Connection, value: Value) -> Condition:
     return Condition("lower(d.path) GLOB ?", ("*." + glob(value.text.lstrip(".").lower()),))
 
 
+def _collection(connection: Connection, value: Value) -> Condition:
+    names = [name for (name,) in connection.execute("SELECT name FROM collections ORDER BY name")]
+    if not is_pattern(value) and value.text.lower() not in names:
+        raise fault(f"there is no collection {value.text!r}: {', '.join(names) or 'none'} can be searched")
+    return is_text(_COLLECTION, value)
+
+
 def _column(field: Field, expression: str) -> Field:
     """Return the field of a text that a document has once, or not at all."""
     return field._replace(present=f"{expression} <> ''", order=f"lower({expression})", counted=expression)
@@ -95,7 +103,7 @@ FIELDS = (
     _column(Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author"),
     _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
     Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",), present="d.path GLOB '*.*'"),
-    _column(Field("collection", "the collection", "collection:notes", text_of(_COLLECTION)), _COLLECTION),
+    _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),
     Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
     Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),
     Field(
