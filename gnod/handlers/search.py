@@ -277,6 +277,7 @@ def _result(
     """Return the result with its hits. `explain`: what is said besides the stages. `vectors`: of the query."""
     begun = time.perf_counter()
     hits = hits_of(connection, asked.config, ranked, words, params, vectors, asked.filters)
+    fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
     stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
     return wire.SearchResult(
         query=query,
@@ -286,7 +287,7 @@ def _result(
         took_ms=milliseconds_since(asked.started),
         freshness=asked.freshness(connection, params),
         hints=asked.query.hints_for(len(hits)),
-        explain={**(explain or {}), "stages": stages} if params.explain else None,
+        explain={**fields, **(explain or {}), "stages": stages} if params.explain else None,
     )
 
 

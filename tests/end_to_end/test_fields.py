@@ -44,6 +44,7 @@ def test_fields_alone_list_documents(notes: Machine) -> None:
     for command in ("search", "query", "vsearch"):
         result = notes.json(command, "status:open", "-n", "1")
         assert (result["mode"], result["total"], len(result["hits"])) == ("list", 2, 1)
+    assert notes.json("search", "blue -tag:home", "--explain")["explain"]["fields"] == ["-tag:home"]
     assert "2 of 2 documents" in notes.ok("search", "status:open")
     assert "1 of 1 document" in notes.ok("search", "tag:work -green")
 

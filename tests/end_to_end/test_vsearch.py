@@ -253,6 +253,11 @@ def test_similar(mini: Machine) -> None:
     assert not {"cat.md", "copy.md"} & set(paths)
     assert "Tigers" in mini.ok("similar", "notes/cat.md")
     assert mini.run("similar", "notes/none.md").returncode == 1
+    only = mini.json("similar", "notes/cat.md", "--where", "-path:tiger")["hits"]
+    assert [hit["path"] for hit in only] == paths[1:]
+    assert found(mini, "a big cat path:tiger") == ["tiger.md"]
+    assert found(mini, "a big cat -path:tiger") == [path for path in found(mini, "a big cat") if path != "tiger.md"]
+    assert "`where` takes only fields" in mini.run("similar", "notes/cat.md", "--where", "a dog").stderr
 
 
 def test_a_model_that_is_not_installed(machine: Machine) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidParams, InvalidReference, PathOutsideRoot
 from gnod.locations import Locations, Start
 from gnod.pipeline import references
-from gnod.pipeline.dates import moment
+from gnod.pipeline.dates import moment, period
 from gnod.store.documents import documents
 from tests.small_index import SmallIndex, prepared
 
@@ -119,3 +119,18 @@ def test_the_end_of_a_day_and_bad_dates() -> None:
         with pytest.raises(InvalidParams, match="is not a date") as caught:
             moment(bad, end_of_day=True)
         assert len(caught.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2024", "2024-01-01T00:00:00", "2024-12-31T23:59:59"),
+        ("2024-02", "2024-02-01T00:00:00", "2024-02-29T23:59:59"),
+        ("2024-02-28", "2024-02-28T00:00:00", "2024-02-28T23:59:59"),
+        ("2024-02-28T10:30", "2024-02-28T10:30:00", "2024-02-28T10:30:00"),
+        ("1d", "2026-11-20T12:00:00", "2026-11-20T12:00:00"),
+    ],
+)
+def test_a_year_or_a_month_is_a_period(text: str, first: str, last: str) -> None:
+    begin, end = period(text, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    assert [datetime.fromtimestamp(each, UTC).isoformat()[:19] for each in (begin, end)] == [first, last]

@@ -26,12 +26,13 @@ Spellings = Mapping[str, list[str]]
 
 class FieldedQuery(NamedTuple):
     """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
-    field and is searched as text. `own`: the fields that only the documents' metadata makes fields, as written."""
+    field and is searched as text. `fields`: as written; `own`: those that only the documents' metadata makes fields."""
 
     text: str
     conditions: tuple[Condition, ...] = ()
     terms: tuple[Clause, ...] = ()
     hints: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
 
     @property
@@ -98,6 +99,7 @@ def read(connection: Connection, text: str) -> FieldedQuery:
         tuple(_condition(connection, clause, wanted, spellings) for clause, wanted in parsed),
         tuple(_terms(found.clauses)),
         tuple(dict.fromkeys(hint for clause in found.unknown if (hint := _hint(clause, spellings)))),
+        tuple(clause.shown for clause in found.clauses),
         tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
     )
 

@@ -27,7 +27,7 @@ class FieldClause(NamedTuple):
 
     @property
     def shown(self) -> str:
-        text = f"{self.name}:{self.value}"
+        text = f"{'-' if self.is_negated else ''}{self.name}:{self.value}"
         return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 
 
