@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.pipeline.expression import Expression, is_findable, terms_of
-from gnod.pipeline.passages import Mark, TermVariant, best_window
+from gnod.pipeline.marks import Mark, TermVariant, best_window
 from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
-from gnod.pipeline.passages import TermVariant, find_marks
+from gnod.pipeline.marks import TermVariant, find_marks
 
 # The places of a frequent word are limited for each block, so that a page may have many.
 _BLOCK_CHARACTERS = 400

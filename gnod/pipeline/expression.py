@@ -15,7 +15,7 @@ from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, Unit
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline.passages import ANY_ENDING, TermVariant
+from gnod.pipeline.marks import ANY_ENDING, TermVariant
 from gnod.pipeline.query import Clause
 from gnod.store.documents.fulltext import Term, quote
 

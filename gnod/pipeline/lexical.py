@@ -17,7 +17,7 @@ from gnod.errors import QuerySyntaxError
 from gnod.pipeline import expression, fusion, windows
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.expression import Expression
-from gnod.pipeline.passages import TermVariant
+from gnod.pipeline.marks import TermVariant
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.windows import Window

@@ -16,7 +16,8 @@ from gnod.pipeline import lexical
 from gnod.pipeline.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, Plan, ThroughputEstimate
 from gnod.pipeline.exact_match import exact_terms, matched_fraction
 from gnod.pipeline.fusion import with_least
-from gnod.pipeline.passages import TermVariant, best_span
+from gnod.pipeline.marks import TermVariant
+from gnod.pipeline.passages import best_span
 from gnod.pipeline.query import ParsedQuery
 from gnod.store.database import Connection, Read
 from gnod.store.documents import documents

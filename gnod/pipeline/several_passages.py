@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gnod.analysis.terms import Analyzer
-from gnod.pipeline.passages import FURTHER, Passage, TermVariant, best_passage, further_passages, overlap
+from gnod.pipeline.marks import TermVariant
+from gnod.pipeline.passages import FURTHER, Passage, best_passage, further_passages, overlap
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection
 from gnod.store.documents import documents

@@ -16,7 +16,7 @@ from gnod.analysis.terms import Analyzer, Unit
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import expression, lexical
 from gnod.pipeline.answering.words import content_words
-from gnod.pipeline.passages import find_marks
+from gnod.pipeline.marks import find_marks
 from gnod.pipeline.query import parse_clauses, parse_text
 from gnod.store.database import Connection
 from gnod.store.documents import documents

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import lexical
-from gnod.pipeline.passages import find_marks
+from gnod.pipeline.marks import find_marks
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters

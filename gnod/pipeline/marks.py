@@ -1,0 +1,284 @@
+"""Find the words of a query in a text, and the stretch of the text that has most of them.
+
+Plain substring searches, so that a long document costs milliseconds: the analyser checks the words at every place where
+the start of a term occurs.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from math import log
+from typing import NamedTuple
+
+from gnod.analysis.stemming import PREFIX_STRIPPING
+from gnod.analysis.terms import WORD_REST, Analyzer, is_unspaced
+from gnod.pipeline.folding import fold_in_place
+
+WINDOW_CHARACTERS = 240
+_MAX_PLACES = 50
+_MAX_WORD_CHARACTERS = 64
+_MAX_VARIANT_CHARACTERS = 128
+_MAX_GAP = 3
+_MAX_IN_WORD = 4
+_SIMILAR_STEMS = 4  # letters
+# Scores that differ by less are equal: rounding errors of sums.
+_SAME = 1e-9
+
+# One variant of a query term: index terms in sequence. With ANY_ENDING, which no term of the index contains, a term
+# matches all terms that begin with it.
+TermVariant = tuple[str, ...]
+ANY_ENDING = "*"
+
+
+class Mark(NamedTuple):
+    """A matched place; `term` is the number of the query term that matched."""
+
+    start: int
+    end: int
+    term: int
+
+
+def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
+    """Return the places of the query terms in order. Of a very frequent one, the places near a rarer one are returned,
+    or the first ones."""
+    return Finder(text, analyzers).marks(query_terms)
+
+
+class Finder:
+    """Finds index terms in one text: first the places where the start of a term occurs, which is fast, then whether the
+    word there has the term."""
+
+    def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
+        self._text = text
+        self._folded = fold_in_place(text)
+        self.analyzers = analyzers
+        self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
+        self._terms: dict[str, frozenset[str]] = {}
+        self._first: dict[str, list[int]] = {}
+
+    def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
+        """See `find_marks`. `within`: only the places in this range."""
+        marks: list[Mark] = []
+        for variant, number in _numbered(query_terms) if within else self._rarest_first(query_terms):
+            stretches = [within] if within else self._stretches(variant, marks)
+            marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
+        return sorted(set(marks))
+
+    def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
+        """Return the marks of the best stretch of the text; none when no term occurs. `anchor`: the stretch is near a
+        place of this variant.
+
+        Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
+        """
+        possible = self._near(anchor, query_terms) if anchor else self._possible(query_terms)
+        rough = sorted(possible)
+        checked: dict[Mark, Mark | None] = {}
+        while rough:
+            window = best_window(rough)
+            for mark in window:
+                if mark not in checked:
+                    checked[mark] = self._check(mark, possible[mark])
+            found = [true for mark in window if (true := checked[mark])]
+            if len(found) == len(window):
+                return sorted(set(found))
+            rough = [mark for mark in rough if checked.get(mark, mark)]
+        return []
+
+    def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+        """Return the places where a term may be, and as which variants."""
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number in self._rarest_first(query_terms):
+            if self.may_have(variant):
+                needle = _needle(self._rarest(variant))
+                for start in self._starts(needle, self._stretches(variant, possible)):
+                    possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        return possible
+
+    def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+        """As `_possible`, near the places of the anchor: it is searched everywhere, the others only there."""
+        starts = self._places_of(_needle(self._rarest(anchor)))[:_MAX_PLACES]
+        stretches = _stretches(starts, WINDOW_CHARACTERS)
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number in _numbered(query_terms):
+            needle = _needle(max(variant, key=len))
+            for start in self._starts(needle, stretches):
+                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        return possible
+
+    def may_have(self, variant: TermVariant) -> bool:
+        return all(self._places_of(_needle(term)) for term in variant)
+
+    def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
+        """Return the words at this place that have one of the variants; None when none has."""
+        for variant in variants:
+            reach = 0 if len(variant) == 1 else _MAX_VARIANT_CHARACTERS
+            for start, end in self._find(variant, [(max(mark.start - reach, 0), mark.end + reach)]):
+                if start <= mark.start and mark.end <= end:
+                    return Mark(start, end, mark.term)
+        return None
+
+    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+        return sorted(_numbered(query_terms), key=lambda pair: (self._frequency(pair[0]), pair[1]))
+
+    def _rarest(self, variant: TermVariant) -> str:
+        if len(variant) == 1:
+            return variant[0]
+        return min(variant, key=lambda term: len(self._places_of(_needle(term))))
+
+    def _frequency(self, variant: TermVariant) -> int:
+        """Return an upper bound of how often the variant occurs in the text; not above _MAX_PLACES + 1."""
+        return min(len(self._places_of(_needle(term))) for term in variant)
+
+    def _stretches(self, variant: TermVariant, near: Iterable[Mark]) -> list[tuple[int, int]]:
+        """Return where to look: everywhere; for a frequent variant near the marks of rarer ones, if there are any."""
+        starts = {mark.start for mark in near}
+        if starts and self._frequency(variant) > _MAX_PLACES:
+            return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
+        return [(0, len(self._text))]
+
+    def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges of a variant's words."""
+        found = self._places(self._rarest(variant), stretches)
+        if len(variant) == 1:
+            return found
+        around = _stretches([start for start, _ in found], _MAX_VARIANT_CHARACTERS)
+        return _chains([self._places(term, around) for term in variant])
+
+    def _places_of(self, needle: str) -> list[int]:
+        """Return the first places of a needle, one more than _MAX_PLACES."""
+        known = self._first.get(needle)
+        if known is None:
+            known = self._first[needle] = self._search(needle)
+        return known
+
+    def _search(self, needle: str) -> list[int]:
+        # The stems of one word in several languages often differ in their last letters only.
+        for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
+            shorter = self._first.get(needle[:length])
+            if shorter is not None and len(shorter) <= _MAX_PLACES:
+                return [place for place in shorter if self._folded.startswith(needle, place)]
+        return list(islice(self._occurrences(needle, 0, len(self._text)), _MAX_PLACES + 1))
+
+    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> Iterator[int]:
+        for low, high in stretches:
+            if (low, high) == (0, len(self._text)):
+                yield from self._places_of(needle)[:_MAX_PLACES]
+            else:
+                yield from islice(self._occurrences(needle, low, high), _MAX_PLACES)
+
+    def _occurrences(self, needle: str, low: int, high: int) -> Iterator[int]:
+        """Yield the places of a needle where a word, or a part of one, may begin."""
+        text, find = self._text, self._folded.find
+        position = find(needle, low, high)
+        while position >= 0:
+            is_inside = position > 0 and text[position].islower() and text[position - 1].islower()
+            if self._strips_prefixes or not is_inside:
+                yield position
+            position = find(needle, position + 1, high)
+
+    def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
+        return sorted(places)
+
+    def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
+        needle, has_words = _needle(term), not is_unspaced(term)
+        after = low
+        for position in self._occurrences(needle, low, high):
+            end = position + len(needle)
+            if position < after:
+                continue
+            if not has_words:
+                yield position, end
+            else:
+                start, end = _word_around(self._text, position, end)
+                if _is_among(term, self._terms_of(self._text[start:end])):
+                    yield start, end
+            after = end
+
+    def _terms_of(self, word: str) -> frozenset[str]:
+        if word not in self._terms:
+            self._terms[word] = frozenset(t for a in self.analyzers for t in " ".join(a.terms_of(word)).split())
+        return self._terms[word]
+
+
+def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+    return [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+
+
+def _is_among(term: str, terms: frozenset[str]) -> bool:
+    if term.endswith(ANY_ENDING):
+        return any(each.startswith(term.removesuffix(ANY_ENDING)) for each in terms)
+    return term in terms
+
+
+@lru_cache(4096)
+def _needle(term: str) -> str:
+    """Return what every word with that stem contains ("studi" is the stem of "study")."""
+    if term.endswith(ANY_ENDING):
+        return term.removesuffix(ANY_ENDING)
+    return term[:-1] if len(term) > 3 and term.isalpha() and not is_unspaced(term) else term
+
+
+def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
+    """Return the ranges around sorted places, joined where they touch."""
+    stretches: list[tuple[int, int]] = []
+    for place in places:
+        low, high = max(place - reach, 0), place + reach
+        if stretches and low <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], high)
+        else:
+            stretches.append((low, high))
+    return stretches
+
+
+def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """Return the ranges in which the terms follow each other, with a joiner or two between them."""
+    chains = places[0]
+    for following in places[1:]:
+        chains = [
+            (start, max(end, next_end))
+            for start, end in chains
+            for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
+            if next_start <= end + _MAX_GAP and (next_end > end or next_start >= start)
+        ]
+    return sorted(set(chains))
+
+
+def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
+    first = max(start - _MAX_WORD_CHARACTERS, 0)
+    while start > first and (text[start - 1].isalnum() or unicodedata.category(text[start - 1])[0] == "M"):
+        start -= 1
+    rest = WORD_REST.match(text, end, end + _MAX_WORD_CHARACTERS)
+    end = rest.end() if rest else end
+    return start, end
+
+
+def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
+    """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
+    rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
+    worth = {term: 1 / log(2 + count) for term, count in Counter(mark.term for mark in marks).items()}
+    best, best_score, best_length = marks[:1], 0.0, 0
+    inside: dict[int, int] = dict.fromkeys(worth, 0)
+    first, score = 0, 0.0
+    for last, mark in enumerate(marks):
+        inside[mark.term] += 1
+        if inside[mark.term] == 1:
+            score += worth[mark.term]
+        # Shrink to what fits, and then to what is needed.
+        while first < last and (marks[first].start < mark.end - size or inside[marks[first].term] > 1):
+            term = marks[first].term
+            inside[term] -= 1
+            if not inside[term]:
+                score -= worth[term]
+            first += 1
+        length = mark.end - marks[first].start
+        gain = score - best_score
+        if gain > _SAME or (gain > -_SAME and length < best_length - size // 4):
+            best, best_score, best_length = marks[first : last + 1], score, length
+    return best
