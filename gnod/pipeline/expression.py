@@ -79,6 +79,15 @@ class Expression(NamedTuple):
         expressions = dict.fromkeys(word.expression for word in [*self.words, *self.required])
         return " AND ".join(expressions) if len(expressions) > 1 else None
 
+    def every_word_in_path(self) -> str:
+        """Return what matches the documents whose path has every word."""
+        expressions = dict.fromkeys(word.expression for word in [*self.words, *self.required])
+        return f"filepath : ({' AND '.join(expressions)})"
+
+    def identifiers(self) -> set[str]:
+        """Return the phrases of identifiers in one piece that are no names of files: `tokenBucket`, not `bucket.py`."""
+        return {whole for word in [*self.words, *self.required] for whole in word.wholes if not set("./") & set(whole)}
+
     def required_phrases(self) -> str | None:
         return " AND ".join(word.expression for word in self.required) or None
 

@@ -20,6 +20,9 @@ Order = Callable[[int], object]
 _RRF_K = 60
 # The similarity of texts that have nothing in common: their cosine is 0.
 UNRELATED = 0.5
+# What a path with all words of the query adds at most, as a share of the best document's score: docs/adr/0047-scores.md
+# has the figures.
+NAME_BONUS = 0.5
 # Added once per document, by its place in the fused list.
 _RRF_BONUS = (0.05, 0.02, 0.02)
 
@@ -45,6 +48,7 @@ class Trust(NamedTuple):
 
 _BOTH = Trust()
 _ALIKE: Mapping[int, Trust] = {}
+_UNNAMED: Mapping[int, float] = {}
 
 
 class Fused(NamedTuple):
@@ -83,17 +87,32 @@ def prominence(best: float, mean: float, deviation: float) -> float:
     return max(0.0, (best - mean) / deviation) if deviation > 0 else 0.0
 
 
-def fuse(method: str, evidence: Sequence[Evidence], order: Order, trust: Mapping[int, Trust] = _ALIKE) -> Fusion:
+def fuse(
+    method: str,
+    evidence: Sequence[Evidence],
+    order: Order,
+    trust: Mapping[int, Trust] = _ALIKE,
+    named: Mapping[int, float] = _UNNAMED,
+) -> Fusion:
     """Return the documents of all lists, best first. `method` is a key of METHODS; `order` breaks ties. `trust` of
-    documents; of the others, both retrievers are trusted."""
+    documents; of the others, both retrievers are trusted. `named`: documents that the query names, and how clearly, in
+    [0, 1]."""
     lists = [each for each in evidence if each.scores]
     if not lists:
         return Fusion([], None)
     scores, components, shares, least = METHODS[method](lists, order, trust)
+    _add_names(scores, components, named)
     best = max(scores.values())
     ranked = [Fused(id_, score / best if best > 0 else 1.0, components[id_]) for id_, score in scores.items()]
     floor = least / (least + (1 - least) * best) if best > 0 else 0.0
     return Fusion(sorted(ranked, key=lambda f: (-f.score, order(f.document_id))), shares, floor)
+
+
+def _add_names(scores: dict[int, float], components: dict[int, dict[str, float]], named: Mapping[int, float]) -> None:
+    best = max(scores.values())
+    for document_id in named.keys() & scores.keys():
+        components[document_id]["name"] = bonus = NAME_BONUS * named[document_id] * best
+        scores[document_id] += bonus
 
 
 def with_least(score: float, least: float) -> float:

@@ -304,7 +304,7 @@ class _Search:
         def order(id_: int) -> tuple[str, int]:
             return (facts[id_].docid if id_ in facts else "", id_)
 
-        fused = fusion.fuse(self._options.method, found.evidence, order, found.trust)
+        fused = fusion.fuse(self._options.method, found.evidence, order, found.trust, found.named)
         details: dict[str, object] = {"method": self._options.method, "documents": len(fused.ranked)}
         if fused.vector_share is not None:
             details["vector_share"] = round(fused.vector_share, 3)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from math import sqrt
+from itertools import islice
+from math import log, sqrt
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,8 @@ ALL_WORDS_BONUS = 0.1
 # Documents that are ranked at least. Windows are looked for among these, whatever the limit: so a score does not depend
 # on it.
 _MIN_DEPTH = 200
+# Documents that become candidates for their path.
+MOST_NAMED = 20
 # Candidates whose windows are looked at.
 _WINDOWED = 50
 # Where a result holds so many copies of each document, on average, more documents are read.
@@ -51,13 +54,15 @@ class LexicalResult(NamedTuple):
 class LexicalSurvey(NamedTuple):
     """`scores` by document, best first. `beyond`: the score that a document outside of them is assumed to have.
     `prominence` of the best among all documents of the index (gnod.pipeline.fusion.prominence). `coverage`: the share
-    of the query's words, by weight, that occur in the index."""
+    of the query's words, by weight, that occur in the index. `named`: documents whose path has every word, and how much
+    that says, in [0, 1]: the fewer they are, the more."""
 
     scores: dict[int, float]
     beyond: float
     prominence: float
     coverage: float
     expression: Expression
+    named: Mapping[int, float]
 
 
 class _Scored(NamedTuple):
@@ -110,7 +115,8 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
         depth *= _DEEPER
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     prominence = _prominence(found, max(scores.values(), default=0.0))
-    return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted)
+    named = _named(_in_path(connection, wanted, terms), found.documents, scores)
+    return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted, named)
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
@@ -204,6 +210,24 @@ def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Coll
     raised = [_Scored(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
     raised.sort(key=lambda each: -each.score)  # stable: ties stay in docid order
     return dict(without_copies(connection, raised))
+
+
+def _in_path(connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed]) -> set[int]:
+    """Return the documents whose path has every word. An identifier that a text has as it was typed names that text,
+    and no file of the same words."""
+    occurring = {phrase for term in terms for phrase, n in term.frequencies if n}
+    if occurring & wanted.identifiers():
+        return set()
+    return fulltext.matching(connection, wanted.every_word_in_path())
+
+
+def _named(matching: Collection[int], documents: int, scores: Mapping[int, float]) -> dict[int, float]:
+    """Return the best of the documents that a query names. The name of a folder with half of the documents says almost
+    nothing, the name of one file the most."""
+    if not matching or documents < 2:
+        return {}
+    says = 1 - log(len(matching)) / log(documents)
+    return dict.fromkeys(islice((id_ for id_ in scores if id_ in matching), MOST_NAMED), says)
 
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:

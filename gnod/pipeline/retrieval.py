@@ -36,7 +36,7 @@ Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
 
 class Retrieved(NamedTuple):
     """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector.
-    `bm25` and `similarity`: of the original query, unscaled."""
+    `bm25` and `similarity`: of the original query, unscaled. `named`: as in `fusion.fuse`."""
 
     evidence: list[Evidence]
     documents: dict[int, Facts]
@@ -44,6 +44,7 @@ class Retrieved(NamedTuple):
     near: dict[int, RankedDocument]
     bm25: dict[int, float]
     similarity: dict[int, float]
+    named: Mapping[int, float]
 
 
 class Knowledge(NamedTuple):
@@ -86,7 +87,7 @@ def retrieve(
 ) -> Retrieved:
     """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
     `pool`: candidates of each line."""
-    first = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
+    first = _first(words, pool)
     near: dict[int, RankedDocument] = {}
     surveys: list[tuple[QueryLine, Surveyed]] = []
     for number, line in enumerate(vector_lines if vectors else []):
@@ -95,12 +96,12 @@ def retrieve(
         found = vector.survey(connection, nearest, vectors, number, filters, limit=pool, also=also)
         surveys.append((line, found))
     words, surveys = _one_of_each(connection, words, surveys)
-    first = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
+    first, named = _first(words, pool), _named(words)
     for _, found in surveys:
         for each in found.ranked:
             if each.id not in near or near[each.id].score < each.score:
                 near[each.id] = each
-    tops = {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
+    tops = first | {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
     allowed = _allowed(connection, words, near.keys() | tops)
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
     known = documents.facts(connection, near.keys() | tops)
@@ -122,7 +123,18 @@ def retrieve(
         {id_: each for id_, each in near.items() if id_ in readable},
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
+        named=named,
     )
+
+
+def _first(words: Surveys, pool: int) -> set[int]:
+    """Return the documents that the keywords of the query itself find, and those that it names."""
+    found = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
+    return found | _named(words).keys()
+
+
+def _named(words: Surveys) -> dict[int, float]:
+    return {id_: says for line, survey in words if line.is_original for id_, says in survey.named.items()}
 
 
 def _one_of_each(
