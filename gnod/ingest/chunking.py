@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 from zlib import crc32
@@ -36,7 +37,8 @@ _BLANK = re.compile(r"\n\n")
 _SENTENCE = re.compile(r"[.!?…]['\"”’)\]]*\s+|[。！？]+|[।॥]\s*")
 _LINE = re.compile(r"\n")
 _SPACE = re.compile(r"\s+")
-_PATTERNS = (_BLANK, _SENTENCE, _LINE, _SPACE)
+PROSE = (_BLANK, _SENTENCE, _LINE, _SPACE)
+CODE = (_BLANK, _LINE, _SPACE)
 
 
 class Passage(NamedTuple):
@@ -52,32 +54,46 @@ class Passage(NamedTuple):
 def cut(text: str, outline: Outline) -> list[Passage]:
     """Return the passages of a canonical text in order; they cover everything except white space."""
     headings, fences = outline
-    boundaries = _Boundaries(text, headings, fences)
-    line_starts = [0, *(m.end() for m in _LINE.finditer(text))]
-    passages = []
-    for start, end in _spans(text, boundaries):
-        first_line = bisect_right(line_starts, start)
-        last_line = bisect_right(line_starts, end - 1)
-        passages.append(Passage(start, end, first_line, last_line, ""))
+    edges = sorted(edge for fence in fences for edge in fence)
+    boundaries = Boundaries(text, [[heading.start for heading in headings], edges], fences, PROSE)
+    passages = placed(text, [(*span, "") for span in spans(text, 0, len(text), boundaries)])
     return _with_headings(passages, headings)
 
 
-class _Boundaries:
-    """The possible cuts, best kind first; none is inside a fence that fits into a chunk."""
+def placed(text: str, spans: Iterable[tuple[int, int, str]]) -> list[Passage]:
+    """Return the passages with these ranges and headings, with their lines."""
+    line_starts = [0, *(m.end() for m in _LINE.finditer(text))]
+    return [
+        Passage(start, end, bisect_right(line_starts, start), bisect_right(line_starts, end - 1), heading)
+        for start, end, heading in spans
+    ]
 
-    def __init__(self, text: str, headings: list[Heading], fences: list[tuple[int, int]]) -> None:
+
+class Boundaries:
+    """The possible cuts, best kind first: those of `kinds`, of which the first are headings, then those that `patterns`
+    find. None is inside a block that fits into a chunk."""
+
+    def __init__(
+        self,
+        text: str,
+        kinds: Sequence[Sequence[int]],
+        blocks: Iterable[tuple[int, int]],
+        patterns: Sequence[re.Pattern[str]],
+    ) -> None:
         self._text = text
-        self._headings = array("I", (heading.start for heading in headings))
-        self._fences = [fence for fence in fences if fence[1] - fence[0] <= MAX_CHARACTERS]
+        self._patterns = patterns
+        self._fences = [block for block in blocks if block[1] - block[0] <= MAX_CHARACTERS]
         self._fence_starts = [start for start, _ in self._fences]
-        self._kinds = [self._headings, array("I", sorted(edge for fence in fences for edge in fence))]
+        self._headings = array("I", kinds[0])
+        self._kinds = [array("I", kind) for kind in kinds]
+        self._given = len(kinds)
         self._orders: dict[int, array[int]] = {}
 
     def lowest(self, low: int, high: int) -> int | None:
         """Return the cut of the best kind in [low, high] with the lowest hash, of equals the one nearest to the middle;
         None without any."""
         middle = (low + high) / 2
-        for number in range(2 + len(_PATTERNS)):
+        for number in range(self._given + len(self._patterns)):
             places = self._places(number)
             first, beyond = bisect_left(places, low), bisect_right(places, high)
             if first < beyond:
@@ -104,7 +120,7 @@ class _Boundaries:
 
     def overlap_start(self, low: int, high: int) -> int:
         """Return the first boundary in [low, high) for a passage that continues after `high`, else `high`."""
-        for number in range(2, 2 + len(_PATTERNS)):
+        for number in range(self._given, self._given + len(self._patterns)):
             places = self._places(number)
             at = bisect_right(places, low)
             if at < len(places) and places[at] < high:
@@ -113,7 +129,7 @@ class _Boundaries:
 
     def _places(self, number: int) -> array[int]:
         while len(self._kinds) <= number:
-            pattern = _PATTERNS[len(self._kinds) - 2]
+            pattern = self._patterns[len(self._kinds) - self._given]
             ends = (match.end() for match in pattern.finditer(self._text))
             self._kinds.append(array("I", (end for end in ends if not self.fence_around(end))))
         return self._kinds[number]
@@ -128,28 +144,28 @@ class _Boundaries:
         return self._orders[number]
 
 
-def _spans(text: str, boundaries: _Boundaries) -> list[tuple[int, int]]:
-    """Return the passages' ranges without the white space at their edges."""
-    if len(text) <= MAX_CHARACTERS:
-        whole = _trim(text, 0, len(text))
+def spans(text: str, first: int, last: int, boundaries: Boundaries) -> list[tuple[int, int]]:
+    """Return the ranges of the passages of `text[first:last]`, without the white space at their edges."""
+    if last - first <= MAX_CHARACTERS:
+        whole = _trim(text, first, last)
         return [whole] if whole else []
-    spans = []
-    cuts = [0, *_cuts(text, boundaries), len(text)]
+    found = []
+    cuts = [first, *_cuts(text, first, last, boundaries), last]
     for start, end in pairwise(cuts):
         # A heading starts a new topic: no overlap before it.
-        if start and not boundaries.is_heading(start):
-            before = max(start - OVERLAP, end - MAX_CHARACTERS)
+        if start > first and not boundaries.is_heading(start):
+            before = max(start - OVERLAP, end - MAX_CHARACTERS, first)
             start = boundaries.overlap_start(before, start) if before < start else start
         if trimmed := _trim(text, start, end):
-            spans.append(trimmed)
-    return spans
+            found.append(trimmed)
+    return found
 
 
-def _cuts(text: str, boundaries: _Boundaries) -> list[int]:
+def _cuts(text: str, first: int, last: int, boundaries: Boundaries) -> list[int]:
     """Return the cuts: first between sections, by content, so that an edit moves no cut outside its section; then each
     section from its start."""
     cuts: list[int] = []
-    sections = [(0, len(text))]
+    sections = [(first, last)]
     while sections:
         start, end = sections.pop()
         place = None
@@ -158,13 +174,13 @@ def _cuts(text: str, boundaries: _Boundaries) -> list[int]:
         if place is not None:
             sections += [(place, end), (start, place)]
             continue
-        if start:
+        if start > first:
             cuts.append(start)
         cuts += _cuts_in_section(text, start, end, boundaries)
     return cuts
 
 
-def _cuts_in_section(text: str, start: int, end: int, boundaries: _Boundaries) -> list[int]:
+def _cuts_in_section(text: str, start: int, end: int, boundaries: Boundaries) -> list[int]:
     cuts = []
     while end - start > _FULL:
         high = min(start + _FULL, max(end - _LEAST, start + _LEAST))

@@ -17,6 +17,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.ingest import frontmatter
 from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
+from gnod.ingest.code import source
 from gnod.ingest.convert import Converted
 from gnod.ingest.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
@@ -47,13 +48,19 @@ def prepare(
     lost = line_map(converted.markdown) if converted.keeps_lines or converted.locations else []
     head = frontmatter.parse(markdown)
     structure = outline(markdown, converted.markup, head.body_start)
+    code = source.read(markdown, converted.mime, relative_path)
     metadata = {**converted.metadata, **head.metadata}
     # The title from the text or the caller, without the file name: documents with the same mirror share chunks.
     own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
     own_title = title or own_title or ""
     title = _one_line(own_title or converted.title or PurePosixPath(relative_path).stem)
-    language = _language(language, metadata, converted, markdown[head.body_start :])
-    passages = cut(markdown, structure)
+    prose = code.prose if code else markdown[head.body_start :] if _is_prose(converted) else ""
+    if code:
+        passages, mirror_hash = code.passages, digest(f"{code.identity}\0{markdown}")
+    else:
+        passages = cut(markdown, structure)
+        mirror_hash = _mirror_hash(markdown, converted.markup, structure, head.body_start)
+    language = _language(language, metadata, prose)
     return Prepared(
         source_hash=source_hash,
         stat=stat,
@@ -67,7 +74,7 @@ def prepare(
         line_map=lost if converted.keeps_lines else [],
         locations=_canonical(converted.locations, lost),
         markdown=markdown,
-        mirror_hash=_mirror_hash(markdown, converted.markup, structure, head.body_start),
+        mirror_hash=mirror_hash,
         chunks=[
             Chunk(
                 p.start,
@@ -94,11 +101,11 @@ def _analyzer(language: str) -> Analyzer:
     return Analyzer(language)
 
 
-def _language(given: str | None, metadata: dict[str, object], converted: Converted, body: str) -> str | None:
+def _language(given: str | None, metadata: dict[str, object], prose: str) -> str | None:
     stated = given or frontmatter.text(metadata, "language") or frontmatter.text(metadata, "lang")
     if stated and re.match(r"[A-Za-z]{2,3}(-|_|\Z)", stated):
         return stated.replace("_", "-").lower().partition("-")[0]
-    return languages.detect(body) if _is_prose(converted) else None
+    return languages.detect(prose) if prose else None
 
 
 def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:

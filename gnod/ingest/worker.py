@@ -227,11 +227,14 @@ def _perform_ocr(job: OcrJob) -> Outcome:
 
 def _perform_text(job: TextJob) -> Outcome:
     try:
+        from gnod.ingest.code import languages
         from gnod.ingest.convert import Converted
         from gnod.ingest.prepare import prepare
 
+        code = languages.by_path(job.relative_path)
+        mime = code.mime if code else "text/markdown"
         return prepare(
-            Converted(markdown=job.text, mime="text/markdown", converter="markdown/1", keeps_lines=True),
+            Converted(markdown=job.text, mime=mime, converter="markdown/1", keeps_lines=True),
             relative_path=job.relative_path,
             # No two are copies of each other: each document of a test collection is judged by itself.
             source_hash=hashlib.sha256(f"{job.relative_path}\0{job.text}".encode("utf-8", "replace")).hexdigest(),

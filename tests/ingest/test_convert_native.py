@@ -44,7 +44,7 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
         ("UPPER.MD", "text/markdown", "markdown/1", "markdown"),
         ("folder.d/a.txt", "text/plain", "text/1", "plain"),
         ("a.bib", "text/x-tex", "text/1", "plain"),
-        ("a.py", "text/x-python", "code/1", "plain"),
+        ("a.py", "text/x-python", "code/2", "plain"),
         ("Makefile", "text/x-makefile", "code/1", "plain"),
         ("a.json", "application/json", "text/1", "plain"),
         ("a.yaml", "application/yaml", "text/1", "plain"),

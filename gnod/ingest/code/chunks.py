@@ -1,0 +1,126 @@
+"""Chunks of source code: each function, class or method in one piece if it fits, with what belongs to it above. Pure.
+
+A definition of more than a few lines is a chunk of its own; smaller ones, and the lines between definitions, are put
+together. What does not fit is divided into what it contains, and at last between statements, as `gnod.ingest.chunking`
+does it: by content, so that an edit moves only the cuts around it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gnod.ingest import chunking
+from gnod.ingest.chunking import MAX_CHARACTERS, Boundaries, Passage
+from gnod.ingest.code.structure import Definition, Structure
+
+# A smaller definition shares its chunk with its neighbours.
+_OWN_CHUNK = 600
+# Less between two chunks is put to one of them.
+_FEW = 200
+
+
+class _Block(NamedTuple):
+    """`text[start:end]`, which becomes one chunk or, if it does not fit, several. `is_run`: several small things."""
+
+    start: int
+    end: int
+    path: tuple[str, ...]
+    is_run: bool
+
+
+class _Node(NamedTuple):
+    start: int
+    end: int
+    path: tuple[str, ...]
+    children: list[_Node]
+
+
+def cut(text: str, module: str, structure: Structure) -> list[Passage]:
+    """Return the passages of a canonical text in order; they cover everything except white space. The heading of each
+    is the path of what it is in: `module > class > method`."""
+    nodes = _tree(structure.definitions)
+    whole = list(_whole(nodes))
+    boundaries = _boundaries(text, whole, structure.statements)
+    blocks = _joined(list(_blocks(0, len(text), (module,), nodes)))
+    return chunking.placed(
+        text,
+        (
+            (start, end, " > ".join(block.path))
+            for block in blocks
+            for start, end in chunking.spans(text, block.start, block.end, boundaries)
+        ),
+    )
+
+
+def _tree(definitions: Sequence[Definition]) -> list[_Node]:
+    """Return the definitions as a tree, none of which overlaps its neighbours."""
+    roots: list[_Node] = []
+    around: list[_Node] = []
+    for each in definitions:
+        while around and around[-1].end < each.end:
+            around.pop()
+        siblings = around[-1].children if around else roots
+        least = siblings[-1].end if siblings else around[-1].start if around else 0
+        start = max(each.lead if each.end - each.lead <= MAX_CHARACTERS else each.start, least)
+        if start < each.end:
+            node = _Node(start, each.end, (*each.path, each.name), [])
+            siblings.append(node)
+            around.append(node)
+    return roots
+
+
+def _whole(nodes: Sequence[_Node]) -> Iterator[_Node]:
+    """Yield the outermost definitions that fit into a chunk."""
+    for node in nodes:
+        if node.end - node.start <= MAX_CHARACTERS:
+            yield node
+        else:
+            yield from _whole(node.children)
+
+
+def _boundaries(text: str, whole: Sequence[_Node], statements: Sequence[Sequence[int]]) -> Boundaries:
+    starts = [node.start for node in whole]
+
+    def is_outside(place: int) -> bool:
+        at = bisect_right(starts, place) - 1
+        return at < 0 or place == starts[at] or place >= whole[at].end
+
+    levels = [list(filter(is_outside, level)) for level in statements]
+    return Boundaries(text, [starts, *levels], [(node.start, node.end) for node in whole], chunking.CODE)
+
+
+def _blocks(start: int, end: int, path: tuple[str, ...], nodes: Sequence[_Node]) -> Iterator[_Block]:
+    """Yield what `text[start:end]` consists of: definitions of some size, and runs of the rest."""
+    at = start
+    for node in nodes:
+        if node.end - node.start < _OWN_CHUNK:
+            continue
+        if node.start > at:
+            yield _Block(at, node.start, path, is_run=True)
+        inner = (path[0], *node.path)
+        if node.end - node.start <= MAX_CHARACTERS or not node.children:
+            yield _Block(node.start, node.end, inner, is_run=False)
+        else:
+            yield from _blocks(node.start, node.end, inner, node.children)
+        at = node.end
+    if at < end:
+        yield _Block(at, end, path, is_run=True)
+
+
+def _joined(blocks: Sequence[_Block]) -> list[_Block]:
+    """Put runs of a few characters to the block behind them, or to the one before."""
+    found: list[_Block] = []
+    for block in reversed(blocks):
+        behind = found[-1] if found else None
+        if behind and behind.end - block.start <= MAX_CHARACTERS and (_is_little(block) or _is_little(behind)):
+            path = behind.path if _is_little(block) else block.path
+            found[-1] = _Block(block.start, behind.end, path, block.is_run and behind.is_run)
+        else:
+            found.append(block)
+    return found[::-1]
+
+
+def _is_little(block: _Block) -> bool:
+    return block.is_run and block.end - block.start < _FEW
