@@ -61,8 +61,10 @@ def _counted(result: SearchResult) -> str:
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:
-    """Return `collection/path:line`, or a page for the line, with the docid and the score at the right edge."""
-    where = text.line(f"{hit.collection}/{hit.path}:{hit.location.label if hit.location else hit.line}")
+    """Return `collection/path:line in definition`, or a page for the line; docid and score at the right edge."""
+    place = f"{hit.location.label if hit.location else hit.line}"
+    within = f" in {hit.definition.label}" if hit.definition else ""
+    where = text.line(f"{hit.collection}/{hit.path}:{place}{within}")
     about = text.line(f"{hit.docid}  {hit.score:.2f}")
     if terminal.width is None:
         return f"{where}  {about}"

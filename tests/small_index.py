@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.ingest.canonical import digest
+from gnod.ingest.code import languages
 from gnod.ingest.convert import Converted
 from gnod.ingest.prepare import prepare
 from gnod.pipeline import lexical
@@ -26,8 +27,11 @@ from gnod.store.vectors.vectors import Piece
 def prepared(
     text: str, path: str, *, title: str | None = None, language: str | None = None, source: str | None = None
 ) -> Prepared:
-    """Documents with the same `source` are copies; without it, none are."""
-    converted = Converted(markdown=text, mime="text/markdown", converter="markdown/1", keeps_lines=True)
+    """Documents with the same `source` are copies; without it, none are. A path may be that of source code."""
+    code = languages.by_path(path)
+    converted = Converted(
+        markdown=text, mime=code.mime if code else "text/markdown", converter="markdown/1", keeps_lines=True
+    )
     stat = FileStat(len(text), 1_700_000_000_000_000_000, 1)
     return prepare(
         converted,

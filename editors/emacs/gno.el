@@ -258,8 +258,11 @@ Open the one that is chosen at the line that was found."
 (defun gno--line (hit)
   "Return the two lines that show HIT."
   (concat (gno--flat (plist-get hit :title)) "  "
-          (propertize (format "%s/%s:%s" (plist-get hit :collection) (gno--flat (plist-get hit :path))
-                              (or (plist-get (plist-get hit :location) :label) (plist-get hit :line)))
+          (propertize (format "%s/%s:%s%s" (plist-get hit :collection) (gno--flat (plist-get hit :path))
+                              (or (plist-get (plist-get hit :location) :label) (plist-get hit :line))
+                              (if-let ((within (plist-get (plist-get hit :definition) :label)))
+                                  (format " in %s" (gno--flat within))
+                                ""))
                       'face 'gno-place)
           (gno--also hit)
           "\n    " (gno--preview hit) "\n"))

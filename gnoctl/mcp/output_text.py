@@ -157,7 +157,10 @@ def _evidence(passage: o.EvidencePassageOutput) -> str:
 
 
 def _place(hit: o.SearchHit) -> str:
-    return f"{hit.uri}#{hit.location}" if hit.location else f"{hit.uri} lines {hit.line}-{hit.end_line}"
+    if hit.location:
+        return f"{hit.uri}#{hit.location}"
+    within = f" in {text.line(hit.definition)}" if hit.definition else ""
+    return f"{hit.uri} lines {hit.line}-{hit.end_line}{within}"
 
 
 def _quoted(quoted: str) -> str:

@@ -51,6 +51,7 @@ class SearchHit(Output, frozen=True, kw_only=True):
     location: Annotated[
         str | None, Meta(description="Page, slide, sheet, … of the match; `get` reads it as `uri#location`.")
     ] = None
+    definition: Annotated[str | None, Meta(description="Function, class or method that the match is in.")] = None
     score: Annotated[float, Meta(description="0 to 1; comparable only within this answer.")]
     snippet: str
     modified: str
@@ -236,6 +237,7 @@ def search_output(result: SearchResult) -> SearchOutput:
             snippet=_clip(hit.snippet),
             about=hit.context,
             location=hit.location.fragment if hit.location else None,
+            definition=hit.definition.label if hit.definition else None,
             more=[copied(HitPassage, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
             also=_also(hit.also, hit.also_left_out),
         )

@@ -50,7 +50,7 @@ from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
 from gnod.store.database import Connection, Database
-from gnod.store.documents import documents, texts
+from gnod.store.documents import definitions, documents, texts
 from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessService
@@ -403,6 +403,7 @@ def hits_of(
                 snippet_line=source_line(document.line_map, passage.snippet_line),
                 marks=passage.marks,
                 location=location_of(document, passage.line),
+                definition=_definition(connection, document, passage.line),
                 tags=documents.tags_of(connection, document.id),
                 context=contexts_for(config, document.collection, document.path),
                 text=text,
@@ -412,6 +413,22 @@ def hits_of(
             )
         )
     return hits
+
+
+def _definition(connection: Connection, document: Document, line: int) -> wire.Definition | None:
+    """Return the definition that a line of the canonical text is in."""
+    found = definitions.around(connection, document.id, line)
+    if found is None:
+        return None
+    path = found.path.split(" > ") if found.path else []
+    return copied(
+        wire.Definition,
+        found,
+        path=path,
+        label=".".join((*path, found.name)),
+        line=source_line(document.line_map, found.line),
+        end_line=source_line(document.line_map, found.end_line),
+    )
 
 
 def _shown_passage(passage: Passage, document: Document) -> wire.HitPassage:

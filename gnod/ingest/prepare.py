@@ -87,6 +87,7 @@ def prepare(
             for p in passages
         ],
         terms=_terms(language, relative_path, title, markdown),
+        definitions=code.definitions if code else [],
     )
 
 

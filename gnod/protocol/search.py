@@ -124,6 +124,19 @@ class HitPassage(Result, frozen=True, kw_only=True):
     marks: list[tuple[int, int]] = []
 
 
+class Definition(Result, frozen=True, kw_only=True):
+    """A part of source code that has a name. `kind`: function, method, class, struct, interface, trait, enum, type,
+    module, macro or property. `path`: the names of what it is in. `label`: all names, as in `Retry.run`. `line` to
+    `end_line`: of the file."""
+
+    name: str
+    kind: str
+    path: list[str]
+    label: str
+    line: int
+    end_line: int
+
+
 class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
@@ -131,10 +144,11 @@ class Hit(Result, frozen=True, kw_only=True):
     `end_line` (from 1) contain the matches, and `snippet` begins at `snippet_line`: lines of the file where it is text,
     otherwise lines of its Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector
     search the matches lie in the nearest passage; where it contains no word of the query, the lines are those of its
-    beginning. `source` is the absolute path of the file. `location`: where `line` is in a source without lines. `text`
-    is the whole document if `full` is set. `also`: other files with the same bytes that pass the filters, at most ten,
-    and `also_left_out` more; of copies, the best-ranked is the hit. `passages`: only if more than one was asked for;
-    best first, and the first is the one above. They do not overlap.
+    beginning. `source` is the absolute path of the file. `location`: where `line` is in a source without lines.
+    `definition`: the innermost one of source code that `line` is in. `text` is the whole document if `full` is set.
+    `also`: other files with the same bytes that pass the filters, at most ten, and `also_left_out` more; of copies, the
+    best-ranked is the hit. `passages`: only if more than one was asked for; best first, and the first is the one above.
+    They do not overlap.
     """
 
     rank: int
@@ -154,6 +168,7 @@ class Hit(Result, frozen=True, kw_only=True):
     mime: str
     modified: str
     location: Location | None = None
+    definition: Definition | None = None
     tags: list[str] = []
     context: str | None = None
     text: str | None = None

@@ -515,6 +515,35 @@ def m016_members(connection: apsw.Connection) -> None:
     """)
 
 
+def m017_definitions(connection: apsw.Connection) -> None:
+    # What source code defines. `first_line`: that of the comments above it; `folded`: the name in lower case.
+    # Files of the languages that are parsed are read again, and the archives that such files are in.
+    changed = """
+        converter = 'code/1' AND mime IN ('text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java',
+            'text/x-javascript', 'text/x-php', 'text/x-python', 'text/x-ruby', 'text/x-rust', 'text/x-shell',
+            'text/x-typescript')
+    """
+    connection.execute(f"""
+        CREATE TABLE definitions (
+            document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            start INTEGER NOT NULL,
+            end INTEGER NOT NULL,
+            first_line INTEGER NOT NULL,
+            line INTEGER NOT NULL,
+            end_line INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            path TEXT NOT NULL,
+            folded TEXT NOT NULL,
+            PRIMARY KEY (document_id, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX definitions_by_name ON definitions (folded);
+        UPDATE documents SET mtime_ns = -1 WHERE {changed}
+            OR path IN (SELECT container FROM documents WHERE container IS NOT NULL AND {changed});
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -532,6 +561,7 @@ MIGRATIONS: list[schema.Migration] = [
     m014_scanned_pages,
     m015_formats,
     m016_members,
+    m017_definitions,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

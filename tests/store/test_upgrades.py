@@ -54,6 +54,7 @@ MIGRATIONS = {
     14: "ecf4a3af7e7f45ef",
     15: "5dd92e5ef4bb487f",
     16: "18cceed2e6d75a5b",
+    17: "cb4736c27a33b612",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
@@ -64,6 +65,8 @@ CONTENTS = (
     "SELECT * FROM content ORDER BY mirror_hash",
     "SELECT * FROM chunks ORDER BY mirror_hash, seq",
     "SELECT d.path, t.tag FROM tags t JOIN documents d ON d.id = t.document_id ORDER BY d.path, t.tag",
+    "SELECT d.path, e.name, e.kind, e.line, e.end_line, e.path FROM definitions e"
+    " JOIN documents d ON d.id = e.document_id ORDER BY d.path, e.seq",
     "SELECT path, stage, kind, message, size, mtime_ns FROM ingest_errors ORDER BY path",
     "SELECT collection, path FROM changes WHERE path <> 'empty.md' ORDER BY path",
     "SELECT scope, text FROM contexts",
@@ -121,7 +124,10 @@ def test_an_old_index_is_upgraded_completely(version: int, tmp_path: Path, notes
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_sync_afterwards_converges_with_a_fresh_index(version: int, tmp_path: Path, notes: Path) -> None:
     old = Database(old_index(version, tmp_path / "old.sqlite", notes))
-    ids = "SELECT id, embed_hash FROM content_vectors ORDER BY id"
+    ids = (
+        "SELECT id, embed_hash FROM content_vectors WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks k"
+        " JOIN documents d ON d.mirror_hash = k.mirror_hash WHERE d.mime = 'text/x-python') ORDER BY id"
+    )
     embedded = old.submit_read(lambda c: c.execute(ids).fetchall()).result()
     fresh = Database(tmp_path / "fresh.sqlite")
     fresh.submit_write(lambda c: _prepare_fresh(c, notes)).result()
@@ -133,11 +139,12 @@ async def test_a_sync_afterwards_converges_with_a_fresh_index(version: int, tmp_
         await _sync(fresh, pool, notes)
     finally:
         await pool.close()
-    if version >= 2:  # nothing that has a vector is embedded again
+    if version >= 2:  # nothing that has a vector is embedded again, but source code, which has headings since 17
         assert old.submit_read(lambda c: c.execute(ids).fetchall()).result() == embedded
     for statement in CONTENTS:
         assert _rows(old, statement) == _rows(fresh, statement), statement
-    assert old.submit_read(lambda c: vectors.count_pending(c, MODEL, ["notes"])).result() == (6 if version == 1 else 0)
+    pending = old.submit_read(lambda c: vectors.count_pending(c, MODEL, ["notes"])).result()
+    assert pending == (6 if version == 1 else 1 if version < 17 else 0)
     old.submit_maintenance(assert_whole).result()
     await asyncio.to_thread(old.close)
     await asyncio.to_thread(fresh.close)

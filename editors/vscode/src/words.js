@@ -14,7 +14,8 @@ function preview(hit) {
 }
 
 function place(hit) {
-  return `${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}${also(hit)}`;
+  const within = hit.definition ? ` in ${hit.definition.label}` : "";
+  return `${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}${within}${also(hit)}`;
 }
 
 /** Return the other paths of the same file; "" without copies. */

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.ingest.chunking import Passage
 from gnod.ingest.code import chunks
 from gnod.ingest.code.languages import BY_MIME
+from gnod.store.documents.records import Definition
 
+if TYPE_CHECKING:
+    from gnod.ingest.code import structure
+
+_LINE = re.compile(r"\n")
 # Files with these names are named by their folder.
 _OF_FOLDER = frozenset({"__init__", "index", "mod"})
 
 
 class SourceCode(NamedTuple):
-    """`module`: what the path of each definition begins with. `identity`: what else than the text decides on the
-    chunks. `prose`: comments and docstrings."""
+    """`identity`: what else than the text decides on the passages. `prose`: comments and docstrings."""
 
-    module: str
     identity: str
     passages: list[Passage]
+    definitions: list[Definition]
     prose: str
 
 
@@ -34,7 +41,8 @@ def read(markdown: str, mime: str, relative_path: str) -> SourceCode | None:
     if found is None:
         return None
     module = module_of(relative_path)
-    return SourceCode(module, f"{mime}\0{module}", chunks.cut(markdown, module, found), found.prose)
+    passages = chunks.cut(markdown, module, found)
+    return SourceCode(f"{mime}\0{module}", passages, _records(markdown, found.definitions), found.prose)
 
 
 def module_of(path: str) -> str:
@@ -46,3 +54,25 @@ def module_of(path: str) -> str:
     file = PurePosixPath(path)
     name = file.name.partition(".")[0] or file.name
     return file.parent.name if name in _OF_FOLDER and file.parent.name else name
+
+
+def _records(text: str, definitions: Iterable[structure.Definition]) -> list[Definition]:
+    line_starts = [0, *(match.end() for match in _LINE.finditer(text))]
+
+    def line_of(place: int) -> int:
+        return bisect_right(line_starts, place)
+
+    return [
+        Definition(
+            each.start,
+            each.end,
+            line_of(each.lead),
+            line_of(each.start),
+            line_of(max(each.end - 1, each.start)),
+            each.kind,
+            each.name,
+            " > ".join(each.path),
+        )
+        for each in definitions
+        if not each.is_scope
+    ]

@@ -17,7 +17,7 @@ import msgspec
 from gnod import locations
 from gnod.locations import Location, Locations
 from gnod.store.database import Connection
-from gnod.store.documents import scans
+from gnod.store.documents import definitions, scans
 from gnod.store.documents.records import FileStat, Prepared, Unread
 from gnod.types import LineMap
 
@@ -147,6 +147,7 @@ def put(
         scans.note(connection, new.source_hash, new.scans)
     connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
     connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
+    definitions.put(connection, document_id, new.definitions)
     if before and before[2]:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
     connection.execute(
@@ -448,6 +449,7 @@ def _remove(
     for document_id, _ in rows:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
         connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
+        definitions.remove(connection, int(document_id))
     _leave(connection, [str(mirror) for _, mirror in rows], left)
     return len(rows)
 

@@ -46,6 +46,20 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     body: str
 
 
+class Definition(msgspec.Struct, frozen=True, array_like=True):
+    """A function, class, method, … of source code: `markdown[start:end]`, which begins in `line`; from `first_line` on
+    with the comments above it. `path`: the names of what it is in, joined by ` > `."""
+
+    start: int
+    end: int
+    first_line: int
+    line: int
+    end_line: int
+    kind: str
+    name: str
+    path: str
+
+
 class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
     """The pages of a document that have no text. `reader` recognises them; `pending`: those that it has not recognised
     yet, `used`: how many texts of it are in the document. `note`: what is left out."""
@@ -94,6 +108,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     mirror_hash: str
     chunks: list[Chunk]
     terms: Terms
+    definitions: list[Definition] = []
     scans: ScanReport | None = None
     unread: list[Unread] = []
 

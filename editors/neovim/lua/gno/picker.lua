@@ -138,6 +138,9 @@ function Picker:_show(state)
   self.head = #lines
   for _, hit in ipairs(state.hits) do
     local place = ("%s/%s:%s"):format(hit.collection, hit.path, hit.location and hit.location.label or hit.line)
+    if hit.definition then
+      place = place .. " in " .. hit.definition.label
+    end
     add(hit.title .. "  " .. place .. Hit.also(hit), #hit.title + 2, "Comment")
     local text, found = Hit.preview(hit)
     add("    " .. text)

@@ -1,0 +1,48 @@
+"""What documents of source code define: functions, classes, methods. One row each, replaced with the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.database import Connection
+from gnod.store.documents.records import Definition
+
+
+class Place(NamedTuple):
+    """A definition and its document."""
+
+    document_id: int
+    definition: Definition
+
+
+def put(connection: Connection, document_id: int, definitions: Iterable[Definition]) -> None:
+    """Store the definitions of a document, replacing what was there."""
+    remove(connection, document_id)
+    connection.executemany(
+        "INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (document_id, seq, *msgspec.structs.astuple(each), each.name.casefold())
+            for seq, each in enumerate(definitions)
+        ),
+    )
+
+
+def remove(connection: Connection, document_id: int) -> None:
+    connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
+
+
+def around(connection: Connection, document_id: int, line: int) -> Definition | None:
+    """Return the innermost definition that a line of the canonical text is in, with the comments above it."""
+    where = "document_id = ?1 AND first_line <= ?2 AND end_line >= ?2 ORDER BY end_line - first_line, seq DESC LIMIT 1"
+    return next((place.definition for place in _select(connection, where, (document_id, line))), None)
+
+
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Place]:
+    rows = connection.execute(
+        f"SELECT document_id, start, end, first_line, line, end_line, kind, name, path FROM definitions WHERE {where}",
+        values,
+    )
+    return (Place(document_id, Definition(*fields)) for document_id, *fields in rows)
