@@ -29,7 +29,7 @@ from gnod.handlers.wire_types import (
     milliseconds_since,
     stages_of,
 )
-from gnod.pipeline import anchors, lexical, listing, references, several_passages, vector
+from gnod.pipeline import anchors, lexical, listing, references, several_passages, symbols, vector
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.correction.correcting import Corrected
 from gnod.pipeline.correction.corrector import Corrector
@@ -185,7 +185,7 @@ def _search_lexical(asked: _Request, connection: Connection, params: wire.Search
         "languages": [analyzer.language for analyzer in found.analyzers],
     }
     words = Marked(wanted, found.analyzers)
-    ranked = _sorted(connection, found.ranked, params)
+    ranked = _sorted(connection, _definitions_first(asked, connection, params, found.ranked), params)
     result = _result(asked, connection, params, "lexical", params.query, ranked, words, stages, explain)
     return replace(
         result,
@@ -200,7 +200,7 @@ def _list(asked: _Request, connection: Connection, params: wire.SearchParams) ->
     found = listing.newest(connection, excluded, asked.filters, limit=limit)
     stages: Stages = [{"stage": "list", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total}]
     words = marked(connection, asked.query.terms)
-    ranked = _sorted(connection, found.ranked, params)
+    ranked = _sorted(connection, _definitions_first(asked, connection, params, found.ranked), params)
     return replace(
         _result(asked, connection, params, "list", params.query, ranked, words, stages),
         total=found.total,
@@ -219,6 +219,7 @@ def _search_vector(
         {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
     ]
     words = marked(connection, parse_text(asked.query.text))
+    ranked = _definitions_first(asked, connection, params, ranked)
     ids = [each.id for each in ranked]
     ranked = _sorted(connection, ranked, params)
     result = _result(asked, connection, params, "vector", params.query, ranked, words, stages, vectors=vectors)
@@ -246,7 +247,8 @@ def _hybrid_result(
     found: HybridResult,
     stages: Stages,
 ) -> wire.SearchResult:
-    ranked = _sorted(connection, [_shown(each) for each in found.shown()], params)
+    ranked = _definitions_first(asked, connection, params, [_shown(each) for each in found.shown()])
+    ranked = _sorted(connection, ranked, params)
     words = marked(connection, query.terms)
     stages = [*stages, *stages_of(found.stages)]
     result = _result(asked, connection, params, "query", params.query, ranked, words, stages, vectors=found.vectors)
@@ -307,6 +309,17 @@ def _facets(
         return {}
     counted = facets.count(connection, params.facets, matches(facets.MAX_DOCUMENTS))
     return {name: [wire.FacetCount(*each) for each in counts] for name, counts in counted.items()}
+
+
+def _definitions_first(
+    asked: _Request, connection: Connection, params: wire.SearchParams, ranked: list[RankedDocument]
+) -> list[RankedDocument]:
+    """Put the documents that define what `symbol:` asks for before those that use it."""
+    if not asked.query.symbols:
+        return ranked
+    limit = ordering.DEPTH if params.sort else params.limit
+    found = symbols.with_definitions(connection, asked.query.symbols, asked.filters, ranked, limit)
+    return [each for each in found if each.score >= params.min_score]
 
 
 def _options(params: wire.SearchQueryParams) -> SearchOptions:

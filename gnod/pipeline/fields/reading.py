@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
@@ -12,6 +12,7 @@ from gnod.pipeline.fields import frontmatter, registry
 from gnod.pipeline.fields.conditions import either, fault, negated
 from gnod.pipeline.fields.syntax import FieldClause, Separated, Value, names, separate, values
 from gnod.pipeline.query import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
+from gnod.pipeline.symbols import Symbol, symbol
 from gnod.store.database import Connection, Read
 from gnod.store.documents.filters import Condition, Filters
 
@@ -26,7 +27,8 @@ Spellings = Mapping[str, list[str]]
 
 class FieldedQuery(NamedTuple):
     """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
-    field and is searched as text. `fields`: as written; `own`: those that only the documents' metadata makes fields."""
+    field and is searched as text. `fields`: as written; `own`: those that only the documents' metadata makes fields.
+    `symbols`: what definitions are searched for."""
 
     text: str
     conditions: tuple[Condition, ...] = ()
@@ -34,6 +36,7 @@ class FieldedQuery(NamedTuple):
     hints: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
 
     @property
     def is_filter_only(self) -> bool:
@@ -101,6 +104,7 @@ def read(connection: Connection, text: str) -> FieldedQuery:
         tuple(dict.fromkeys(hint for clause in found.unknown if (hint := _hint(clause, spellings)))),
         tuple(clause.shown for clause in found.clauses),
         tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
+        tuple(_symbols(found.clauses)),
     )
 
 
@@ -164,6 +168,12 @@ def _terms(clauses: Iterable[FieldClause]) -> list[Clause]:
         for value in values(clause.value)
     )
     return [clause for text in found for clause in parse_text(text)]
+
+
+def _symbols(clauses: Iterable[FieldClause]) -> Iterator[Symbol]:
+    for clause in clauses:
+        if clause.name == "symbol" and not clause.is_negated:
+            yield from filter(None, (symbol(value.text) for value in values(clause.value)))
 
 
 def _saved_hints(text: str, saved: Mapping[str, str]) -> list[str]:

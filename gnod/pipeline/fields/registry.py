@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gnod.pipeline import symbols
 from gnod.pipeline.fields.conditions import (
     Build,
     after,
     before,
     date_of,
+    either,
     fault,
     glob,
     is_pattern,
@@ -58,6 +60,16 @@ def _tag(_: Connection, value: Value) -> Condition:
     return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {test})", (wanted,))
 
 
+def _symbol(connection: Connection, value: Value) -> Condition:
+    wanted = symbols.symbol(value.text)
+    if wanted is None:
+        raise fault(f"{value.text!r} has no name to search for: write one, such as symbol:backoff")
+    return either([symbols.defining(connection, wanted), _used(connection, value._replace(text=wanted.name))])
+
+
+_used = words_in("body")
+
+
 def _language(connection: Connection, value: Value) -> Condition:
     return _lang_text(connection, value._replace(text=value.text.replace("_", "-").partition("-")[0]))
 
@@ -89,6 +101,14 @@ FIELDS = (
         "path:*.md",
         _path,
         order="d.path",
+    ),
+    Field(
+        "symbol",
+        "a function, class or method of source code by its name: where it is defined, then where it is used",
+        "symbol:backoff",
+        _symbol,
+        is_words=True,
+        present="EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id)",
     ),
     Field(
         "tag",

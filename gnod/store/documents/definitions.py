@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from gnod.store.database import Connection
+from gnod.store.documents.filters import Condition, Filters
 from gnod.store.documents.records import Definition
 
 
@@ -38,6 +39,23 @@ def around(connection: Connection, document_id: int, line: int) -> Definition | 
     """Return the innermost definition that a line of the canonical text is in, with the comments above it."""
     where = "document_id = ?1 AND first_line <= ?2 AND end_line >= ?2 ORDER BY end_line - first_line, seq DESC LIMIT 1"
     return next((place.definition for place in _select(connection, where, (document_id, line))), None)
+
+
+def named(connection: Connection, name: str, part: str, limit: int) -> list[Place]:
+    """Return definitions with this name, and then some whose name contains `part`; both in lower case."""
+    exact = list(_select(connection, "folded = ? LIMIT ?", (name, limit)))
+    # The index on names is much smaller than the table.
+    longer = (
+        "(document_id, seq) IN (SELECT document_id, seq FROM definitions INDEXED BY definitions_by_name"
+        " WHERE instr(folded, ?) > 0 AND folded <> ? LIMIT ?)"
+    )
+    return exact + list(_select(connection, longer, (part, name, limit)))
+
+
+def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
+    """Return those of the documents that pass the filters."""
+    where, values = Condition(*filters.condition()).with_ids(ids)
+    return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
 
 
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Place]:
