@@ -36,7 +36,7 @@ INJECTED = (
 QUESTION = "What is the kitten called?"
 FIELDS = {
     *("question", "quotes", "answer", "answered", "reason", "sources", "citations", "model", "no_model_reason"),
-    *("finish", "prompt_tokens", "tokens", "took_ms", "freshness", "notes", "hints", "explain"),
+    *("finish", "prompt_tokens", "tokens", "took_ms", "freshness", "notes", "hints", "corrections", "explain"),
     "confidence",
 }
 
@@ -91,6 +91,15 @@ def ask(machine: Machine, *words: str) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
+
+
+def ask_unhurried(machine: Machine, question: str) -> dict[str, Any]:
+    """Ask until the models answer in their time: on a busy machine, quotes are chosen by their words alone."""
+    for _ in range(30):
+        answer = ask(machine, question, "--explain")
+        if not any("time budget" in str(stage.get("why")) for stage in answer["explain"]["stages"]):
+            return answer
+    raise AssertionError(answer["explain"])
 
 
 def places(answer: dict[str, Any]) -> list[tuple[str, int, int]]:
@@ -152,7 +161,7 @@ def test_instructions_in_a_document_are_not_followed(answering: Machine) -> None
 def test_without_any_model_there_are_quotes(machine: Machine) -> None:
     (machine.notes / "cat.md").write_text(NOTES["cat.md"])
     machine.ok("init", str(machine.notes))
-    machine.ok("index")
+    machine.ok("models", "use", "slim")
     answer = ask(machine, QUESTION)
     assert (answer["reason"], answer["answered"], answer["answer"], answer["model"]) == ("no_model", True, "", None)
     assert "gnoctl models pull" in answer["no_model_reason"]
@@ -161,7 +170,7 @@ def test_without_any_model_there_are_quotes(machine: Machine) -> None:
     shown = machine.ok("ask", QUESTION)
     assert shown.startswith("notes/cat.md:3  Cats\n  The kitten is called Miso.\n")
     config = machine.config.read_text()
-    machine.config.write_text(f"models: {{answer: none}}\n{config}")
+    machine.config.write_text(config.replace("models:\n", "models:\n  answer: none\n"))
     wait_until(lambda: "no model is configured" in machine.run("ask", QUESTION).stdout)
     wanted = machine.run("ask", QUESTION, "--generate")
     assert (wanted.returncode, wanted.stdout) == (2, "")
@@ -184,7 +193,7 @@ def test_a_small_model_is_called_only_if_it_is_asked_for(answering: Machine) -> 
 
 @pytest.mark.parametrize("asked", sample_questions.ANSWERED, ids=lambda asked: asked.question)
 def test_questions_about_the_sample(asked: Asked, sample: Machine) -> None:
-    answer = ask(sample, asked.question)
+    answer = ask_unhurried(sample, asked.question)
     best = answer["quotes"][0]
     assert (answer["answered"], best["perhaps"]) == (asked.is_sure, not asked.is_sure)
     assert best["path"] == asked.path
@@ -198,12 +207,12 @@ def test_questions_about_the_sample(asked: Asked, sample: Machine) -> None:
 @pytest.mark.xfail(reason="the answer is spread over two sentences", strict=True)
 @pytest.mark.parametrize("asked", sample_questions.MISSED, ids=lambda asked: asked.question)
 def test_questions_that_quotes_miss(asked: Asked, sample: Machine) -> None:
-    assert asked.holds in " ".join(ask(sample, asked.question)["quotes"][0]["text"].split())
+    assert asked.holds in " ".join(ask_unhurried(sample, asked.question)["quotes"][0]["text"].split())
 
 
 @pytest.mark.parametrize("asked", sample_questions.NOT_ANSWERED, ids=lambda asked: asked.question)
 def test_questions_that_the_sample_does_not_answer(asked: Asked, sample: Machine) -> None:
-    answer = ask(sample, asked.question, "--explain")
+    answer = ask_unhurried(sample, asked.question)
     assert (answer["answered"], answer["reason"], answer["answer"]) == (False, "not_found", "")
     assert answer["confidence"] < THRESHOLD
     assert all(quote["perhaps"] for quote in answer["quotes"])

@@ -10,7 +10,7 @@ from gnod.errors import QuerySyntaxError
 from gnod.pipeline import lexical
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.correction.wildcards import MAX_WORDS
-from gnod.pipeline.passages import find_marks
+from gnod.pipeline.marks import find_marks
 from gnod.pipeline.query import parse_clauses, parse_query
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
