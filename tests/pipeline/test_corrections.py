@@ -51,7 +51,7 @@ def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
         ("certifiacte", "certificate"),  # swapped
         ("certigicate", "certificate"),  # the key beside it
         ("cretifcate", "certificate"),  # two errors in a long word
-        ("modem deployments", "modern deployments"),  # text recognition
+        ("rnodern deployments", "modern deployments"),  # text recognition
         ("c1ose certificate", "c1ose certificate"),  # no such word
         ("passw0rd", "password"),
         ("pasword", "password"),

@@ -2,21 +2,23 @@
 
     word ──► one edit, two words, two edits ──► those that the index has ──► the likeliest
 
-A candidate is likely if its slip is (`edits`), if many documents have it, and above all if they have the other words of
+A word in a dictionary is no slip, although no document has it: nobody wants "stop" corrected to "step". A candidate is
+likely if its slip is (`edits`), if many documents have it, and above all if they have the other words of
 the query too. The vocabulary only proposes: the full-text table decides. So a vocabulary that is a little old can miss
 a new word, but never finds one that is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import log
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
+from gnod.analysis.dictionaries import has_word
 from gnod.analysis.short_texts import detect_query
-from gnod.analysis.stemming import stemming_language
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
 from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences
 from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord
@@ -148,13 +150,20 @@ class _Correcting:
 
     def _correction(self, word: QueryWord) -> list[_Place]:
         written, times = word.text.lower(), self._query.times(word.text)
-        for candidates in [self._more_frequent(written, times)] if times else self._candidates(written):
+        for candidates in () if self._is_real(written) else self._all_candidates(written, times):
             best = self._likeliest(candidates, word)
             if best is not None and self._fits(best, word, times):
                 return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
         if times or len(written) < MIN_LETTERS or not self._is_inside(written):
             return []
         return [_Place(word.start, word.end, f"*{written}*")]
+
+    def _is_real(self, written: str) -> bool:
+        """Tell whether a language of the index, or English, has the word. That no document has it is no slip then."""
+        return has_word(written, {DEFAULT_LANGUAGE, *(each.language for each in self._query.analyzers)})
+
+    def _all_candidates(self, written: str, times: int) -> Iterable[list[_Candidate]]:
+        return [self._more_frequent(written, times)] if times else self._candidates(written)
 
     def _likeliest(self, candidates: Sequence[_Candidate], word: QueryWord) -> _Candidate | None:
         likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
