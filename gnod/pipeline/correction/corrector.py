@@ -56,16 +56,21 @@ class Corrector:
 
     def resolved(self, connection: Connection, clauses: Iterable[Clause]) -> list[Clause]:
         """Return the clauses with what their wildcards stand for."""
-        return [self._resolved(connection, clause) for clause in clauses]
+        return list(map(self._resolver(connection), clauses))
 
     def resolved_query(self, connection: Connection, query: ParsedQuery) -> ParsedQuery:
         """As `resolved`, for all clauses of a query."""
-        return with_clauses(query, lambda clause: self._resolved(connection, clause)) if "*" in query.text else query
+        return with_clauses(query, self._resolver(connection)) if "*" in query.text else query
 
-    def _resolved(self, connection: Connection, clause: Clause) -> Clause:
-        if not clause.is_wildcard:
-            return clause
-        return wildcards.resolved(connection, clause, self.knowledge(connection))
+    def _resolver(self, connection: Connection) -> Callable[[Clause], Clause]:
+        found: dict[Clause, Clause] = {}
+
+        def resolve(clause: Clause) -> Clause:
+            if clause.is_wildcard and clause not in found and len(found) < wildcards.MAX_WILDCARDS:
+                found[clause] = wildcards.resolved(connection, clause, self.knowledge(connection))
+            return found.get(clause, clause)
+
+        return resolve
 
     def knowledge(self, connection: Connection) -> Knowledge:
         """Return what is known of the words of the index."""

@@ -14,8 +14,10 @@ from gnod.pipeline.query import MIN_WILDCARD, Clause
 from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 
-# More words take long to search, and mean little.
+# More words take long to search, and mean little: for each wildcard, and wildcards of a query. Others are searched
+# without their asterisks.
 MAX_WORDS = 50
+MAX_WILDCARDS = 4
 
 
 def resolved(connection: Connection, clause: Clause, knowledge: Knowledge) -> Clause:
