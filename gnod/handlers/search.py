@@ -107,14 +107,17 @@ def handlers(
 ) -> Mapping[str, Handler]:
     services = _Services(configuration, database, freshness, embedding, nearest, corrector)
 
-    async def request(params: wire.FilterParams, text: str, *, among: list[str], embedded: bool = True) -> _Request:
-        """Check the filters, sync the collections `among` first where that is wanted, and read the fields of `text`."""
+    async def request(
+        params: wire.FilterParams, text: str, *, among: list[str], embedded: bool = True, is_plain: bool = True
+    ) -> _Request:
+        """Check the filters, sync the collections `among` first where that is wanted, and read the fields of `text`.
+        `is_plain`: it is no structured query."""
         configuration.check_known(params.collections)
         filters = filters_of(params)
         if params.fresh:
             await freshness.refresh(among, embedded=embedded)
         started = time.perf_counter()
-        query = await reading.read_in(database.read, text, configuration.current.saved_queries)
+        query = await reading.read_in(database.read, text, configuration.current.saved_queries, is_plain=is_plain)
         return _Request(services, configuration.current, query, query.within(filters), started, embedded)
 
     async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult:
@@ -141,7 +144,7 @@ def handlers(
         return await database.read(lambda connection: _search_similar(asked, connection, params))
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
-        asked = await request(params, params.query, among=params.collections)
+        asked = await request(params, params.query, among=params.collections, is_plain=False)
         if asked.query.is_filter_only:
             return await database.read(lambda connection: _list(asked, connection, params))
         query = parse_query(asked.query.text)

@@ -206,6 +206,14 @@ def test_only_lex_lines_have_fields(library: SmallIndex) -> None:
     assert (asked.text, len(asked.conditions)) == ("lex: green\nvec: what is tag:home", 2)
 
 
+def test_plain_text_has_no_lines(library: SmallIndex) -> None:
+    text = "note: red\nmore: tag:ops green"
+    with pytest.raises(QuerySyntaxError, match="cannot begin with 'note:'"):
+        read(library, text)
+    asked = library.database.submit_read(lambda connection: reading.read(connection, text, is_plain=True)).result()
+    assert (asked.text, len(asked.conditions)) == ("note: red\nmore:  green", 1)
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -66,10 +66,14 @@ class FieldedQuery(NamedTuple):
         return filters._replace(conditions=filters.conditions + self.conditions)
 
 
-async def read_in(read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED) -> FieldedQuery:
+async def read_in(
+    read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED, *, is_plain: bool = False
+) -> FieldedQuery:
     """As `read`; the index is asked only for a query that may have fields. `saved`: the saved queries by name."""
     whole = expanded(text, saved)
-    found = await read_from(lambda connection: read(connection, whole)) if names(whole) else FieldedQuery(whole)
+    found = FieldedQuery(whole)
+    if names(whole):
+        found = await read_from(lambda connection: read(connection, whole, is_plain=is_plain))
     return found._replace(hints=(*found.hints, *_saved_hints(text, saved)))
 
 
@@ -87,13 +91,16 @@ async def read_question(read_from: Read, text: str, saved: Mapping[str, str] = _
     return found
 
 
-def read(connection: Connection, text: str) -> FieldedQuery:
-    """Take the fields out of a query. Of a structured one, only `lex:` lines have fields. Raises QuerySyntaxError."""
+def read(connection: Connection, text: str, *, is_plain: bool = False) -> FieldedQuery:
+    """Take the fields out of a query. Of a structured one, only `lex:` lines have fields; `is_plain`: it is none.
+
+    Raises QuerySyntaxError.
+    """
     if not (named := names(text)):
         return FieldedQuery(text)
     text = balanced(text)
     spellings = {} if named <= registry.BY_NAME.keys() else frontmatter.spellings(connection)
-    found = _separate(text, spellings)
+    found = _separate(text, spellings, is_plain=is_plain)
     parsed = [(clause, values(clause.value)) for clause in found.clauses]
     if sum(len(each) for _, each in parsed) > MAX_VALUES:
         raise fault(f"the fields of the query have more than {MAX_VALUES} values: use fewer")
@@ -108,14 +115,14 @@ def read(connection: Connection, text: str) -> FieldedQuery:
     )
 
 
-def _separate(text: str, spellings: Spellings) -> Separated:
+def _separate(text: str, spellings: Spellings, *, is_plain: bool) -> Separated:
     def is_known(name: str) -> bool:
         return name == _HAS or name in registry.BY_NAME or name in spellings
 
     def stays(name: str) -> bool:
         return name in registry.BY_NAME and registry.BY_NAME[name].is_words
 
-    lines = parse_subqueries(text)
+    lines = None if is_plain else parse_subqueries(text)
     if lines is None:
         return separate(text, is_known, stays)
     kept: list[Subquery] = []
