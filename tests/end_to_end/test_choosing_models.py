@@ -132,6 +132,7 @@ def test_the_languages_of_the_folder_decide(machine: Machine) -> None:
 )
 def test_a_question_at_the_terminal(machine: Machine, hub: HubImitation, reply: str, downloads: bool) -> None:
     machine.ok("init", str(machine.notes), "--preset", "none")
+    assert "embedding" not in machine.ok("status")  # keyword search alone waits for no model
     command = [sys.executable, "-m", "gnoctl", "models", "use", "auto"]
     with Terminal(command, machine.environment | {"TERM": "xterm", "COLUMNS": "200"}) as terminal:
         terminal.read_until(lambda shown: "now? [y/N] " in shown)
