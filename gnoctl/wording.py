@@ -118,8 +118,15 @@ def corrected(corrections: Sequence[Correction]) -> list[str]:
 
     >>> corrected([Correction(written="certifcate", searched="certificate")])
     ['Showing results for "certificate" (you wrote "certifcate")']
+    >>> corrected([Correction(written="Tarif", searched="*tarif*")])
+    ['Showing results for longer words with "Tarif"']
     """
-    return [f'Showing results for "{each.searched}" (you wrote "{each.written}")' for each in corrections]
+    return [
+        f'Showing results for longer words with "{each.written}"'
+        if each.searched.startswith("*")
+        else f'Showing results for "{each.searched}" (you wrote "{each.written}")'
+        for each in corrections
+    ]
 
 
 def at_lines(line: int, end_line: int, location: Location | None) -> str:

@@ -39,6 +39,8 @@ COST = 4.0
 UNSEEN, MAX_UNSEEN = 0.4, 1
 # Words of the query that a candidate is compared with, and the share of them that must be in documents with it.
 MAX_CONTEXT, FITTING = 8, 0.5
+# A query with more words is a sentence: an unknown word in it is not tried inside longer ones.
+MAX_WORDS_FOR_PARTS = 3
 # How much more frequent one word must be than two that may be parts of it, if neither looks like a part.
 SPLIT_TIMES = 3
 # Languages that make one word of several.
@@ -172,8 +174,9 @@ class _Correcting:
 
     def _is_inside(self, written: str) -> bool:
         """Tell whether longer words may be meant that contain the one that was written. Only where words are
-        compounded, or where there is nothing else to search for."""
-        if len(self._query.words) > 1 and not self._knowledge.languages & COMPOUNDING:
+        compounded, or where there is nothing else to search for; not in a sentence."""
+        words = len(self._query.words)
+        if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
             return False
         vocabulary = self._knowledge.vocabulary
         return any(vocabulary.containing(part, 1) for part in self._query.terms(written) if len(part) >= MIN_LETTERS)
