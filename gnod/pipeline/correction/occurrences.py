@@ -35,21 +35,27 @@ class Occurrences:
         self.analyzers = lexical.analyzers_of_index(connection)
         self.words = query_words(text)[:MAX_WORDS]
         self._unfinished = unfinished
-        self._languages = languages
+        self._main = [each for each in self.analyzers if languages is None or each.language in languages]
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:
-        return any(map(self._may_be_wrong, self.words)) or any(
-            self.may_be_split(first.text, second.text)
-            for first, second in zip(self.words, self.words[1:], strict=False)
-        )
+        if any(map(self._may_be_wrong, self.words)):
+            return True
+        pairs = zip(self.words, self.words[1:], strict=False)
+        joined = {term for first, second in pairs for term in self._joined(first.text.lower(), second.text.lower())}
+        return bool(joined) and self.occurs(any_of(joined))
 
     def may_be_split(self, first: str, second: str) -> bool:
-        """Tell whether two words may be parts of one."""
+        """Tell whether two words may be parts of one, which occurs."""
+        joined = self._joined(first, second)
+        return bool(joined) and self.occurs(any_of(joined))
+
+    def _joined(self, first: str, second: str) -> set[str]:
+        """Return the terms of two words without the space between them; none if they cannot be parts of one."""
         is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
-        if not is_word or (is_common(first.lower()) and is_common(second.lower())):
-            return False
-        return self.times(first + second) > 0
+        if not is_word or (is_common(first) and is_common(second)):
+            return set()
+        return self.terms(first + second, self._main)
 
     def is_part(self, word: str) -> bool:
         return len(word) <= LETTERS_OF_A_PART or self.times(word) <= RARE
@@ -74,11 +80,10 @@ class Occurrences:
 
     def _count(self, word: str) -> int:
         """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
-        main = [each for each in self.analyzers if self._languages is None or each.language in self._languages]
-        times = fulltext.frequency_up_to(self.connection, any_of(self.terms(word, main)), RARE + 1)
+        times = fulltext.frequency_up_to(self.connection, any_of(self.terms(word, self._main)), RARE + 1)
         for each in self.analyzers if not times else ():
             term = fulltext.quote(each.analyse(word)[0])
-            if each not in main:
+            if each not in self._main:
                 times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
         return times
 
@@ -100,7 +105,7 @@ class Occurrences:
 
     def phrase(self, first: str, second: str) -> str:
         """Return what finds two words beside each other."""
-        return any_of({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self.analyzers})
+        return any_of({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self._main})
 
     def occurs(self, expression: str) -> bool:
         return fulltext.frequency_up_to(self.connection, expression, 1) > 0
