@@ -40,6 +40,12 @@ def test_fields_narrow_each_search(notes: Machine, command: str) -> None:
     assert paths(notes.json(command, "std::vector")) == ["garden.md"]
 
 
+def test_only_words_are_corrected(notes: Machine) -> None:
+    result = notes.json("search", "flwers tag:home -status:opne")
+    assert (paths(result), [each["searched"] for each in result["corrections"]]) == (["garden.md"], ["flowers"])
+    assert paths(notes.json("search", "flow* status:open")) == ["garden.md"]
+
+
 def test_fields_alone_list_documents(notes: Machine) -> None:
     for command in ("search", "query", "vsearch"):
         result = notes.json(command, "status:open", "-n", "1")
