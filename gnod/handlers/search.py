@@ -31,6 +31,7 @@ from gnod.handlers.wire_types import (
 )
 from gnod.pipeline import anchors, lexical, listing, references, several_passages, symbols, vector
 from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.code_passages import best_in_definition
 from gnod.pipeline.correction.correcting import Corrected
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.expression import Expression
@@ -400,7 +401,7 @@ def hits_of(
         room -= len(text or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        passage = _passage(connection, document.mirror_hash, each.span, wanted[each.id], words.analyzers)
+        passage = _passage(connection, document, each.span, wanted[each.id], words.analyzers)
         passages: list[wire.HitPassage] | UnsetType = UNSET
         if count > 1:
             nearest = vectors if each.span else None
@@ -458,10 +459,13 @@ def _shown_passage(passage: Passage, document: Document) -> wire.HitPassage:
 
 
 def _passage(
-    connection: Connection, mirror_hash: str, span: Span | None, wanted: Wanted, analyzers: Sequence[Analyzer]
+    connection: Connection, document: Document, span: Span | None, wanted: Wanted, analyzers: Sequence[Analyzer]
 ) -> Passage:
     """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start."""
     if span is None:
-        return best_passage_of(texts.parts(connection, mirror_hash), wanted.terms, analyzers, wanted.anchor)
-    text = texts.stretch(connection, mirror_hash, span.start, span.end)
+        parts = texts.parts(connection, document.mirror_hash)
+        return best_in_definition(connection, document, wanted.terms, analyzers) or best_passage_of(
+            parts, wanted.terms, analyzers, wanted.anchor
+        )
+    text = texts.stretch(connection, document.mirror_hash, span.start, span.end)
     return best_passage(text, wanted.terms, analyzers).below(span.line - 1)

@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 def put(connection: Connection, document_id: int, definitions: Iterable[Definition]) -> None:
     """Store the definitions of a document, replacing what was there."""
-    remove(connection, document_id)
+    connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
     connection.executemany(
         "INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -31,14 +31,16 @@ def put(connection: Connection, document_id: int, definitions: Iterable[Definiti
     )
 
 
-def remove(connection: Connection, document_id: int) -> None:
-    connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
-
-
 def around(connection: Connection, document_id: int, line: int) -> Definition | None:
     """Return the innermost definition that a line of the canonical text is in, with the comments above it."""
     where = "document_id = ?1 AND first_line <= ?2 AND end_line >= ?2 ORDER BY end_line - first_line, seq DESC LIMIT 1"
     return next((place.definition for place in _select(connection, where, (document_id, line))), None)
+
+
+def of_document(connection: Connection, document_id: int, limit: int) -> list[Definition]:
+    """Return the definitions of a document in their order; none if there are more than `limit`."""
+    found = [place.definition for place in _select(connection, "document_id = ? LIMIT ?", (document_id, limit + 1))]
+    return found if len(found) <= limit else []
 
 
 def named(connection: Connection, name: str, part: str, limit: int) -> list[Place]:

@@ -449,7 +449,7 @@ def _remove(
     for document_id, _ in rows:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
         connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
-        definitions.remove(connection, int(str(document_id)))
+        connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
     _leave(connection, [str(mirror) for _, mirror in rows], left)
     return len(rows)
 

@@ -1,0 +1,88 @@
+"""Find the definition of a source code that answers a query best: BM25, with its definitions as the documents.
+
+The words of a question are scattered over a function: its name, its docstring, its body. The passage where most of them
+stand close together is often between two functions, or in the imports.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+from gnod.analysis.terms import Analyzer
+from gnod.pipeline.passages import Mark, Passage, TermVariant, best_passage, find_marks
+from gnod.store.database import Connection
+from gnod.store.documents import definitions, documents
+from gnod.store.documents.documents import Document
+from gnod.store.documents.records import Definition
+
+# Longer texts, and those with more definitions, would take too long.
+_MAX_BYTES = 300_000
+_MAX_DEFINITIONS = 1000
+_K1, _B = 1.2, 0.75
+# What is said of the whole file counts half: a definition says more about where something is.
+_HEAD = 0.5
+# A word in the first line of a definition, which has its name, counts as often.
+_NAMED = 3
+
+
+class _Part(NamedTuple):
+    """`text[start:end]`: a definition without those in it, or what is before the first one. `named`: the end of the
+    line with its name."""
+
+    start: int
+    end: int
+    named: int
+
+
+def best_in_definition(
+    connection: Connection,
+    document: Document,
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+) -> Passage | None:
+    """Return the best passage in the best definition; None for a document without definitions, or without a word."""
+    found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
+    if not found or documents.text_bytes(connection, document.mirror_hash) > _MAX_BYTES:
+        return None
+    text = documents.markdown(connection, document.mirror_hash)
+    part = _best(_parts(text, found), find_marks(text, query_terms, analyzers))
+    if part is None:
+        return None
+    passage = best_passage(text[part.start : part.end], query_terms, analyzers)
+    return passage.below(text.count("\n", 0, part.start))
+
+
+def _parts(text: str, found: Sequence[Definition]) -> list[_Part]:
+    """Return the parts in order; they do not overlap."""
+    starts = [each.start for each in found]
+    ends = [max(min(each.end, after), each.start) for each, after in zip(found, [*starts[1:], len(text)], strict=True)]
+    parts = [_Part(each.start, end, text.find("\n", each.start)) for each, end in zip(found, ends, strict=True)]
+    return [_Part(0, starts[0], 0), *parts]
+
+
+def _best(parts: Sequence[_Part], marks: Sequence[Mark]) -> _Part | None:
+    """Return the part with the highest score; None without any word."""
+    starts = [part.start for part in parts]
+    counts = [Counter[int]() for _ in parts]
+    for mark in marks:
+        at = bisect_right(starts, mark.start) - 1
+        if at >= 0 and mark.end <= parts[at].end:
+            counts[at][mark.term] += _NAMED if mark.start < parts[at].named else 1
+    holding = Counter(term for count in counts for term in count)
+    if not holding:
+        return None
+    mean = sum(part.end - part.start for part in parts) / len(parts)
+
+    def score(number: int) -> float:
+        part = parts[number]
+        length = _K1 * (1 - _B + _B * (part.end - part.start) / mean)
+        return (1.0 if part.named else _HEAD) * sum(
+            log(1 + len(parts) / holding[term]) * times * (_K1 + 1) / (times + length)
+            for term, times in counts[number].items()
+        )
+
+    return parts[max(range(len(parts)), key=score)]
