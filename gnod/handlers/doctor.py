@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import os
 import shutil
 import stat
@@ -19,7 +18,6 @@ from gnod.handlers import doctor_models
 from gnod.ingest.jobs import Failure, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.walk import root_problem
-from gnod.models.fetch import pip
 from gnod.models.inference import Inference
 from gnod.paths import SOCKET_PATH_LIMIT, Places
 from gnod.protocol.base import NoParams
@@ -226,6 +224,8 @@ async def _memories(memory: MemoryService) -> Check:
 
 
 def _vector_tables(database: Database) -> Check:
+    from importlib.metadata import version  # takes 20 ms, which each start of the daemon would pay
+
     if missing := database.knn_missing:
         return Check(
             "sqlite-vec",
@@ -233,13 +233,15 @@ def _vector_tables(database: Database) -> Check:
             f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
             "pip install sqlite-vec, then: gnoctl daemon restart",
         )
-    return Check("sqlite-vec", "ok", f"{importlib.metadata.version('sqlite-vec')}, loaded")
+    return Check("sqlite-vec", "ok", f"{version('sqlite-vec')}, loaded")
 
 
 def _package(name: str, purpose: str, is_optional: bool) -> Check:
+    from importlib import metadata
+
     try:
-        version = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
         return Check(
             name, "warning" if is_optional else "error", f"not installed: needed for {purpose}", f"pip install {name}"
         )
@@ -248,6 +250,8 @@ def _package(name: str, purpose: str, is_optional: bool) -> Check:
 
 def _pip() -> Check:
     """Check for pip; that of ensurepip is used when the environment has none."""
+    from gnod.models.fetch import pip
+
     try:
         version = ".".join(str(part) for part in pip.find().version)
     except GnoError as error:

@@ -7,7 +7,6 @@ child ends the download. PIP is the wheel to run it from, or "-" for the install
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -47,7 +46,9 @@ def find() -> Pip:
     ensurepip in a separate package.
     """
     if importlib.util.find_spec("pip") is not None:
-        return Pip(INSTALLED, _version(importlib.metadata.version("pip")))
+        from importlib.metadata import version
+
+        return Pip(INSTALLED, _version(version("pip")))
     for folder in _bundled_folders():
         for wheel in sorted(folder.glob("pip-*.whl"), reverse=True):
             return Pip(str(wheel), _version(wheel.name.split("-")[1]))
