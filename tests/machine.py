@@ -254,7 +254,10 @@ def alive(pid: int) -> bool:
 
 
 def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
+    """Ask less and less often, up to ten times a second: to ask may start a process."""
     deadline = time.monotonic() + timeout_s
+    pause_s = 0.02
     while not condition():
         assert time.monotonic() < deadline, f"not true within {timeout_s:g} s"
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(1.3 * pause_s, 0.1)

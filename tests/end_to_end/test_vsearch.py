@@ -123,14 +123,14 @@ def test_embedding_starts_by_itself(mini: Machine) -> None:
 
 @pytest.mark.parametrize("headings", [0, pytest.param(12, marks=pytest.mark.stress)])
 def test_an_edit_embeds_only_the_changed_chunks(mini: Machine, headings: int) -> None:
-    text = text_of(300, seed=1, headings=headings)
+    text = text_of(160, seed=1, headings=headings)
     mini.write(long_md=text)
     mini.ok("index")
     mini.ok("embed")
     chunks = status(mini)["collections"][0]["chunks"]
-    assert chunks >= 45
+    assert chunks >= 24
     paragraphs = text.split("\n\n")
-    paragraphs[150] = "This paragraph is about something else entirely, and it is rather short."
+    paragraphs[80] = "This paragraph is about something else entirely, and it is rather short."
     mini.write(long_md="\n\n".join(paragraphs))
     mini.ok("index")
     mini.ok("embed")
@@ -139,7 +139,7 @@ def test_an_edit_embeds_only_the_changed_chunks(mini: Machine, headings: int) ->
     assert found(mini, "something else entirely, rather short") == ["long.md"]
 
 
-def backlog(machine: Machine, documents: int = 16) -> None:
+def backlog(machine: Machine, documents: int = 12) -> None:
     """Begin to embed so much that it takes some seconds."""
     machine.write(**{f"doc{n}_md": text_of(24, seed=n) for n in range(documents)})
     machine.ok("index")

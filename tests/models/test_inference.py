@@ -156,9 +156,9 @@ async def test_a_crash_fails_only_the_request_that_had_begun(spec: ModelSpec, nu
 async def test_a_query_is_retried_after_a_crash(spec: ModelSpec) -> None:
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
-        query = asyncio.create_task(served.embed(spec, LONG, interactive=True))
+        query = asyncio.create_task(served.embed(spec, LONG[:16], interactive=True))
         os.kill(await begun(served), signal.SIGKILL)
-        assert (await query).vectors.shape == (len(LONG), 384)
+        assert (await query).vectors.shape == (16, 384)
 
 
 async def test_a_killed_idle_worker_is_replaced(spec: ModelSpec) -> None:
