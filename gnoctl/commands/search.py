@@ -127,9 +127,11 @@ def search(options: ExactOptions) -> None:
     Documents that contain all words come first. Use "quotation marks" for a phrase and a minus sign to exclude
     documents with a word; put such a query in single quotes. Words are matched by their stem, in the language of each
     document. A word that no document contains is corrected, and the output says so; not in quotation marks, and not
-    with --exact. part* finds words that begin with a part, *part* words that contain it. Fields narrow the search: title:word, path:, tag:, type:, author:, lang:, ext:, size:>10k, before:,
-    after:, has:tag, and every field of the frontmatter, such as status:open or year:2020..2024. A minus excludes, a
-    comma means "or". A query of fields only lists the documents, newest first.
+    with --exact. part* finds words that begin with a part, *part* words that contain it.
+
+    Fields narrow the search: title:word, path:, tag:, type:, author:, lang:, ext:, size:>10k, before:, after:, has:tag,
+    symbol:name for definitions in code, and every field of the frontmatter, such as status:open or year:2020..2024. A
+    minus excludes, a comma means "or". A query of fields only lists the documents, newest first.
 
     Examples:
       gnoctl search rust error handling

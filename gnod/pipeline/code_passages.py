@@ -13,7 +13,8 @@ from math import log
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
-from gnod.pipeline.passages import Mark, Passage, TermVariant, best_passage, find_marks
+from gnod.pipeline.marks import Mark, TermVariant, find_marks
+from gnod.pipeline.passages import Passage, best_passage
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, documents
 from gnod.store.documents.documents import Document
