@@ -11,7 +11,7 @@ a new word, but never finds one that is gone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
@@ -92,6 +92,11 @@ class _Candidate(NamedTuple):
     def likelihood(self) -> float:
         return log(self.times + 0.5) - COST * self.cost
 
+    @property
+    def at_most(self) -> float:
+        """Return what the likelihood and the other words of the query can give together."""
+        return self.likelihood + max(log(self.times + 0.1), 0.0)
+
 
 def needs_correction(
     connection: Connection, text: str, *, unfinished: bool = False, languages: Collection[str] | None = None
@@ -113,6 +118,7 @@ class _Correcting:
     def __init__(self, query: Occurrences, knowledge: Knowledge) -> None:
         self._query = query
         self._knowledge = knowledge
+        self._known_together: dict[tuple[str, QueryWord], list[int]] = {}
 
     def corrected(self) -> Corrected:
         query, places = self._query, self._split_words()
@@ -168,9 +174,13 @@ class _Correcting:
         return [self._more_frequent(written, times)] if times else self._candidates(written)
 
     def _likeliest(self, candidates: Sequence[_Candidate], word: QueryWord) -> _Candidate | None:
+        best, score = None, -inf
         likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
-        written = [found for each in likely if (found := self._as_written(each))]
-        return max(written, key=lambda each: each.likelihood + self._context(each.expression, word), default=None)
+        for each in sorted(likely, key=lambda each: -each.at_most):
+            found = self._as_written(each) if each.at_most > score else None
+            if found and (reached := found.likelihood + self._context(found.expression, word)) > score:
+                best, score = found, reached
+        return best
 
     def _is_inside(self, written: str) -> bool:
         """Tell whether longer words may be meant that contain the one that was written. Only where words are
@@ -263,9 +273,13 @@ class _Correcting:
 
     def _together(self, expression: str, word: QueryWord) -> list[int]:
         """Return for each other word of the query in how many documents both are."""
-        others = [each.text for each in self._query.words if each is not word and each.is_open]
-        known = [self._query.expression(each) for each in others if self._query.times(each)]
-        return [self._query.frequency(f"({expression}) AND ({other})") for other in known[:MAX_CONTEXT]]
+        if (expression, word) not in self._known_together:
+            others = [each.text for each in self._query.words if each is not word and each.is_open]
+            known = [self._query.expression(each) for each in others if self._query.times(each)]
+            self._known_together[expression, word] = [
+                self._query.frequency(f"({expression}) AND ({other})") for other in known[:MAX_CONTEXT]
+            ]
+        return self._known_together[expression, word]
 
 
 def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord]) -> bool:
