@@ -132,6 +132,7 @@ def test_an_error_for_programs(tmp_path: Path) -> None:
     assert err.getvalue() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["gnod", "gnoctl"])
 def test_without_ir_measures_the_error_names_the_extra(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

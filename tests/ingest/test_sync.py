@@ -125,6 +125,7 @@ async def test_incremental_equals_fresh(tmp_path: Path) -> None:
     fresh.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "title_line", "section_line"),
     [

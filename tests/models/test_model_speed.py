@@ -27,6 +27,7 @@ async def _measured(wanted: list[Shape], least: float = 0.0, limit_s: float = 60
     return speeds, done
 
 
+@pytest.mark.slow
 async def test_every_shape_of_a_preset_can_be_measured() -> None:
     speeds, done = await _measured(ALL)
     assert speeds.failure is None
