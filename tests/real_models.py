@@ -82,20 +82,18 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def measured_models(minilm_gguf: Path, e5_gguf: Path) -> Path:
-    """A folder as a daemon keeps its models, with what MiniLM and E5 can read; to be copied into a daemon's own.
+def measured_models(minilm_gguf: Path) -> Path:
+    """A folder as a daemon keeps its models, with what MiniLM can read; to be copied into a daemon's own.
 
-    To measure one takes 10 to 20 seconds of processor time, so that is done once, and again when the code behind it
-    changes.
+    To measure it takes 11 seconds of processor time, so that is done once, and again when the code behind it changes.
     """
     folder = _cache() / f"measured-{_measuring()}"
+    uri = f"file:{minilm_gguf}"
     with filelock.FileLock(_cache() / "measured.lock"):
-        for model in (minilm_gguf, e5_gguf):
-            installed = ModelFiles(folder).find(f"file:{model}")
-            assert installed
-            if readability.load(ModelFiles(folder).readability_for(installed.uri), installed) is None:
-                found = asyncio.run(_measured(installed, folder))
-                readability.save(ModelFiles(folder).readability_for(installed.uri), found)
+        installed = ModelFiles(folder).find(uri)
+        assert installed
+        if readability.load(ModelFiles(folder).readability_for(uri), installed) is None:
+            readability.save(ModelFiles(folder).readability_for(uri), asyncio.run(_measured(installed, folder)))
     return folder
 
 
