@@ -401,7 +401,10 @@ def hits_of(
         room -= len(text or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        passage = _passage(connection, document, each.span, wanted[each.id], words.analyzers)
+        is_definition = "symbol" in each.components
+        passage = _passage(
+            connection, document, each.span, wanted[each.id], words.analyzers, is_definition=is_definition
+        )
         passages: list[wire.HitPassage] | UnsetType = UNSET
         if count > 1:
             nearest = vectors if each.span else None
@@ -459,13 +462,20 @@ def _shown_passage(passage: Passage, document: Document) -> wire.HitPassage:
 
 
 def _passage(
-    connection: Connection, document: Document, span: Span | None, wanted: Wanted, analyzers: Sequence[Analyzer]
+    connection: Connection,
+    document: Document,
+    span: Span | None,
+    wanted: Wanted,
+    analyzers: Sequence[Analyzer],
+    *,
+    is_definition: bool,
 ) -> Passage:
-    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start."""
+    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
+    `is_definition`: the span is the definition that was asked for."""
+    if not is_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
+        return found
     if span is None:
         parts = texts.parts(connection, document.mirror_hash)
-        return best_in_definition(connection, document, wanted.terms, analyzers) or best_passage_of(
-            parts, wanted.terms, analyzers, wanted.anchor
-        )
+        return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
     text = texts.stretch(connection, document.mirror_hash, span.start, span.end)
     return best_passage(text, wanted.terms, analyzers).below(span.line - 1)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline.marks import Mark, TermVariant, find_marks
 from gnod.pipeline.passages import Passage, best_passage
+from gnod.pipeline.ranked import Span
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, documents
 from gnod.store.documents.documents import Document
@@ -26,6 +27,8 @@ _MAX_DEFINITIONS = 1000
 _K1, _B = 1.2, 0.75
 # What is said of the whole file counts half: a definition says more about where something is.
 _HEAD = 0.5
+# A definition in the part that is nearest by vector counts more.
+_NEAR = 1.5
 # A word in the first line of a definition, which has its name, counts as often.
 _NAMED = 3
 
@@ -44,13 +47,15 @@ def best_in_definition(
     document: Document,
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
+    near: Span | None = None,
 ) -> Passage | None:
-    """Return the best passage in the best definition; None for a document without definitions, or without a word."""
+    """Return the best passage in the best definition; None for a document without definitions, or without a word.
+    `near`: the best part by vector."""
     found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
     if not found or documents.text_bytes(connection, document.mirror_hash) > _MAX_BYTES:
         return None
     text = documents.markdown(connection, document.mirror_hash)
-    part = _best(_parts(text, found), find_marks(text, query_terms, analyzers))
+    part = _best(_parts(text, found), find_marks(text, query_terms, analyzers), near)
     if part is None:
         return None
     passage = best_passage(text[part.start : part.end], query_terms, analyzers)
@@ -65,7 +70,7 @@ def _parts(text: str, found: Sequence[Definition]) -> list[_Part]:
     return [_Part(0, starts[0], 0), *parts]
 
 
-def _best(parts: Sequence[_Part], marks: Sequence[Mark]) -> _Part | None:
+def _best(parts: Sequence[_Part], marks: Sequence[Mark], near: Span | None) -> _Part | None:
     """Return the part with the highest score; None without any word."""
     starts = [part.start for part in parts]
     counts = [Counter[int]() for _ in parts]
@@ -81,9 +86,14 @@ def _best(parts: Sequence[_Part], marks: Sequence[Mark]) -> _Part | None:
     def score(number: int) -> float:
         part = parts[number]
         length = _K1 * (1 - _B + _B * (part.end - part.start) / mean)
-        return (1.0 if part.named else _HEAD) * sum(
-            log(1 + len(parts) / holding[term]) * times * (_K1 + 1) / (times + length)
-            for term, times in counts[number].items()
+        is_near = near is not None and part.start < near.end and near.start < part.end
+        return (
+            (1.0 if part.named else _HEAD)
+            * (_NEAR if is_near else 1.0)
+            * sum(
+                log(1 + len(parts) / holding[term]) * times * (_K1 + 1) / (times + length)
+                for term, times in counts[number].items()
+            )
         )
 
     return parts[max(range(len(parts)), key=score)]
