@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gnod.errors import InvalidReference, Unavailable
 from gnod.handlers.document import require_source
-from gnod.handlers.search import marked
+from gnod.handlers.hits import marked
 from gnod.ingest.jobs import Failure, PageJob, PageRead
 from gnod.ingest.pool import WorkerPool
 from gnod.pipeline import references

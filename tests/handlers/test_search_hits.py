@@ -10,8 +10,8 @@ import pytest
 from msgspec import UNSET
 
 from gnod.config.model import Config
-from gnod.handlers.search import hits_of
-from gnod.handlers.search import marked as marks_of
+from gnod.handlers.hits import hits_of
+from gnod.handlers.hits import marked as marks_of
 from gnod.ingest.chunking import MAX_CHARACTERS
 from gnod.models.embedder import Embedder
 from gnod.pipeline import vector

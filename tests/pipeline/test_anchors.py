@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnod.handlers.search import marked
+from gnod.handlers.hits import marked
 from gnod.pipeline import anchors
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.passages import best_passage_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gnod.config.model import Config
-from gnod.handlers.search import hits_of, marked
+from gnod.handlers.hits import hits_of, marked
 from gnod.handlers.wire_types import MAX_COPIES
 from gnod.pipeline import lexical, retrieval, vector
 from gnod.pipeline.lexical import LexicalResult

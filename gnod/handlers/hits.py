@@ -1,0 +1,152 @@
+"""From ranked documents to hits: the best passage of each, its place in the source, and what is said of the document.
+
+Runs on a reader thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from gnod.analysis.terms import Analyzer
+from gnod.config.model import Config, contexts_for
+from gnod.errors import LimitExceeded
+from gnod.handlers.wire_types import copies_of, entry, location_of
+from gnod.pipeline import anchors, lexical, several_passages
+from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.code_passages import best_in_definition
+from gnod.pipeline.expression import Expression
+from gnod.pipeline.passages import Passage, best_passage, best_passage_of
+from gnod.pipeline.query import Clause
+from gnod.pipeline.ranked import RankedDocument, Span
+from gnod.pipeline.vector import QueryVectors
+from gnod.protocol import search as wire
+from gnod.protocol.base import copied
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
+from gnod.store.database import Connection
+from gnod.store.documents import definitions, documents, texts
+from gnod.store.documents.documents import Document
+from gnod.store.documents.filters import Filters
+from gnod.types import source_line
+
+_NO_FILTERS = Filters()
+
+
+class Marked(NamedTuple):
+    """What is marked in passages: the words of an expression, and the analysers that find them."""
+
+    expression: Expression
+    analyzers: Sequence[Analyzer]
+
+
+def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
+    analyzers = lexical.analyzers_of_index(connection)
+    return Marked(lexical.expression_of(clauses, analyzers), analyzers)
+
+
+def hits_of(
+    connection: Connection,
+    config: Config,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    params: wire.FilterParams,
+    vectors: QueryVectors | None = None,
+    filters: Filters = _NO_FILTERS,
+) -> list[wire.Hit]:
+    """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
+    that left the index meanwhile are left out. `vectors`: of the query, for further passages. `filters`: those of the
+    search, for the copies. Raises LimitExceeded for whole texts that no answer can hold."""
+    count = params.passages if isinstance(params, wire.SearchParams) else 1
+    by_id = documents.by_ids(connection, [each.id for each in ranked])
+    wanted = anchors.wanted(connection, words.expression, list(by_id))
+    also = copies_of(connection, by_id, filters, words.expression)
+    hits: list[wire.Hit] = []
+    room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
+    for each in ranked:
+        document = by_id.get(each.id)
+        if document is None or not document.active:
+            continue
+        text = documents.markdown(connection, document.mirror_hash) if params.full else None
+        room -= len(text or "")
+        if room < 0:
+            raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
+        is_definition = "symbol" in each.components
+        passage = _passage(
+            connection, document, each.span, wanted[each.id], words.analyzers, is_definition=is_definition
+        )
+        passages: list[wire.HitPassage] | UnsetType = UNSET
+        if count > 1:
+            nearest = vectors if each.span else None
+            terms, analyzers = wanted[each.id].terms, words.analyzers
+            more = several_passages.beside(connection, document, passage, terms, analyzers, count - 1, nearest)
+            passages = [_shown_passage(shown, document) for shown in (passage, *more)]
+        hits.append(
+            copied(
+                wire.Hit,
+                entry(document),
+                rank=len(hits) + 1,
+                score=each.score,
+                line=source_line(document.line_map, passage.line),
+                end_line=source_line(document.line_map, passage.end_line),
+                snippet=passage.snippet,
+                snippet_line=source_line(document.line_map, passage.snippet_line),
+                marks=passage.marks,
+                location=location_of(document, passage.line),
+                definition=_definition(connection, document, passage.line),
+                tags=documents.tags_of(connection, document.id),
+                context=contexts_for(config, document.collection, document.path),
+                text=text,
+                explain=dict(each.components) if params.explain else None,
+                passages=passages,
+                **also.get(each.id, {}),
+            )
+        )
+    return hits
+
+
+def _definition(connection: Connection, document: Document, line: int) -> wire.Definition | None:
+    """Return the definition that a line of the canonical text is in."""
+    found = definitions.around(connection, document.id, line)
+    if found is None:
+        return None
+    path = found.path.split(" > ") if found.path else []
+    return copied(
+        wire.Definition,
+        found,
+        path=path,
+        label=".".join((*path, found.name)),
+        line=source_line(document.line_map, found.line),
+        end_line=source_line(document.line_map, found.end_line),
+    )
+
+
+def _shown_passage(passage: Passage, document: Document) -> wire.HitPassage:
+    return copied(
+        wire.HitPassage,
+        passage,
+        line=source_line(document.line_map, passage.line),
+        end_line=source_line(document.line_map, passage.end_line),
+        snippet_line=source_line(document.line_map, passage.snippet_line),
+    )
+
+
+def _passage(
+    connection: Connection,
+    document: Document,
+    span: Span | None,
+    wanted: Wanted,
+    analyzers: Sequence[Analyzer],
+    *,
+    is_definition: bool,
+) -> Passage:
+    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
+    `is_definition`: the span is the definition that was asked for."""
+    if not is_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
+        return found
+    if span is None:
+        parts = texts.parts(connection, document.mirror_hash)
+        return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+    text = texts.stretch(connection, document.mirror_hash, span.start, span.end)
+    return best_passage(text, wanted.terms, analyzers).below(span.line - 1)
