@@ -24,8 +24,7 @@ _NO_SCRIPT = "Its script cannot be read: tesseract, where it is installed, reads
 def recognise(data: bytes, number: int, reader: Reader) -> RecognisedPage:
     """Return the text of a page. Raises ConversionFailed."""
     image = _picture(data, number)
-    lines, turns = rapid.read(image) if reader.rapid else ([], 0)
-    is_unreadable = not reader.rapid or rapid.is_unreadable(lines)
+    lines, turns, is_unreadable = rapid.read(image) if reader.rapid else rapid.Reading([], 0, is_unreadable=True)
     if is_unreadable and reader.tesseract:
         lines, turns = tesseract.read(image, reader.tesseract), 0
     elif is_unreadable:

@@ -19,17 +19,21 @@ _CONFIDENCE_FLOOR = 0.6
 # A page whose lines are doubtful may be upside down.
 _DOUBTFUL = 0.8
 # Of the longer side in pixels, for finding the lines; they are read from the full picture.
-_DETECTION_SIDE = 1120
-# The recogniser's time is in proportion to the width of a line at its height of 48 pixels. At 150 dpi a line is 31
-# pixels high: that is nearly its own width. Measured in docs/BENCHMARKS.md.
-_NARROWED = 0.6
+_DETECTION_SIDE = 960
+# The recogniser scales a line to a height of 48 pixels, and its time is in proportion to the width. Most lines are
+# smaller: their own width, and a little less, is enough. Measured in docs/BENCHMARKS.md.
+_HEIGHT = 48
+_OF_OWN_WIDTH = 0.85
+_NARROWEST = 0.4
 
 
 class Reading(NamedTuple):
-    """The lines of a page, on the picture after `turns` by 90 degrees, counterclockwise."""
+    """The lines of a page, on the picture after `turns` by 90 degrees, counterclockwise. `is_unreadable`: there are
+    lines, but of a script that the models do not know."""
 
     lines: list[Line]
     turns: int
+    is_unreadable: bool = False
 
 
 def read(image: Image) -> Reading:
@@ -40,8 +44,9 @@ def read(image: Image) -> Reading:
     readings = [Reading(_read(pixels), 0)]
     for turns in _turns(readings[0].lines):
         readings.append(Reading(_read(np.rot90(pixels, turns)), turns))
-    lines, turns = max(readings, key=_score)
-    return Reading([line for line in lines if line.confidence >= _CONFIDENCE_FLOOR], turns)
+    lines, turns, _ = max(readings, key=_score)
+    kept = [line for line in lines if line.confidence >= _CONFIDENCE_FLOOR]
+    return Reading(kept, turns, _is_unreadable(lines))
 
 
 def _turns(lines: list[Line]) -> tuple[int, ...]:
@@ -60,12 +65,14 @@ def _score(reading: Reading) -> float:
     )
 
 
-def is_unreadable(lines: list[Line]) -> bool:
-    """Tell whether most long lines gave no letters: their script is not one of the models'."""
+def _is_unreadable(lines: list[Line]) -> bool:
+    """Tell whether most long lines gave no letters, or all of them doubtful ones: their script is not one of the
+    models'."""
     long = [line for line in lines if _width(line) > 6 * _height(line)]
     # A letter is at most as wide as the line is high.
     empty = [line for line in long if sum(map(str.isalnum, line.text)) * _height(line) < 0.3 * _width(line)]
-    return len(empty) > 0.4 * max(len(long), 1)
+    is_doubtful = all(line.confidence < _CONFIDENCE_FLOOR for line in long)
+    return bool(long) and (is_doubtful or len(empty) > 0.4 * len(long))
 
 
 def _read(pixels: Any) -> list[Line]:
@@ -84,7 +91,7 @@ def _recogniser() -> Any:
     class Narrowed(rapidocr.RapidOCR):  # type: ignore[misc,unused-ignore]
         def crop_text_regions(self, img: Any, det_boxes: Any) -> list[Any]:
             lines = super().crop_text_regions(img, det_boxes)
-            return [cv2.resize(line, (max(8, round(line.shape[1] * _NARROWED)), line.shape[0])) for line in lines]
+            return [cv2.resize(line, (_width_read(line), line.shape[0])) for line in lines]
 
     return Narrowed(
         params={
@@ -102,6 +109,13 @@ def _recogniser() -> Any:
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }
     )
+
+
+def _width_read(line: Any) -> int:
+    """Return the width to scale the picture of a line to, at its height."""
+    height, width = int(line.shape[0]), int(line.shape[1])
+    factor = min(max(_OF_OWN_WIDTH * height / _HEIGHT, _NARROWEST), 1.0)
+    return max(8, round(width * factor))
 
 
 def _model(part: str) -> str:
