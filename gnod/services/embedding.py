@@ -13,6 +13,7 @@ from gnod.errors import (
     EndpointChanged,
     EndpointFailed,
     GnoError,
+    ModelNotConfigured,
     ModelNotPulled,
     NotEmbedded,
 )
@@ -141,6 +142,8 @@ class EmbeddingService:
                 )
         if not wanted:
             raise NotEmbedded("there are no folders yet: run `gnoctl init FOLDER`")
+        if not any(wanted.values()):
+            raise ModelNotConfigured("no embedding model is configured: `gnoctl models use auto` chooses one")
         raise NotEmbedded("there are no vectors yet: `gnoctl embed` shows the progress")
 
 

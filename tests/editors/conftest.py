@@ -56,7 +56,7 @@ def prepared() -> Iterator[Desk]:
         desk.harbour.write_text(HARBOUR)
         desk.write(garden_md="# Garden\n\nA lantern hangs in the apple tree.\n")
         desk.table.write_text("item,count\nlanternfish,12\n")
-        desk.ok("init", str(desk.notes), "--name", "notes")
+        desk.ok("collection", "add", str(desk.notes), "--name", "notes")
         yield desk
 
 

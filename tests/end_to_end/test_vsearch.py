@@ -265,6 +265,10 @@ def test_a_model_that_is_not_installed(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     refused = machine.run("vsearch", "pets")
     assert refused.returncode == 2
+    assert "no embedding model is configured: `gnoctl models use auto` chooses one" in refused.stderr
+    machine.ok("models", "use", "slim")
+    refused = machine.run("vsearch", "pets")
+    assert refused.returncode == 2
     assert "gnoctl models pull" in refused.stderr
     followed = machine.run("embed")
     assert followed.returncode == 2
