@@ -11,6 +11,7 @@ a new word, but never finds one that is gone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from math import inf, log
 from typing import NamedTuple
 
@@ -167,8 +168,13 @@ class _Correcting:
         return [_Place(word.start, word.end, f"*{written}*")]
 
     def _is_real(self, written: str) -> bool:
-        """Tell whether a language of the index, or English, has the word. That no document has it is no slip then."""
-        return has_word(written, {DEFAULT_LANGUAGE, *(each.language for each in self._query.analyzers)})
+        """Tell whether the language of the query, or one with many documents, has the word. That no document has it is
+        no slip then."""
+        return has_word(written, self._languages)
+
+    @cached_property
+    def _languages(self) -> frozenset[str]:
+        return self._knowledge.languages | {detect_query(self._query.text) or DEFAULT_LANGUAGE}
 
     def _all_candidates(self, written: str, times: int) -> Iterable[list[_Candidate]]:
         return [self._more_frequent(written, times)] if times else self._candidates(written)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import NamedTuple
 
+from gnod.analysis.dictionaries import has_word
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.pipeline.correction import correcting, wildcards
 from gnod.pipeline.correction.correcting import Corrected, Knowledge
@@ -51,6 +52,7 @@ class Corrector:
         """Return the query with its corrections. `unfinished`: the last word is still being typed."""
         languages = self._state.knowledge.languages if self._state else None
         if not correcting.needs_correction(connection, text, unfinished=unfinished, languages=languages):
+            self._prepare()
             return Corrected(text)
         return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
 
@@ -83,6 +85,12 @@ class Corrector:
         self._read_beside(state)
         return state.knowledge
 
+    def _prepare(self) -> None:
+        """Read the words beside the first search, so that the first error does not wait for them."""
+        with self._lock:
+            if self._state is None and self._reading is None:
+                self._reading = self._submit(lambda connection: (self._read(connection), None)[1])
+
     def _read_beside(self, state: _State) -> None:
         is_due = time.monotonic() - state.read_at > state.took_s / SHARE
         with self._lock:
@@ -94,6 +102,7 @@ class Corrector:
         clock = changes.present(connection).clock
         words = Vocabulary(vocabulary.read(connection))
         knowledge = Knowledge(words, Surfaces(connection), _main_languages(connection))
+        has_word("", knowledge.languages)  # their dictionaries, too
         now = time.monotonic()
         self._state = _State(clock, knowledge, now - started, now)
         return knowledge
