@@ -20,7 +20,7 @@ COLUMNS, FONT_PX, LINE_PX, MARGIN_PX = 96, 14, 19, 16
 
 SESSION: tuple[tuple[str, ...], ...] = (
     ("init", "samples"),
-    ("search", "deploy to production", "-n", "1"),
+    ("search", "renew certifcate", "-n", "1"),
     ("vsearch", "furnace fault", "-n", "1"),
     ("query", "why was the website down in October", "-n", "1"),
     ("remember", "Staging runs on Postgres 16", "--type", "decision", "--topic", "postgres"),
