@@ -97,7 +97,7 @@ class _Selection:
         self._texts: dict[tuple[int, int, int], _Text] = {}
 
     def run(self, options: Sequence[Option]) -> Packet:
-        waiting = sorted(options, key=lambda each: (-each.score, each.document, each.start))
+        waiting = sorted(options, key=_order)
         scale = waiting[0].score if waiting else 0.0
         covered: set[int] = set()
         first: float | None = None
@@ -190,6 +190,12 @@ class _Selection:
             for n, each in enumerate(self._chosen)
             if each.document == place.document and each.start <= place.start and place.end <= each.end
         )
+
+
+def _order(option: Option) -> tuple[object, ...]:
+    """The best first; of equals, always the same."""
+    short = option.short or option
+    return (-option.score, *option[:3], short.start, short.end, sorted(option.words))
 
 
 def _in_order(passages: Sequence[Chosen]) -> list[Chosen]:
