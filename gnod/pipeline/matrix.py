@@ -7,6 +7,7 @@ best must be recomputed from the vectors.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from math import sqrt
 
@@ -141,11 +142,13 @@ class Matrix:
 
 
 class _Segment:
-    """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill."""
+    """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill. From the system itself: once
+    memories are open, the C library fills what it allocates."""
 
     def __init__(self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS) -> None:
-        kind = np.int8 if quantised else np.float32
-        self._values: NDArray[np.number] = np.empty((rows, dimensions), kind)
+        kind = np.dtype(np.int8 if quantised else np.float32)
+        pages = mmap.mmap(-1, max(rows * dimensions * kind.itemsize, 1))
+        self._values: NDArray[np.number] = np.frombuffer(pages, kind, rows * dimensions).reshape(rows, dimensions)
         self._scales = np.empty(rows, np.float32) if quantised else None
 
     def fill(self, at: int, vectors: Floats) -> float:
