@@ -292,10 +292,12 @@ def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> 
     is_over = threading.Event()
 
     def write_more_than_is_embedded() -> None:
-        for number in range(200):
+        for number in range(600):
             if is_over.wait(0.2):
                 return
-            texts = [f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(40)]
+            # The search waits for the first files, which are small: on a busy machine they are soon embedded as well.
+            paragraphs = 1 if number < 10 else 40
+            texts = [f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(paragraphs)]
             mini.write(**{f"flood{number}_md": "\n\n".join(texts)})
 
     writer = threading.Thread(target=write_more_than_is_embedded)
