@@ -48,7 +48,7 @@ def _belongs(memory: Memory, leader: Memory, vectors: Mapping[int, Vector]) -> b
     if memory.id not in vectors or leader.id not in vectors:
         return False
     cosine = float(vectors[memory.id] @ vectors[leader.id])
-    if cosine < (_ONE_EVENT if _is_one_event(memory, leader) else _NEAR_DUPLICATE):
+    if cosine < _ONE_EVENT or (cosine < _NEAR_DUPLICATE and not _is_one_event(memory, leader)):
         return False
     return _figures(memory.text) == _figures(leader.text)
 

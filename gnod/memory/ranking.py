@@ -62,7 +62,8 @@ def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
     >>> boosted([0.5, 0.5], ["fact", "summary"])
     [0.5, 0.7]
     """
-    return [score * type_named(type_).fusion_boost for score, type_ in zip(scores, types, strict=True)]
+    boosts = {type_: type_named(type_).fusion_boost for type_ in set(types)}
+    return [score * boosts[type_] for score, type_ in zip(scores, types, strict=True)]
 
 
 def synthetic(fused: float, strength: float) -> float:

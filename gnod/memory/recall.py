@@ -93,7 +93,7 @@ async def recall(
     scores = candidates.fused(found, dependencies.fusion)
     likely = np.flatnonzero(scores >= 0)
     types = dependencies.resident.types(found.ids[likely].tolist())
-    scores[likely] = ranking.boosted(scores[likely].tolist(), [types.get(int(id_), "") for id_ in found.ids[likely]])
+    scores[likely] = ranking.boosted(scores[likely].tolist(), types)
     rows = candidates.pool(found, scores, dependencies.resident.fingerprint, depth.pool)
     memories = await dependencies.open_all([int(found.ids[row]) for row in rows])
     damage = dependencies.damage_note([int(found.ids[row]) for row in rows])

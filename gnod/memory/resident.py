@@ -68,8 +68,10 @@ class Resident:
         row = self._rows.get(id_)
         return row.fingerprint if row else b""
 
-    def types(self, ids: Collection[int]) -> Mapping[int, str]:
-        return {id_: row.type for id_, row in self.of(ids).items()}
+    def types(self, ids: Sequence[int]) -> list[str]:
+        """Return the types of memories, in the order of `ids`; "" of one that was removed meanwhile."""
+        with self._lock:
+            return [row.type if (row := self._rows.get(id_)) else "" for id_ in ids]
 
     def having(self, topics: Sequence[bytes]) -> Collection[int] | None:
         """Return the ids of memories that have all of the topics; None: all memories."""
