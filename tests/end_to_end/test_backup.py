@@ -61,6 +61,7 @@ def refusal(machine: Machine, method: str, **params: object) -> str:
     return str(machine.answer(method, **params)["error"]["message"])
 
 
+@pytest.mark.stress
 def test_while_everything_goes_on(machine: Machine) -> None:
     machine.write(first_md="# Heron\n\nOne heron.\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
@@ -330,6 +331,7 @@ def test_without_a_terminal_nothing_is_restored(victim: Machine) -> None:
     assert "--yes" in done.stderr
 
 
+@pytest.mark.stress
 def test_a_full_disk_leaves_nothing_half(machine: Machine) -> None:
     notes(machine, 3, "heron")
     machine.ok("init", str(machine.notes), "--name", "notes")
@@ -385,9 +387,9 @@ def test_ctrl_c_leaves_the_index_as_it_was(machine: Machine) -> None:
     wait_until(lambda: leftovers(machine) == [])
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.stress)])
+@pytest.mark.stress
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_killed_at_any_moment_nothing_is_lost(command: str, kills: int, machine: Machine) -> None:
+def test_killed_at_any_moment_nothing_is_lost(command: str, machine: Machine) -> None:
     notes(machine, 60, "heron")
     machine.ok("init", str(machine.notes), "--name", "notes")
     file = machine.folder / "b.tar"
@@ -395,7 +397,7 @@ def test_killed_at_any_moment_nothing_is_lost(command: str, kills: int, machine:
     chance = random.Random(command)
     request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": f"index.{command}"}
     request["params"] = {"path": str(file)} | ({"force": True} if command == "backup" else {})
-    for _ in range(kills):
+    for _ in range(6):
         pid = machine.pid()
         with machine.connect() as client:
             client.sendall(json.dumps(request).encode() + b"\n")

@@ -53,6 +53,7 @@ def stored_in(data: bytes) -> int:
         return int(connection.execute("SELECT count(*) FROM memories").fetchone()[0])
 
 
+@pytest.mark.stress
 def test_while_memories_are_stored(machine: Machine) -> None:
     begin(machine)
     file = machine.folder / "b.tar"
@@ -249,6 +250,7 @@ def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
     assert (leftovers(machine), kept(machine), len(list(machine.config.parent.iterdir()))) == ([], [], 1)
 
 
+@pytest.mark.stress
 def test_an_interrupted_restore_is_complete_or_has_no_effect(short_tmp: Path) -> None:
     program = Path(__file__).with_name("interrupted.py")
     done = subprocess.run([sys.executable, str(program), str(short_tmp)], capture_output=True, text=True, timeout=120)

@@ -122,10 +122,10 @@ def no_words(path: Path) -> None:
     connection.close()
 
 
-DAMAGES: list[Callable[[Path], None]] = [middle, truncated, schema_page, word_index, no_words]
+DAMAGES: list[Callable[[Path], None]] = [truncated, schema_page, word_index, no_words]
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [middle, *(pytest.param(each, marks=pytest.mark.stress) for each in DAMAGES)])
 def test_a_damaged_index_is_quarantined_at_the_start_and_rebuilt(
     filled: Machine, damage: Callable[[Path], None]
 ) -> None:
@@ -146,6 +146,7 @@ def test_a_damaged_index_is_quarantined_at_the_start_and_rebuilt(
     assert not says(filled, "index.replaced")
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("damage", [middle, magic])
 def test_damage_while_running_is_detected_by_any_access(filled: Machine, damage: Callable[[Path], None]) -> None:
     pid = filled.pid()
@@ -179,6 +180,7 @@ def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(fill
     assert is_whole(filled.database)
 
 
+@pytest.mark.stress
 def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
     filled.ok("pause")
     stop(filled)
@@ -193,6 +195,7 @@ def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
     connection.close()
 
 
+@pytest.mark.stress
 def test_repeated_damage_stops_rebuilding(filled: Machine) -> None:
     for times in (1, 2, 3):
         stop(filled)
@@ -237,7 +240,13 @@ def replace(path: Path) -> None:
     other.replace(path)
 
 
-@pytest.mark.parametrize("change", [remove_main, remove_companions, move_folder, replace])
+@pytest.mark.parametrize(
+    "change",
+    [
+        move_folder,
+        *(pytest.param(each, marks=pytest.mark.stress) for each in (remove_main, remove_companions, replace)),
+    ],
+)
 def test_a_deleted_file_is_noticed_and_rebuilt(filled: Machine, change: Callable[[Path], None]) -> None:
     pid = filled.pid()
     change(filled.database)

@@ -84,6 +84,7 @@ def test_changes_during_a_full_disk_are_indexed_later(disk: Disk) -> None:
     assert machine.quiet()["freshness"]["current"]
 
 
+@pytest.mark.stress
 def test_a_disk_that_fills_in_the_middle_of_a_sync_loses_nothing(disk: Disk) -> None:
     """Too much for the disk, which is empty enough to begin with."""
     machine = disk.machine
@@ -101,6 +102,7 @@ def test_a_disk_that_fills_in_the_middle_of_a_sync_loses_nothing(disk: Disk) -> 
     assert_whole(disk)
 
 
+@pytest.mark.stress
 def test_a_cleanup_without_disk_space_fails_and_loses_nothing(disk: Disk) -> None:
     machine = disk.machine
     begin(disk, 60)
@@ -116,6 +118,7 @@ def test_a_cleanup_without_disk_space_fails_and_loses_nothing(disk: Disk) -> Non
     assert_whole(disk)
 
 
+@pytest.mark.stress
 def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, minilm_gguf: Path) -> None:
     machine = disk.machine
     machine.config.parent.mkdir()
@@ -144,6 +147,7 @@ def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, m
     assert_whole(disk)
 
 
+@pytest.mark.stress
 def test_an_upgrade_waits_for_disk_space(disk: Disk) -> None:
     machine = disk.machine
     schemas = Path(__file__).parents[1] / "store" / "schemas"
@@ -188,6 +192,7 @@ def test_the_daemon_works_without_space_for_its_log(disk: Disk) -> None:
     assert disk.log() != []
 
 
+@pytest.mark.stress
 def test_a_read_only_disk_is_reported_at_the_start(disk: Disk) -> None:
     begin(disk)
     disk.machine.hang_up()

@@ -201,6 +201,7 @@ def test_hostile_names_stay_names(machine: Machine) -> None:
     assert machine.paths("word0") == ["a.zip!/etc/passwd.md"]
 
 
+@pytest.mark.stress
 def test_a_killed_daemon_leaves_whole_archives(machine: Machine) -> None:
     chance = random.Random(1)
     for number in range(30):

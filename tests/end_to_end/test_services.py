@@ -192,6 +192,7 @@ def session(machine: Machine) -> Iterator[Session]:
         opened.end()
 
 
+@pytest.mark.stress
 def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) -> None:
     machine.write(a_md="# Zebra\n")
     assert session.status_of("service status") == 3
@@ -257,6 +258,7 @@ def test_a_service_that_cannot_start_says_why(machine: Machine, session: Session
     session.gnoctl("service uninstall")
 
 
+@pytest.mark.stress
 def test_a_daemon_that_hangs_is_replaced(machine: Machine, session: Session) -> None:
     session.gnoctl("service install")
     session.run("mkdir -p $HOME/.config/systemd/user/gnod.service.d")

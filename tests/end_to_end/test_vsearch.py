@@ -150,7 +150,8 @@ def _has_another_worker(machine: Machine, pid: int) -> bool:
     return status(machine)["inference"]["pid"] not in (None, pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSEGV, marks=pytest.mark.stress)])
+@pytest.mark.stress
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_killing_the_worker_loses_nothing(mini: Machine, number: signal.Signals) -> None:
     backlog(mini)
     for _ in range(3):
@@ -170,6 +171,7 @@ def test_killing_the_worker_loses_nothing(mini: Machine, number: signal.Signals)
     assert number.name in mini.ok("status")
 
 
+@pytest.mark.stress
 def test_killing_the_daemon_loses_nothing(mini: Machine) -> None:
     backlog(mini)
     worker = status(mini)["inference"]["pid"]
@@ -297,7 +299,9 @@ def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> 
                 return
             # The search waits for the first files, which are small: on a busy machine they are soon embedded as well.
             paragraphs = 1 if number < 10 else 40
-            texts = [f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(paragraphs)]
+            texts = [
+                f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(paragraphs)
+            ]
             mini.write(**{f"flood{number}_md": "\n\n".join(texts)})
 
     writer = threading.Thread(target=write_more_than_is_embedded)

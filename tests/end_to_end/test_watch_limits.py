@@ -67,6 +67,7 @@ def change_everything(notes: Folder) -> None:
     notes.expect_documents(*(f"d{n}/a.md" for n in range(2, 20)), "moved/a.md", "new/deep/down/b.md")
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize(
     ("limit", "value", "named"),
     [
@@ -104,6 +105,7 @@ def test_a_limit_that_is_reached_later(notes: Folder) -> None:
         change_everything(notes)
 
 
+@pytest.mark.stress
 def test_a_collection_too_large_to_watch_leaves_events_to_the_others(notes: Folder) -> None:
     machine = notes.machine
     for number in range(40):
@@ -188,6 +190,7 @@ def test_more_events_than_the_system_keeps(running: Folder) -> None:
     assert state(running.machine)["watch"] == "events"
 
 
+@pytest.mark.stress
 def test_thousands_of_files_while_it_is_stopped(running: Folder) -> None:
     pid = running.machine.pid()
     os.kill(pid, signal.SIGSTOP)
@@ -209,6 +212,7 @@ def test_thousands_of_files_while_it_is_stopped(running: Folder) -> None:
     running.expect("giraffe", "many3/later.md")
 
 
+@pytest.mark.stress
 def test_stopped_for_some_seconds(running: Folder) -> None:
     pid = running.machine.pid()
     os.kill(pid, signal.SIGSTOP)
