@@ -33,15 +33,16 @@ _MAX_CACHED = 200_000
 _MAX_CACHED_LENGTH = 64
 
 
+_ALPHANUMERIC = re.compile(r"[^\W_]+")
+_NOT_ALPHANUMERIC = re.compile(r"[\W_]")
+
+
 def _word_characters(codes: range) -> str:
     r"""Return the body of a character class: `\w` without the underscore and with all combining marks."""
-    ranges: list[list[int]] = []
-    for code in codes:
-        if chr(code).isalnum() or unicodedata.category(chr(code))[0] == "M":
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1][1] = code
-            else:
-                ranges.append([code, code])
+    text = "".join(map(chr, codes))
+    marks = {char for char in _NOT_ALPHANUMERIC.findall(text) if unicodedata.category(char)[0] == "M"}
+    chosen = text.translate(dict.fromkeys(map(ord, marks), "a"))
+    ranges = ((codes[found.start()], codes[found.end() - 1]) for found in _ALPHANUMERIC.finditer(chosen))
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
@@ -54,8 +55,6 @@ def _compound_pattern(word_characters: str) -> re.Pattern[str]:
 # Han, ancient scripts; not emoji), and made when the first such text comes.
 _BASIC = _word_characters(range(0x10000))
 _BASIC_COMPOUND = _compound_pattern(_BASIC)
-# The rest of a word from a position inside it.
-WORD_REST = re.compile(f"[{_BASIC}]*")
 _HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
 
 _SPLIT = re.compile(r"::|://|_+|[-.:/\\@'’&]")
@@ -66,7 +65,6 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
-_SEGMENT = re.compile(f"[{_UNSPACED}][{_UNSPACED}\u0300-\u036f]*|[^{_UNSPACED}]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
@@ -96,6 +94,18 @@ def _pattern(text: str) -> re.Pattern[str]:
 @cache
 def _high_compound() -> re.Pattern[str]:
     return _compound_pattern(_BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
+
+
+@cache
+def _segments() -> re.Pattern[str]:
+    """Return the pattern of runs with and without spaces between words."""
+    return re.compile(f"[{_UNSPACED}][{_UNSPACED}\u0300-\u036f]*|[^{_UNSPACED}]+")
+
+
+@cache
+def word_rest() -> re.Pattern[str]:
+    """Return the pattern of the rest of a word from a position inside it."""
+    return re.compile(f"[{_BASIC}]*")
 
 
 class Unit(NamedTuple):
@@ -159,7 +169,7 @@ class Analyzer:
         if not compound.isascii():
             compound = unicodedata.normalize("NFC", compound)
             if _UNSPACED_CHARACTER.search(compound):
-                return [unit for segment in _SEGMENT.findall(compound) for unit in self._segment(segment)]
+                return [unit for segment in _segments().findall(compound) for unit in self._segment(segment)]
         return self._compound(compound)
 
     def _segment(self, segment: str) -> list[Unit]:

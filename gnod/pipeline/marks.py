@@ -16,7 +16,7 @@ from math import log
 from typing import NamedTuple
 
 from gnod.analysis.stemming import PREFIX_STRIPPING
-from gnod.analysis.terms import WORD_REST, Analyzer, is_unspaced
+from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
 from gnod.pipeline.folding import fold_in_place
 
 WINDOW_CHARACTERS = 240
@@ -254,7 +254,7 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
     first = max(start - _MAX_WORD_CHARACTERS, 0)
     while start > first and (text[start - 1].isalnum() or unicodedata.category(text[start - 1])[0] == "M"):
         start -= 1
-    rest = WORD_REST.match(text, end, end + _MAX_WORD_CHARACTERS)
+    rest = word_rest().match(text, end, end + _MAX_WORD_CHARACTERS)
     end = rest.end() if rest else end
     return start, end
 

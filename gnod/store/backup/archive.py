@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 import stat
-import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
 from gnod.errors import BackupRejected, StorageFailed
+
+if TYPE_CHECKING:
+    import tarfile  # imported when it is used: every start would pay for it
 
 FORMAT = 1
 
@@ -27,7 +29,7 @@ CONFIG = "index.yml"
 MEMORIES = "memory.sqlite"
 MANIFEST = "manifest.json"
 
-_BLOCK = tarfile.BLOCKSIZE
+_BLOCK = 512  # of a tar archive
 _PIECE = 1 << 20
 _SMALL = 4 * 1024 * 1024
 
@@ -132,12 +134,16 @@ def read(path: Path, folder: Path, on_progress: OnProgress) -> Manifest:
 
 
 def _header(name: str, size: int) -> bytes:
+    import tarfile
+
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = size, 0o600, int(time.time())
     return member.tobuf(tarfile.GNU_FORMAT)  # one block, whatever the size
 
 
 def _member(block: bytes, path: Path) -> tarfile.TarInfo:
+    import tarfile
+
     try:
         return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except tarfile.HeaderError:
