@@ -145,13 +145,14 @@ def search(options: ExactOptions) -> None:
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
-@command("vsearch", WordsOptions)
-def vsearch(options: WordsOptions) -> None:
+@command("vsearch", ExactOptions)
+def vsearch(options: ExactOptions) -> None:
     """Search by meaning (vector search).
 
     Finds passages that mean the same as the query, even if they share no word with it; with a multilingual model, also
-    in other languages. Quotation marks and minus signs are not operators here. For names and exact words, use `gnoctl
-    search`. Needs an embedding model: `gnoctl models pull embed` downloads it.
+    in other languages. Quotation marks and minus signs are not operators here. A word that no document contains is
+    corrected; not with --exact. For names and exact words, use `gnoctl search`. Needs an embedding model: `gnoctl
+    models pull embed` downloads it.
 
     Examples:
       gnoctl vsearch how do we bring a release to production
@@ -159,7 +160,7 @@ def vsearch(options: WordsOptions) -> None:
       gnoctl vsearch complaints about delivery --since 30d --min-score 0.7 --files
       gnoctl vsearch what to do when the disk is full --paths | head -n 1
     """
-    params = _params(options, wire.SearchVectorParams, **options.shown)
+    params = _params(options, wire.SearchVectorParams, **options.shown, exact=options.exact)
     _find(options, "search.vector", params, nothing=f"No results for {options.text}")
 
 

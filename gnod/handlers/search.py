@@ -76,7 +76,7 @@ class _Request(NamedTuple):
     def corrected(
         self,
         connection: Connection,
-        params: wire.SearchLexicalParams | wire.SearchQueryParams,
+        params: wire.SearchLexicalParams | wire.SearchVectorParams | wire.SearchQueryParams,
         *,
         is_unfinished: bool = False,
     ) -> Corrected:
@@ -122,9 +122,16 @@ def handlers(
         asked = await request(params, params.query, among=params.collections)
         if asked.query.is_filter_only:
             return await database.read(lambda connection: _list(asked, connection, params))
-        vectors = await embedding.texts([asked.query.text], [], params.collections)
-        embed_ms = milliseconds_since(asked.started)
-        return await database.read(lambda connection: _search_vector(asked, connection, params, vectors, embed_ms))
+        corrected = _for_meaning(
+            asked.query.text, await database.read(lambda connection: asked.corrected(connection, params))
+        )
+        stages = corrected_stage(corrected, asked.started)
+        begun = time.perf_counter()
+        vectors = await embedding.texts([corrected.text], [], params.collections)
+        stages.append({"stage": "embed", "ran": True, "ms": milliseconds_since(begun), "models": sorted(vectors.rows)})
+        return await database.read(
+            lambda connection: _search_vector(asked, connection, params, corrected, vectors, stages)
+        )
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
         asked = await request(params, params.where, among=[])  # the document may be anywhere
@@ -200,22 +207,34 @@ def _list(asked: _Request, connection: Connection, params: wire.SearchParams) ->
     )
 
 
+def _for_meaning(query: str, corrected: Corrected) -> Corrected:
+    """Return the corrections for a search by meaning, which has no use for parts of words."""
+    return Corrected(query) if any("*" in each.searched for each in corrected.corrections) else corrected
+
+
 def _search_vector(
-    asked: _Request, connection: Connection, params: wire.SearchVectorParams, vectors: QueryVectors, embed_ms: float
+    asked: _Request,
+    connection: Connection,
+    params: wire.SearchVectorParams,
+    corrected: Corrected,
+    vectors: QueryVectors,
+    stages: Stages,
 ) -> wire.SearchResult:
     begun = time.perf_counter()
     nearest, limit, min_score = asked.services.nearest, params.limit, params.min_score
     ranked = vector.search(connection, nearest, vectors, asked.filters, limit=limit, min_score=min_score)
-    stages: Stages = [
-        {"stage": "embed", "ran": True, "ms": embed_ms, "models": sorted(vectors.rows)},
-        {"stage": "knn", "ran": True, "ms": milliseconds_since(begun)},
-    ]
-    words = marked(connection, parse_text(asked.query.text))
+    stages.append({"stage": "knn", "ran": True, "ms": milliseconds_since(begun)})
+    words = marked(connection, parse_text(corrected.text))
     ranked = _definitions_first(asked, connection, params, ranked)
     ids = [each.id for each in ranked]
     ranked = _sorted(connection, ranked, params)
     result = _result(asked, connection, params, "vector", params.query, ranked, words, stages, vectors=vectors)
-    return replace(result, notes=list(vectors.left_out), facets=_facets(connection, params, lambda _: ids))
+    return replace(
+        result,
+        notes=list(vectors.left_out),
+        corrections=corrections_of(corrected),
+        facets=_facets(connection, params, lambda _: ids),
+    )
 
 
 def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:

@@ -67,7 +67,9 @@ class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
 
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
     """The query is plain text: quotation marks and minus signs are not operators. `fresh` also waits for the vectors of
-    the collections that are searched."""
+    the collections that are searched. `exact` as in `search.lexical`."""
+
+    exact: bool = False
 
 
 class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
