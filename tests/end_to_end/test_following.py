@@ -94,6 +94,7 @@ def test_write_a_file_and_see_it(machine: Machine) -> None:
     first.hang_up()
 
 
+@pytest.mark.stress
 def test_resuming_after_a_restart_and_after_a_crash(machine: Machine) -> None:
     machine.write(a_md="# Alpha\n", b_md="# Beta\n")
     machine.ok("init", str(machine.notes), "--name", "notes")

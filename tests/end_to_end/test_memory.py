@@ -178,6 +178,7 @@ def test_namespaces_are_shared_by_publishing(keeper: Machine) -> None:
     assert keeper.json("memory", "status")["namespaces"] == ["personal", "crew"]
 
 
+@pytest.mark.stress
 def test_what_was_stored_survives_kill_and_restart(keeper: Machine) -> None:
     names = []
     for number in range(10):

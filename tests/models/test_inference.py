@@ -52,6 +52,9 @@ async def begins_to_speak(task: asyncio.Task[Generated], heard: list[str]) -> No
     assert not task.done()
 
 
+@pytest.mark.stress
+@pytest.mark.stress
+@pytest.mark.stress
 @asynccontextmanager
 async def inference(idle_unload_s: float = 60) -> AsyncIterator[Inference]:
     served = Inference(idle_unload_s=idle_unload_s)

@@ -225,6 +225,7 @@ async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path)
         assert (changed["reset"], paths(changed)) == (False, ["c.md"])
 
 
+@pytest.mark.stress
 async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         await subscribe(client)
