@@ -302,7 +302,7 @@ def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> 
         for number in range(600):
             if is_over.wait(0.2):
                 return
-            # The search waits for the first files: on a busy machine, too, they are embedded long before the flood ends.
+            # The search waits for the first files: even a busy machine has embedded them long before the flood ends.
             paragraphs = 8 if number < 2 else 40
             texts = [
                 f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(paragraphs)
