@@ -52,9 +52,6 @@ async def begins_to_speak(task: asyncio.Task[Generated], heard: list[str]) -> No
     assert not task.done()
 
 
-@pytest.mark.stress
-@pytest.mark.stress
-@pytest.mark.stress
 @asynccontextmanager
 async def inference(idle_unload_s: float = 60) -> AsyncIterator[Inference]:
     served = Inference(idle_unload_s=idle_unload_s)
@@ -156,6 +153,7 @@ async def test_a_crash_fails_only_the_request_that_had_begun(spec: ModelSpec, nu
         assert served.status().pid != pid
 
 
+@pytest.mark.stress
 async def test_a_query_is_retried_after_a_crash(spec: ModelSpec) -> None:
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
@@ -164,6 +162,7 @@ async def test_a_query_is_retried_after_a_crash(spec: ModelSpec) -> None:
         assert (await query).vectors.shape == (16, 384)
 
 
+@pytest.mark.stress
 async def test_a_killed_idle_worker_is_replaced(spec: ModelSpec) -> None:
     async with inference() as served:
         for _ in range(3):
@@ -175,6 +174,7 @@ async def test_a_killed_idle_worker_is_replaced(spec: ModelSpec) -> None:
         assert (await served.embed(spec, ["two"], interactive=True)).vectors.shape == (1, 384)
 
 
+@pytest.mark.stress
 async def test_repeated_crashes_delay_the_restart(spec: ModelSpec) -> None:
     async with inference() as served:
         for _ in range(5):
