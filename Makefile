@@ -32,7 +32,7 @@ test: .venv/.test tests/__pycache__ ## Run the tests that guard behaviour [ARGS=
 test-fast: .venv/.test ## Run the tests that take less than a second each
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not stress" $(ARGS)
 
-test-slow: .venv/.test ## Run what `make test` leaves out: kills, soak, many clients, whole corpora
+test-slow: .venv/.test ## Run what `make test` leaves out: kills, faults of the machine, soak, many clients, whole corpora
 	@$(BIN)/python -m pytest $(PARALLEL) -m stress --durations=40 $(ARGS)
 
 lint: .venv/.test ## Check style, types, import contracts and the generated docs
