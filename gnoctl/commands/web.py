@@ -1,0 +1,96 @@
+"""`gnoctl web`: the page in a browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Annotated
+
+from msgspec import Meta
+
+from gnoctl.command import Options, command
+from gnoctl.options import option
+from gnod.errors import Unavailable
+from gnod.paths import Places, check_socket_path
+
+DEFAULT_PORT = 4663
+
+
+class WebOptions(Options, frozen=True, kw_only=True):
+    port: Annotated[
+        Annotated[int, Meta(ge=0, le=65535)] | None,
+        option("--port", metavar="N", help=f"Listen on this port [default: {DEFAULT_PORT}, or any free one]"),
+    ] = None
+    no_open: Annotated[bool, option("--no-open", help="Do not open a browser")] = False
+    print_only: Annotated[bool, option("--print", help="Only print the address of the page that is served now")] = False
+
+
+@command("web", WebOptions)
+def web(options: WebOptions) -> None:
+    """Serve a page to search and read your documents, and open it in the browser.
+
+    It prints the address, which contains a secret that signs the browser in, and runs until Ctrl-C. Only this machine
+    can reach it, and it loads nothing from elsewhere. If the page is already served, the command opens it again.
+
+    Examples:
+      gnoctl web
+      gnoctl web --no-open --port 8080
+      gnoctl web --print
+    """
+    from gnoctl.web import session as sessions
+
+    places = options.places
+    check_socket_path(places.socket)
+    running = sessions.read(places)
+    if running is not None and _answers(running.port):
+        return _show(running.address, running.brief_address(), options)
+    if options.print_only:
+        raise Unavailable("the page is not served now: `gnoctl web` serves it")
+    _serve(places, options)
+    return None
+
+
+def _serve(places: Places, options: WebOptions) -> None:
+    from gnoctl.web import server
+    from gnoctl.web import session as sessions
+
+    sock = _listen(options.port)
+    session = sessions.write(places, sock.getsockname()[1])
+    sock.listen()  # before the browser comes
+    _show(session.address, session.brief_address(), options)
+    options.note("Ctrl-C stops")
+    may_start = not (options.no_start or os.environ.get("GNO_NO_AUTOSTART"))
+    server.serve(places, session, sock, start=may_start)
+
+
+def _listen(port: int | None) -> socket.socket:
+    from gnoctl.web import server
+
+    try:
+        return server.listen(DEFAULT_PORT if port is None else port)
+    except OSError as error:
+        if port is None:
+            return server.listen(0)
+        raise Unavailable(f"port {port} cannot be used ({error.strerror}): name another one with --port") from None
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _show(address: str, brief_address: str, options: WebOptions) -> None:
+    print(address)
+    sys.stdout.flush()
+    if options.no_open or options.print_only:
+        return
+    from gnoctl.opening import this_system
+
+    if this_system().has_display:
+        import webbrowser
+
+        webbrowser.open(brief_address)

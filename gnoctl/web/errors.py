@@ -1,0 +1,51 @@
+"""Errors as the page gets them: a status of HTTP, and the daemon's own error."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+from starlette.responses import Response
+
+from gnod import errors
+from gnod.errors import GnoError
+
+_STATUSES: list[tuple[type[GnoError], HTTPStatus]] = [
+    (errors.LimitExceeded, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (errors.MethodNotFound, HTTPStatus.NOT_FOUND),
+    (errors.InternalError, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (errors.WireError, HTTPStatus.BAD_REQUEST),
+    (errors.NotFound, HTTPStatus.NOT_FOUND),
+    (errors.Conflict, HTTPStatus.CONFLICT),
+    (errors.Refused, HTTPStatus.BAD_REQUEST),
+    (errors.Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+]
+_UNREACHABLE = (errors.DaemonNotRunning, errors.ShuttingDown, errors.IndexReopening, errors.IndexLocked)
+
+
+def status_of(error: GnoError) -> HTTPStatus:
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def is_unreachable(error: GnoError) -> bool:
+    """Tell whether the daemon itself is missing, and not only what was asked of it."""
+    return isinstance(error, _UNREACHABLE) or error.details.get("connection") == "lost"
+
+
+def body_of(error: GnoError) -> dict[str, object]:
+    kind = "daemon_unavailable" if is_unreachable(error) else error.kind
+    return {"error": {"kind": kind, "message": error.message, "data": error.details}}
+
+
+def refused(error: GnoError) -> Response:
+    return json(body_of(error), status_of(error))
+
+
+def failure(status: HTTPStatus, message: str) -> Response:
+    """Return an answer of this server itself."""
+    kind = status.phrase.lower().replace(" ", "_")
+    return json({"error": {"kind": kind, "message": message, "data": {}}}, status)
+
+
+def json(value: object, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,202 @@
+"""Who may ask what: one layer in front of all addresses. The browser is treated as a hostile client.
+
+`refusal` decides, from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
+adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Knows no address
+but `/` (where the token becomes a cookie) and no method of the daemon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gnoctl.web.errors import failure
+from gnoctl.web.session import Session
+
+MAX_BODY_BYTES = 1 << 20
+BODY_TIMEOUT_S = 10.0
+MAX_REQUESTS = 64
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_API = "/api/"
+_SIGN_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
+<h1>This browser is not signed in</h1>
+<p>Run <code>gnoctl web --print</code> in a terminal and open the address that it prints.</p></html>
+"""
+# Not a redirect: a browser would send a strict cookie along only if the first page was of this origin, too.
+_SIGNED_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
+<meta http-equiv="refresh" content="0; url=/"><p><a href="/">Continue</a></p></html>
+"""
+
+
+class Refusal(NamedTuple):
+    status: HTTPStatus
+    message: str
+
+
+class _BodyTooLarge(Exception):
+    pass
+
+
+def refusal(method: str, path: str, headers: Headers, session: Session) -> Refusal | None:
+    """Return why a request is refused; None for one that may go on."""
+    host = session.origin.removeprefix("http://")
+    if headers.getlist("host") != [host]:
+        # Another name may lead to this machine: that of an attacker's page (DNS rebinding).
+        return Refusal(HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin}, under no other name")
+    if method not in ("GET", "HEAD", "POST"):
+        return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered")
+    origins = headers.getlist("origin")
+    if origins != [session.origin] and (origins or method == "POST"):
+        return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")
+    if path.startswith(_API) and headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")
+    if not is_signed_in(headers, session):
+        return Refusal(HTTPStatus.FORBIDDEN, "not signed in: `gnoctl web --print` prints the address that signs in")
+    if method == "POST" and _media_type(headers) != "application/json":
+        return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
+    if int(_length(headers)) > MAX_BODY_BYTES:
+        return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large())
+    return None
+
+
+def is_signed_in(headers: Headers, session: Session) -> bool:
+    for header in headers.getlist("cookie"):
+        try:
+            cookie = SimpleCookie(header).get(session.cookie_name)
+        except CookieError:
+            continue
+        if cookie is not None and session.knows(cookie.value):
+            return True
+    return False
+
+
+class Guard:
+    """Wraps the application."""
+
+    def __init__(self, app: ASGIApp, session: Session) -> None:
+        self._app = app
+        self._session = session
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":  # a web socket: dropped without an answer
+            return None
+        reply = _Reply(send)
+        answer = self._answer(scope)
+        if answer is not None:
+            return await answer(scope, receive, reply)
+        self._running += 1
+        try:
+            await self._app(scope, _Body(receive), reply)
+        except (_BodyTooLarge, TimeoutError) as error:
+            if reply.started:
+                raise
+            status = HTTPStatus.REQUEST_TIMEOUT
+            message = f"the body took longer than {BODY_TIMEOUT_S:g} s"
+            if isinstance(error, _BodyTooLarge):
+                status, message = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large()
+            await failure(status, message)(scope, receive, reply)
+        finally:
+            self._running -= 1
+
+    def _answer(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that does not reach the application."""
+        headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
+        refused = refusal(method, path, headers, self._session)
+        if refused is not None and refused.status is HTTPStatus.FORBIDDEN and not path.startswith(_API):
+            if method == "GET" and path == "/" and self._is_invited(scope):
+                return self._signed_in()
+            return HTMLResponse(_SIGN_IN, refused.status)
+        if refused is not None:
+            return failure(*refused)
+        if method == "GET" and path == "/" and b"token=" in scope["query_string"]:
+            return self._signed_in()
+        if self._running >= MAX_REQUESTS:
+            return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at once: close other pages of gnod")
+        return None
+
+    def _is_invited(self, scope: Scope) -> bool:
+        if Headers(scope=scope).getlist("origin"):
+            return False
+        tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        return len(tokens) == 1 and self._session.opens(tokens[0])
+
+    def _signed_in(self) -> Response:
+        response = HTMLResponse(_SIGNED_IN)
+        session = self._session
+        response.set_cookie(session.cookie_name, session.cookie, path="/", httponly=True, samesite="strict")
+        return response
+
+
+class _Body:
+    """Limits what a request sends, and how long it takes to."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._bytes = 0
+        self._complete = False
+        self._until = asyncio.get_running_loop().time() + BODY_TIMEOUT_S
+
+    async def __call__(self) -> Message:
+        if self._complete:  # from now on, only the end of the connection is awaited
+            return await self._receive()
+        async with asyncio.timeout_at(self._until):
+            message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        self._complete = not message.get("more_body", False)
+        if self._bytes > MAX_BODY_BYTES:
+            raise _BodyTooLarge
+        return message
+
+
+class _Reply:
+    """Adds the headers to every answer."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await self._send(message)
+
+
+def _media_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _length(headers: Headers) -> str:
+    """Return the announced length; "0" where there is none (the server refuses one that is no number)."""
+    given = headers.get("content-length", "0")
+    return given if given.isascii() and given.isdigit() and len(given) < 20 else str(MAX_BODY_BYTES + 1)
+
+
+def _too_large() -> str:
+    return f"the body has more than {MAX_BODY_BYTES:,} bytes"

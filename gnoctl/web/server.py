@@ -1,0 +1,113 @@
+"""The addresses of the page, and the life of its server: from the socket to Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from gnoctl.web import rpc, static_files
+from gnoctl.web.errors import failure, refused
+from gnoctl.web.security import Guard
+from gnoctl.web.session import Session
+from gnod.client import AsyncClient
+from gnod.errors import GnoError
+from gnod.paths import Places
+
+HOST = "127.0.0.1"
+_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
+_GRACE_S = 2
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def listen(port: int) -> socket.socket:
+    """Return a socket on loopback; `port` 0: any that is free. Raises OSError."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((HOST, port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def serve(places: Places, session: Session, sock: socket.socket, *, start: bool) -> None:
+    """Serve the page until SIGINT or SIGTERM. `start`: the daemon may be started."""
+    gc.enable()  # __main__ disables it for short commands
+    config = uvicorn.Config(
+        application(places, session, start=start),
+        access_log=False,
+        log_level="warning",
+        lifespan="on",
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        backlog=64,
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=_GRACE_S,
+        h11_max_incomplete_event_size=16 * 1024,
+    )
+    asyncio.run(uvicorn.Server(config).serve(sockets=[sock]))
+
+
+def application(places: Places, session: Session, *, start: bool) -> ASGIApp:
+    client = AsyncClient(places, start=start)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await client.close()
+
+    async def shell(request: Request) -> Response:
+        return static_files.serve(static_files.SHELL, request) or _not_found()
+
+    async def static(request: Request) -> Response:
+        return static_files.serve(request.path_params["name"], request) or _not_found()
+
+    async def forward(request: Request) -> Response:
+        return await rpc.call(request, client)
+
+    routes = [
+        *(Route(path, shell, methods=["GET"]) for path in _VIEWS),
+        Route("/static/{name:path}", static, methods=["GET"]),
+        Route("/api/rpc/{method}", forward, methods=["POST"]),
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={GnoError: _refused, HTTPException: _failed, rpc.BrowserGone: _gone},
+    )
+    return Guard(app, session)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, GnoError)
+    return refused(error)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return failure(HTTPStatus(error.status_code), error.detail)
+
+
+async def _gone(_: Request, _error: Exception) -> Response:
+    return Response(status_code=499)  # nobody reads it
+
+
+def _not_found() -> Response:
+    return failure(HTTPStatus.NOT_FOUND, "there is nothing at this address")

@@ -1,0 +1,107 @@
+"""The secret of the page, in a file that only its owner can read: what a browser must know to be served."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from gnod.paths import Places
+
+_LINK_LASTS_S = 60
+_SECRET_BYTES = 32
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """`secret` stays the same while the file exists, so that open pages survive a restart of the server."""
+
+    port: int
+    pid: int
+    secret: str
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def cookie_name(self) -> str:
+        """Cookies belong to a host and not to a port: the name keeps those of two servers apart."""
+        return f"gno-{self.port}"
+
+    @property
+    def cookie(self) -> str:
+        """The value of the cookie. A browser shows it to every server on this host, so it is not the secret."""
+        return _signed(self.secret, f"cookie {self.port}")
+
+    @property
+    def address(self) -> str:
+        return f"{self.origin}/?token={self.secret}"
+
+    def brief_address(self) -> str:
+        """Return an address that works for a minute, for command lines: every user of the machine can read those."""
+        until = str(int(time.time()) + _LINK_LASTS_S)
+        return f"{self.origin}/?token={until}.{_signed(self.secret, until)}"
+
+    def opens(self, token: str) -> bool:
+        """Tell whether `token`, of an address, is this session's."""
+        until, _, signature = token.rpartition(".")
+        if not until:
+            return _equal(token, self.secret)
+        is_signed = _equal(signature, _signed(self.secret, until))
+        return is_signed and until.isascii() and until.isdigit() and len(until) < 20 and time.time() <= int(until)
+
+    def knows(self, cookie: str) -> bool:
+        return _equal(cookie, self.cookie)
+
+
+def file_of(places: Places) -> Path:
+    """Return where the session of an index is written: beside the socket, in a folder that only its owner can enter."""
+    return places.socket.with_name(f"web-{places.index}.json")
+
+
+def read(places: Places) -> Session | None:
+    """Return the last session of an index; None where there is none, or another user could have read or written it."""
+    try:
+        with file_of(places).open("rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+                return None
+            return msgspec.json.decode(file.read(4096), type=Session)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def write(places: Places, port: int) -> Session:
+    """Write and return the session of this process."""
+    last = read(places)
+    secret = last.secret if last and len(last.secret) >= _SECRET_BYTES else secrets.token_urlsafe(_SECRET_BYTES)
+    session = Session(port=port, pid=os.getpid(), secret=secret)
+    path = file_of(places)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".web-")  # 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(session))
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+    return session
+
+
+def _signed(secret: str, text: str) -> str:
+    return hmac.new(secret.encode(), text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+
+def _equal(given: str, right: str) -> bool:
+    """Compare in a time that tells nothing about `right`."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), right.encode())
