@@ -67,6 +67,7 @@ _PDF_VIEWERS = {
 }
 _OPENERS = ("xdg-open", "open")
 _TERMINAL_EDITORS = ("vi", "vim", "nvim", "nano", "pico", "micro", "joe", "jed", "mg", "ne", "kak", "emacs")
+_TERMINAL_PROGRAMS = frozenset((*_TERMINAL_EDITORS, "hx", "helix", "less", "more"))
 # Arguments of programs that know lines or pages, by their names.
 _ARGUMENTS = {
     **_PDF_VIEWERS,
@@ -91,6 +92,18 @@ def choose(target: Target, system: System, *, wanted: str | None = None, configu
     if target.line is not None:
         return _opening(_editor(system), target)
     return _opening(_viewer(target, system), target)
+
+
+def choose_window(target: Target, system: System, *, configured: Sequence[str] = ()) -> Opening:
+    """Return a program with a window, for a caller without a terminal: what `choose` does, or else what the desktop
+    opens such files with. Raises Unavailable."""
+    chosen = choose(target, system, configured=configured)
+    if Path(chosen.words[0]).name not in _TERMINAL_PROGRAMS:
+        return chosen
+    opener = _OPENERS[system.is_macos]
+    if not system.find(opener):
+        raise Unavailable(f"only a program of the terminal can show {target.path}: `gnoctl open` starts it")
+    return _opening([opener], target)
 
 
 def _opening(command: Sequence[str], target: Target) -> Opening:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
@@ -13,6 +13,9 @@ from gnoctl.command import Options, command
 from gnoctl.options import option
 from gnod.errors import Unavailable
 from gnod.paths import Places, check_socket_path
+
+if TYPE_CHECKING:
+    from gnoctl.web.session import Session
 
 DEFAULT_PORT = 4663
 
@@ -42,13 +45,15 @@ def web(options: WebOptions) -> None:
 
     places = options.places
     check_socket_path(places.socket)
-    running = sessions.read(places)
-    if running is not None and _answers(running.port):
-        return _show(running.address, running.brief_address(), options)
-    if options.print_only:
-        raise Unavailable("the page is not served now: `gnoctl web` serves it")
-    _serve(places, options)
-    return None
+    with sessions.lock(places) as is_first:
+        if is_first and options.print_only:
+            raise Unavailable("the page is not served now: `gnoctl web` serves it")
+        if is_first:
+            return _serve(places, options)
+        running = sessions.read(places)
+    if running is None:
+        raise Unavailable("the page is being started: try again in a moment")
+    return _show(running, options)
 
 
 def _serve(places: Places, options: WebOptions) -> None:
@@ -58,7 +63,7 @@ def _serve(places: Places, options: WebOptions) -> None:
     sock = _listen(options.port)
     session = sessions.write(places, sock.getsockname()[1])
     sock.listen()  # before the browser comes
-    _show(session.address, session.brief_address(), options)
+    _show(session, options)
     options.note("Ctrl-C stops")
     may_start = not (options.no_start or os.environ.get("GNO_NO_AUTOSTART"))
     server.serve(places, session, sock, start=may_start)
@@ -75,16 +80,8 @@ def _listen(port: int | None) -> socket.socket:
         raise Unavailable(f"port {port} cannot be used ({error.strerror}): name another one with --port") from None
 
 
-def _answers(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-    except OSError:
-        return False
-
-
-def _show(address: str, brief_address: str, options: WebOptions) -> None:
-    print(address)
+def _show(session: Session, options: WebOptions) -> None:
+    print(session.address)
     sys.stdout.flush()
     if options.no_open or options.print_only:
         return
@@ -93,4 +90,4 @@ def _show(address: str, brief_address: str, options: WebOptions) -> None:
     if this_system().has_display:
         import webbrowser
 
-        webbrowser.open(brief_address)
+        webbrowser.open(session.brief_address())

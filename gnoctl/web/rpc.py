@@ -5,10 +5,7 @@ A browser that goes away cancels its call.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Coroutine
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import structs
@@ -16,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gnoctl.web.errors import json
+from gnoctl.web.streaming import unless_gone
 from gnod.client import AsyncClient
 from gnod.errors import InvalidParams, MethodNotFound
 from gnod.protocol.base import Params, Result
 from gnod.protocol.methods import METHODS
 
-T = TypeVar("T")
+P = TypeVar("P", bound=Params)
 
 ALLOWED = frozenset(
     {
@@ -60,10 +58,6 @@ ALLOWED = frozenset(
 )
 
 
-class BrowserGone(Exception):
-    """Nobody waits for the answer."""
-
-
 async def call(request: Request, client: AsyncClient) -> Response:
     name = request.path_params["method"]
     if name not in ALLOWED:
@@ -74,31 +68,10 @@ async def call(request: Request, client: AsyncClient) -> Response:
     return json(result)
 
 
-async def read_params(request: Request, kind: type[Params]) -> Params:
+async def read_params(request: Request, kind: type[P]) -> P:
     """Return the body as parameters of a method, an empty one as none. Raises InvalidParams."""
     try:
         params = msgspec.json.decode(await request.body() or b"{}", type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidParams(f"the body is not valid: {error}") from None
     return structs.replace(params, progress_token=None)
-
-
-async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`; cancel it when the browser hangs up. Raises BrowserGone. The body must be read."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_left(request))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise BrowserGone
-        return working.result()
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await task
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

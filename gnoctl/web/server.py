@@ -8,6 +8,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,10 +18,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from gnoctl.web import rpc, static_files
+from gnoctl.web import asking, opening, rpc, static_files
+from gnoctl.web.connections import Connection
 from gnoctl.web.errors import failure, refused
+from gnoctl.web.events import Events
 from gnoctl.web.security import Guard
 from gnoctl.web.session import Session
+from gnoctl.web.streaming import BrowserGone, Stream
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import Places
@@ -47,26 +51,43 @@ def listen(port: int) -> socket.socket:
 def serve(places: Places, session: Session, sock: socket.socket, *, start: bool) -> None:
     """Serve the page until SIGINT or SIGTERM. `start`: the daemon may be started."""
     gc.enable()  # __main__ disables it for short commands
+    asyncio.run(_serve(AsyncClient(places, start=start), session, sock))
+
+
+async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> None:
+    events = Events(client)
     config = uvicorn.Config(
-        application(places, session, start=start),
+        application(client, events, session),
         access_log=False,
         log_level="warning",
         lifespan="on",
         server_header=False,
         proxy_headers=False,
         ws="none",
-        http="h11",
+        http=Connection,
         loop="asyncio",
         backlog=64,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=_GRACE_S,
         h11_max_incomplete_event_size=16 * 1024,
     )
-    asyncio.run(uvicorn.Server(config).serve(sockets=[sock]))
+    await _Server(config, events).serve(sockets=[sock])
 
 
-def application(places: Places, session: Session, *, start: bool) -> ASGIApp:
-    client = AsyncClient(places, start=start)
+class _Server(uvicorn.Server):
+    """Ends the streams first: it waits for its connections, and they would last as long as their pages."""
+
+    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+        super().__init__(config)
+        self._events = events
+        self._loop = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._loop.call_soon_threadsafe(self._events.end)
+        super().handle_exit(sig, frame)
+
+
+def application(client: AsyncClient, events: Events, session: Session) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -82,15 +103,29 @@ def application(places: Places, session: Session, *, start: bool) -> ASGIApp:
     async def forward(request: Request) -> Response:
         return await rpc.call(request, client)
 
+    async def ask(request: Request) -> Response:
+        return await asking.ask(request, client)
+
+    async def open_document(request: Request) -> Response:
+        return await opening.open_document(request, client)
+
+    async def follow(request: Request) -> Response:
+        if events.is_full:
+            return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages of gnod are open: close some")
+        return Stream(request, events.stream(), "text/event-stream")
+
     routes = [
         *(Route(path, shell, methods=["GET"]) for path in _VIEWS),
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/rpc/{method}", forward, methods=["POST"]),
+        Route("/api/ask", ask, methods=["POST"]),
+        Route("/api/open", open_document, methods=["POST"]),
+        Route("/api/events", follow, methods=["GET"]),
     ]
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={GnoError: _refused, HTTPException: _failed, rpc.BrowserGone: _gone},
+        exception_handlers={GnoError: _refused, HTTPException: _failed, BrowserGone: _gone},
     )
     return Guard(app, session)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import hmac
 import os
@@ -10,6 +11,7 @@ import secrets
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -77,6 +79,24 @@ def read(places: Places) -> Session | None:
             return msgspec.json.decode(file.read(4096), type=Session)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+@contextlib.contextmanager
+def lock(places: Places) -> Iterator[bool]:
+    """Hold the lock of the index's page for the block; yield False where another process has it.
+
+    Not the port: once the server has ended, any user of the machine may listen there, and would be shown the secret.
+    """
+    path = file_of(places).with_suffix(".lock")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(descriptor)
 
 
 def write(places: Places, port: int) -> Session:

@@ -1,0 +1,35 @@
+"""`POST /api/open`: show a document in the user's own program. The daemon says where it is, so only files of
+collections can be opened, and the browser chooses no program."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gnoctl import opening as programs
+from gnoctl import viewers
+from gnoctl.web.errors import failure, json
+from gnoctl.web.rpc import read_params
+from gnod.client import AsyncClient
+from gnod.errors import GnoError, Unavailable
+from gnod.protocol.documents import DocumentLocateParams, DocumentPlace
+
+
+async def open_document(request: Request, client: AsyncClient) -> Response:
+    params = await read_params(request, DocumentLocateParams)
+    place = await client.call("document.locate", params, DocumentPlace)
+    try:
+        await asyncio.to_thread(_show, place)
+    except GnoError as error:
+        return failure(HTTPStatus.CONFLICT, error.message)
+    return json({"uri": place.uri})
+
+
+def _show(place: DocumentPlace) -> None:
+    system = programs.this_system()
+    if not system.has_display:
+        raise Unavailable(f"the server has no display to show {place.source} on: open it with `gnoctl open`")
+    programs.show(viewers.choose_window(programs.target_of(place), system, configured=place.viewer), place)
