@@ -1,0 +1,52 @@
+/** Makes elements. Strings become text, never HTML. Knows nothing of the application. */
+
+/**
+ * Return an element: `h("a.button", { href: "/" }, "Home")`. Properties that begin with `on` are listeners; null, undefined and false
+ * leave an attribute or a child out.
+ */
+export function h(spec, properties = {}, ...children) {
+  const [tag, ...classes] = spec.split(".");
+  const element = document.createElement(tag || "div");
+  if (classes.length) element.className = classes.join(" ");
+  setAll(element, properties);
+  element.append(...present(children));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function svg(tag, properties = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  setAll(element, properties);
+  element.append(...present(children));
+  return element;
+}
+
+export function $(selector, root = document) {
+  return root.querySelector(selector);
+}
+
+/** Replace what an element contains. */
+export function fill(element, ...children) {
+  element.replaceChildren(...present(children));
+  return element;
+}
+
+export function button(label, onclick, properties = {}) {
+  return h("button.button", { type: "button", onclick, ...properties }, label);
+}
+
+/** A key, as the help and the empty states show it. */
+export const key = (name) => h("kbd", {}, name);
+
+function present(children) {
+  return children.flat(3).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+}
+
+function setAll(element, properties) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+}

@@ -1,0 +1,28 @@
+/** Highlights words in rendered text without changing it, with the browser's own highlights (CSS Custom Highlight API). */
+
+const NAME = "match";
+
+/** Highlight what a pattern matches below an element, and return the ranges; a null pattern removes all highlights. */
+export function highlight(pattern, root) {
+  const ranges = pattern && root ? find(pattern, root) : [];
+  if (globalThis.CSS?.highlights) {
+    if (ranges.length) CSS.highlights.set(NAME, new Highlight(...ranges));
+    else CSS.highlights.delete(NAME);
+  }
+  return ranges;
+}
+
+function find(pattern, root) {
+  const ranges = [];
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    for (const found of node.data.matchAll(pattern)) {
+      const range = document.createRange();
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      ranges.push(range);
+    }
+  }
+  return ranges;
+}

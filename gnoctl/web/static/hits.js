@@ -1,0 +1,165 @@
+/** The list of hits: a listbox with a selected hit. Draws what the protocol returns; knows no requests. */
+
+import { h, fill } from "./dom.js";
+import { ago, day, inUtf16, lines, marked, plain } from "./text.js";
+
+export class HitList {
+  /** `onOpen(hit, newTab)` and `onSelect(hit)`: what the user did; `onEnd`: the end of the list comes near. */
+  constructor(list, input, { onOpen, onSelect, onEnd }) {
+    this.list = list;
+    this.input = input;
+    this.onSelect = onSelect;
+    this.hits = [];
+    this.selected = -1;
+    this.hasMoved = false;
+    list.addEventListener("click", (event) => this.#clicked(event, onOpen));
+    list.addEventListener("auxclick", (event) => event.button === 1 && this.#clicked(event, onOpen));
+    this.end = h("li.end", { role: "presentation" });
+    new IntersectionObserver(([entry]) => entry.isIntersecting && onEnd(), {
+      root: list.closest(".scroller"),
+      rootMargin: "600px",
+    }).observe(this.end);
+  }
+
+  /** Show these hits. `keep`: the selection and what is visible stay where they are; else begin at the top. */
+  render(hits, { keep = false, hasScore = true } = {}) {
+    const scroller = this.list.closest(".scroller");
+    const anchor = keep ? this.#anchor(scroller) : null;
+    const chosen = keep || this.hasMoved ? this.current?.docid : null;
+    this.hits = hits;
+    this.hasScore = hasScore;
+    fill(this.list, hits.map((hit, index) => option(hit, index, hasScore)), this.end);
+    const index = hits.findIndex((hit) => hit.docid === chosen);
+    this.#mark(index >= 0 ? index : hits.length ? 0 : -1);
+    if (index < 0) this.hasMoved = false;
+    if (anchor) this.#restore(scroller, anchor);
+    else scroller.scrollTop = 0;
+  }
+
+  append(hits) {
+    const known = new Set(this.hits.map((hit) => hit.docid));
+    const added = hits.filter((hit) => !known.has(hit.docid));
+    this.end.before(...added.map((hit, index) => option(hit, this.hits.length + index, this.hasScore)));
+    this.hits.push(...added);
+    return added.length;
+  }
+
+  get current() {
+    return this.hits[this.selected] ?? null;
+  }
+
+  move(step) {
+    if (!this.hits.length) return;
+    this.select(Math.max(0, Math.min(this.hits.length - 1, this.selected + step)));
+  }
+
+  select(index) {
+    this.hasMoved = true;
+    this.#mark(index);
+    this.list.children[index]?.scrollIntoView({ block: "nearest" });
+    if (this.current) this.onSelect(this.current);
+  }
+
+  /** Show which document is open. */
+  opened(doc) {
+    for (const [index, hit] of this.hits.entries()) {
+      const isOpen = Boolean(doc) && hit.collection === doc.collection && hit.path === doc.path;
+      this.list.children[index].classList.toggle("open", isOpen);
+    }
+  }
+
+  #mark(index) {
+    this.list.children[this.selected]?.setAttribute("aria-selected", "false");
+    this.list.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
+    this.selected = index;
+    const item = index >= 0 ? this.list.children[index] : null;
+    item?.setAttribute("aria-selected", "true");
+    if (item) this.input.setAttribute("aria-activedescendant", item.id);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  #clicked(event, onOpen) {
+    const item = event.target.closest("[role=option]");
+    const index = [...this.list.children].indexOf(item);
+    if (index < 0 || (event.type === "click" && String(getSelection()))) return;
+    this.hasMoved = true;
+    this.#mark(index);
+    onOpen(this.hits[index], event.ctrlKey || event.metaKey || event.button === 1);
+  }
+
+  /** The first hit that is visible, and where. Without scrolling, that is the top of the list. */
+  #anchor(scroller) {
+    const top = scroller.getBoundingClientRect().top;
+    if (!scroller.scrollTop) return { docid: null, offset: 0, scrollTop: 0 };
+    const index = this.hits.findIndex((_, at) => this.list.children[at].getBoundingClientRect().bottom > top);
+    const item = this.list.children[index];
+    return { docid: this.hits[index]?.docid, offset: item ? item.getBoundingClientRect().top - top : 0, scrollTop: scroller.scrollTop };
+  }
+
+  #restore(scroller, { docid, offset, scrollTop }) {
+    const item = this.list.children[this.hits.findIndex((hit) => hit.docid === docid)];
+    scroller.scrollTop = scrollTop;
+    if (item) scroller.scrollTop += item.getBoundingClientRect().top - scroller.getBoundingClientRect().top - offset;
+  }
+}
+
+function option(hit, index, hasScore) {
+  return h(
+    "li.hit",
+    { role: "option", id: `hit-${index}`, "aria-selected": "false" },
+    h("div.hit-head", {}, h("span.hit-title", { dir: "auto" }, hit.title || hit.path), hasScore ? h("span.score", { title: "Score" }, hit.score.toFixed(2)) : null),
+    h("div.hit-place", {}, placeOf(hit), about(hit)),
+    passages(hit),
+    hit.also.length ? h("div.hit-also", {}, also(hit)) : null,
+    hit.context ? h("div.hit-also", {}, hit.context) : null,
+    hit.explain ? h("div.hit-explain", {}, components(hit.explain)) : null,
+  );
+}
+
+function placeOf(hit) {
+  const folders = hit.path.split("/");
+  const file = folders.pop();
+  const within = hit.definition ? h("span", {}, " in ", h("b", {}, hit.definition.label)) : null;
+  return h(
+    "span.place",
+    {},
+    h("span.folder", {}, `${[hit.collection, ...folders].join("/")}/`),
+    h("span.file", {}, `${file}:${lines(hit)}`),
+    within,
+  );
+}
+
+function about(hit) {
+  return h("span.about", {}, h("time", { datetime: hit.modified, title: hit.modified }, recent(hit.modified)));
+}
+
+/** Days for what is recent, then the date. */
+function recent(timestamp) {
+  return Date.now() - Date.parse(timestamp) < 30 * 86400e3 ? ago(timestamp) : day(timestamp);
+}
+
+function passages(hit) {
+  const shown = hit.passages?.length ? hit.passages : [hit];
+  const isCode = /^(text\/x-|application\/(json|x-|yaml|toml|javascript))|script|\+json/.test(hit.mime) || Boolean(hit.definition);
+  return shown.map((each) => h(isCode ? "div.snippet.code" : "div.snippet", { dir: "auto" }, marked(...clipped(...text(each, isCode)))));
+}
+
+const text = ({ snippet, marks }, isCode) => (isCode ? [snippet, inUtf16(snippet, marks)] : plain(snippet, marks));
+
+/** Begin a long passage shortly before its first match, so that the match is among the lines that are shown. */
+function clipped(shown, marks) {
+  const first = marks.length ? Math.min(...marks.map(([start]) => start)) : 0;
+  const line = shown.lastIndexOf("\n", first);
+  if (first < 150 && shown.slice(0, first).split("\n").length < 3) return [shown, marks];
+  const start = first - line < 120 ? line + 1 : shown.indexOf(" ", first - 90) + 1 || first;
+  return [`… ${shown.slice(start)}`, marks.map(([from, to]) => [from - start + 2, to - start + 2]).filter(([from]) => from >= 2)];
+}
+
+function also(hit) {
+  const listed = hit.also.map((copy) => `${copy.collection}/${copy.path}`).join(", ");
+  return `also: ${listed}${hit.also_left_out ? ` and ${hit.also_left_out} more` : ""}`;
+}
+
+function components(explain) {
+  return Object.entries(explain).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`).join(" · ");
+}

@@ -1,0 +1,307 @@
+/** Starts the page: makes the views, shows the one that the address names, and connects keys and changes to them. */
+
+import { Ask } from "./ask.js";
+import { Collections } from "./collections.js";
+import { $, button, fill, h } from "./dom.js";
+import { Filters } from "./filters.js";
+import { showHelp } from "./help.js";
+import { HitList } from "./hits.js";
+import { actionOf } from "./keys.js";
+import { follow } from "./live.js";
+import { Memories } from "./memories.js";
+import { Reader, copyOf } from "./reader.js";
+import { MODES, address, fragmentOf, rewrite, start } from "./router.js";
+import { Search, similarTo, titleOf } from "./search.js";
+import { count, missedBy } from "./text.js";
+
+const input = $("#query");
+const wide = matchMedia("(min-width: 900px)");
+const body = document.body;
+let route = null;
+let navigate = null;
+let isPreview = false;
+
+// Views
+
+const reader = new Reader($("#reader"), { say, onClose: closeDocument, onSimilar: (doc) => similar(doc) });
+const list = new HitList($("#hits"), input, {
+  onOpen: (hit, isNewTab) => (isNewTab ? window.open(addressOf(hit)) : openHit(hit)),
+  onSelect: (hit) => wide.matches && preview(hit),
+  onEnd: () => search.more(),
+});
+const filters = new Filters($("#filters"), $("#filter-toggle"), { onChange: (changes) => navigate(address({ ...current(), ...changes, view: "search", doc: null })) });
+const search = new Search({
+  input,
+  list,
+  filters,
+  status: $("#count"),
+  notices: $("#notices"),
+  empty: $("#nothing"),
+  onSettled: settled,
+});
+const ask = new Ask($("#answer"), $("#ask-status"));
+const collections = new Collections($("#collections"), { say });
+const memories = new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) });
+
+function show(next, state) {
+  const before = route;
+  route = next;
+  body.dataset.view = next.view;
+  body.classList.toggle("reading", Boolean(next.doc));
+  drawModes();
+  for (const link of document.querySelectorAll("nav.views a")) {
+    const isHere = link.pathname === `/${next.view}`;
+    if (isHere) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (next.view === "search") search.show(next);
+  if (next.view === "ask") showAsk(next);
+  if (next.view === "collections") collections.show(next);
+  else collections.hide();
+  if (next.view === "memories") memories.show(next);
+  if (["collections", "memories"].includes(next.view) && before && before.view !== next.view) $(`#${next.view} h1`)?.focus();
+  showDocument(next, state, before);
+  for (const pane of [$("#left")]) pane.inert = Boolean(next.doc) && !wide.matches;
+  setTitle(next);
+}
+
+function showAsk(next) {
+  input.value = next.q;
+  ask.show(next);
+  if (!next.doc && !next.q) input.focus();
+}
+
+function showDocument(next, state, before) {
+  list.opened(next.doc);
+  if (!next.doc) {
+    if (!before || before.doc || !isPreview) reader.clear();
+    return;
+  }
+  isPreview = false;
+  const line = state.line ?? null;
+  reader.show(next.doc, next.q, { line }).then(() => {
+    if (route === next) setTitle(next);
+    if (!wide.matches) $("#reader h1")?.focus({ preventScroll: true });
+  });
+}
+
+function setTitle(next) {
+  const name = { ask: "Ask", collections: "Collections", memories: "Memories" }[next.view];
+  if (next.doc) document.title = `${(reader.open?.path === next.doc.path && reader.open.document?.title) || next.doc.path} · gnod`;
+  else document.title = next.view === "search" ? titleOf(next) : next.view === "ask" && next.q ? `${next.q} · gnod` : `${name} · gnod`;
+}
+
+/** What is searched now: more than the address says while the user types. */
+const current = () => (route.view === "search" && search.route ? { ...search.route, doc: route.doc } : route);
+
+const addressOf = (hit) => address({ ...current(), view: "search", doc: { collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) } });
+
+function openHit(hit) {
+  if (!hit) return;
+  search.settleNow();
+  navigate(addressOf(hit));
+  if (wide.matches) input.focus({ preventScroll: true });
+}
+
+/** Show a hit in the reader without leaving the list: the address stays that of the search. */
+function preview(hit) {
+  isPreview = true;
+  body.classList.remove("reading");
+  reader.show({ collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) }, search.route.q);
+}
+
+/** New results: on a wide screen, show the first one beside them, unless the user reads something. */
+function settled(hit, { isTyped, keep }) {
+  list.opened(route.doc);
+  if (keep || route.view !== "search" || !wide.matches) return;
+  if (isTyped) route = { ...search.route, doc: null };
+  if (route.doc) return;
+  if (hit && (search.route.q || search.route.similar)) preview(hit);
+  else reader.clear();
+}
+
+function closeDocument() {
+  if (!route.doc) {
+    isPreview = false;
+    reader.clear();
+  } else navigate(address({ ...route, doc: null }));
+  input.focus({ preventScroll: true });
+}
+
+const similar = (doc) => doc && navigate(address({ ...current(), view: "search", q: "", doc: null, similar: similarTo(doc) }));
+
+// Modes and theme
+
+function drawModes() {
+  const chosen = route.view === "ask" ? "ask" : current().mode;
+  const tabs = [...Object.entries(MODES), ["ask", "Ask"]];
+  const buttons = tabs.map(([mode, label]) => button(label, () => setMode(mode), { class: "mode", "aria-pressed": String(mode === chosen) }));
+  fill($("#modes"), buttons);
+  input.placeholder = chosen === "ask" ? "Ask a question" : "Search your documents";
+}
+
+function setMode(mode) {
+  const q = input.value.trim();
+  if (mode === "ask") navigate(address({ ...current(), view: "ask", q, doc: null }));
+  else navigate(address({ ...current(), view: "search", q, mode, doc: null }));
+  input.focus();
+}
+
+function nextMode() {
+  const modes = Object.keys(MODES);
+  setMode(modes[(modes.indexOf(current().mode) + 1) % modes.length]);
+}
+
+const THEMES = { "": "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+
+function drawTheme() {
+  const chosen = document.documentElement.dataset.theme ?? "";
+  $("#theme").title = THEMES[chosen];
+  $("#theme").setAttribute("aria-label", THEMES[chosen]);
+}
+
+function nextTheme() {
+  const names = Object.keys(THEMES);
+  const chosen = names[(names.indexOf(document.documentElement.dataset.theme ?? "") + 1) % names.length];
+  if (chosen) document.documentElement.dataset.theme = chosen;
+  else delete document.documentElement.dataset.theme;
+  try {
+    localStorage.setItem("theme", chosen);
+  } catch {
+    // Storage is blocked: the choice lasts as long as the page.
+  }
+  drawTheme();
+  say(THEMES[chosen]);
+}
+
+// Messages
+
+let saidUntil = null;
+
+function say(text) {
+  const toast = $("#toast");
+  toast.textContent = text;
+  toast.classList.add("shown");
+  clearTimeout(saidUntil);
+  saidUntil = setTimeout(() => toast.classList.remove("shown"), 4000);
+}
+
+function drawState({ freshness, embedding }) {
+  const missed = missedBy(freshness);
+  const parts = [freshness.pending ? count(freshness.pending, "file") + " pending" : null, freshness.unembedded ? `${count(freshness.unembedded, "chunk")} to embed` : null, freshness.failed ? `${freshness.failed} failed` : null];
+  const label = freshness.unavailable?.length ? "Folder missing" : (parts.filter(Boolean).join(", ") || "Current");
+  fill($("#state"), h("span.dot"), h("span", {}, label));
+  $("#state").dataset.state = missed ? "behind" : freshness.failed ? "failed" : "current";
+  $("#state").title = missed ?? (embedding?.model ? `The index equals the disk. Model: ${embedding.model}` : "The index equals the disk.");
+}
+
+function daemon({ available, message }) {
+  const wasAway = !$("#banner").hidden;
+  $("#banner").hidden = available;
+  fill($("#banner"), available ? "" : message || "The daemon does not answer. The page tries again by itself.");
+  if (available && wasAway) again();
+}
+
+/** The daemon is back: ask again for what is shown. */
+function again() {
+  say("Connected again.");
+  search.refresh();
+  collections.changed();
+}
+
+function changed({ indexed, removed, failed, freshness, embedding }) {
+  drawState({ freshness, embedding });
+  if (indexed.length || removed.length || failed.length) {
+    search.refresh();
+    const isOpen = (each) => reader.open && each.collection === reader.open.collection && each.path === reader.open.path;
+    if (indexed.some(isOpen)) reader.changed(false);
+    else if (removed.some(isOpen)) reader.changed(true);
+  }
+  collections.changed();
+}
+
+// Keys
+
+const focusInput = () => {
+  input.focus();
+  input.select();
+};
+
+const chosen = () => (route.doc || isPreview ? reader.place : list.current);
+
+const ACTIONS = {
+  focus: focusInput,
+  down: () => list.move(1),
+  up: () => list.move(-1),
+  pageDown: () => list.move(8),
+  pageUp: () => list.move(-8),
+  enter,
+  escape,
+  help: showHelp,
+  filters: () => filters.toggle(),
+  mode: nextMode,
+  ask: () => setMode("ask"),
+  explain: () => filters.onChange({ explain: !current().explain }),
+  similar: () => similar(route.doc ?? list.current ?? reader.open),
+  copy: () => copyOf(chosen(), "path", say),
+  cite: () => copyOf(chosen(), "citation", say),
+  openFile: () => reader.openFile(),
+  nextMatch: () => reader.step(1),
+  previousMatch: () => reader.step(-1),
+};
+
+function enter() {
+  const q = input.value.trim();
+  if (route.view === "ask") {
+    if (q) navigate(address({ ...route, q, doc: null }));
+  } else if (route.view === "search") openHit(list.current);
+  else navigate(address({ ...search.route, ...route, view: "search", q, filters: search.route?.filters ?? route.filters, doc: null }));
+}
+
+function escape() {
+  if (filters.isOpen) filters.toggle();
+  else if (route.doc) closeDocument();
+  else if (document.activeElement !== input) input.focus();
+  else if (input.value) {
+    input.value = "";
+    input.dispatchEvent(new Event("input"));
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  if ($("#help").open && event.key !== "F1") return;
+  const isWriting = event.target.matches?.("input, textarea, select");
+  const action = actionOf(event, { isWriting, isSearching: event.target === input });
+  if (!action || action === "none") return;
+  if (action === "escape" && isWriting && event.target !== input) return event.target.blur();
+  event.preventDefault();
+  ACTIONS[action]();
+});
+
+// The input belongs to the search unless a question is asked; from other views, typing leads to the search.
+input.addEventListener("input", (event) => route.view === "ask" && event.stopImmediatePropagation(), { capture: true });
+input.addEventListener("input", () => {
+  if (["collections", "memories"].includes(route.view)) navigate(address({ ...search.route, view: "search", q: input.value.trim(), filters: route.filters, mode: route.mode, doc: null }));
+  else if (route.view === "search" && route.doc) {
+    isPreview = true;
+    route = { ...route, doc: null };
+    body.classList.remove("reading");
+  }
+});
+
+// Where the user reads is kept with the entry of the history, for the way back.
+let remembered = null;
+$("#reader .reader-body").addEventListener("scroll", () => {
+  clearTimeout(remembered);
+  remembered = setTimeout(() => route.doc && reader.line && history.replaceState({ ...history.state, line: reader.line }, ""), 250);
+}, { passive: true });
+
+$("#theme").addEventListener("click", nextTheme);
+$("#help-button").addEventListener("click", showHelp);
+wide.addEventListener("change", () => show(route, history.state ?? {}));
+
+drawTheme();
+navigate = start(show);
+search.loadSaved().catch(() => {});
+follow({ state: (state) => drawState(state), changed, daemon });
+if (!route.doc && ["search", "ask"].includes(route.view)) input.focus();

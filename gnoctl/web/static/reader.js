@@ -1,0 +1,402 @@
+/** Shows a document: rendered text, loaded as it is scrolled to, or its pages; scrolled to a line, with the matches highlighted. */
+
+import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
+import { button, fill, h, key } from "./dom.js";
+import { highlight } from "./highlight.js";
+import { PageImages } from "./pages.js";
+import { citation, count, day, place, size, slug, wordPattern } from "./text.js";
+
+const CHUNK = 500;
+const BUSY_AFTER_MS = 300;
+
+export class Reader {
+  /** `say(text)`: tell the user; `onClose()`, `onSimilar(document)`: what the user chose. */
+  constructor(root, { say, onClose, onSimilar }) {
+    Object.assign(this, { root, say, onClose, onSimilar });
+    this.head = root.querySelector(".reader-head");
+    this.body = root.querySelector(".reader-body");
+    this.open = null;
+    this.chunks = [];
+    for (const event of ["wheel", "touchmove", "keydown", "pointerdown"]) this.body.addEventListener(event, () => this.pages?.release(), { passive: true });
+    this.body.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    this.near = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && this.#fetchNear(), {
+      root: this.body,
+      rootMargin: "2500px 0px",
+    });
+  }
+
+  /** Show a document at a fragment (`L12`, `page=3`), with the words of `query` highlighted. */
+  async show(doc, query = "", { line = null } = {}) {
+    const name = `${doc.collection}/${doc.path}`;
+    if (this.open?.name === name && this.open.query === query) return this.#goto(doc.fragment, line);
+    this.abort?.abort();
+    const { signal } = (this.abort = new AbortController());
+    const busy = setTimeout(() => this.root.classList.add("busy"), BUSY_AFTER_MS);
+    const open = { name, query, ...doc, ref: refOf(doc.collection, doc.path) };
+    try {
+      const wanted = line ?? lineIn(doc.fragment);
+      const [answer, hit] = await Promise.all([
+        getDocument(open.ref, { from: start(wanted), lines: CHUNK, signal }),
+        query ? find(open, query, signal) : null,
+      ]);
+      const head = answer.from > 1 ? await getDocument(open.ref, { from: 1, lines: 1, signal }) : answer;
+      if (signal.aborted) return;
+      this.#draw(open, answer, head, hit, signal);
+      await this.#goto(doc.fragment, line);
+    } catch (error) {
+      if (!isAbort(error)) this.#failed(open, error);
+    } finally {
+      clearTimeout(busy);
+      if (this.abort?.signal === signal) this.root.classList.remove("busy");
+    }
+  }
+
+  clear() {
+    this.abort?.abort();
+    this.open = null;
+    this.pages = null;
+    highlight(null);
+    fill(this.head);
+    fill(this.body, welcome());
+  }
+
+  /** A file of this document changed: offer to load it again, and leave what is read as it is. */
+  changed(isRemoved) {
+    this.head.querySelector(".changed")?.remove();
+    const again = button("Show the new version", () => this.reload(), { class: "link" });
+    this.head.append(h("p.changed", { role: "status" }, isRemoved ? "This file is no longer in the index." : ["This file has changed. ", again]));
+  }
+
+  reload() {
+    const { collection, path, query } = this.open;
+    const line = this.line;
+    this.open = null;
+    return this.show({ collection, path, fragment: "" }, query, { line });
+  }
+
+  /** The first line that is visible. */
+  get line() {
+    if (this.pages || !this.open) return null;
+    const top = this.body.getBoundingClientRect().top + 8;
+    const chunk = this.chunks.find((each) => each.element.getBoundingClientRect().bottom > top);
+    const visible = chunk && [...chunk.element.querySelectorAll("[data-line]")].find((each) => each.getBoundingClientRect().bottom > top);
+    return visible ? Number(visible.dataset.line) : null;
+  }
+
+  get fragment() {
+    if (this.pages) return `page=${this.pages.current}`;
+    return this.line ? `L${this.line}` : "";
+  }
+
+  get place() {
+    return this.open ? { ...this.open.document, ...this.open.at, line: this.open.at?.line ?? this.line ?? 1 } : null;
+  }
+
+  /** Go to the next match, or to the previous one. */
+  step(by) {
+    if (!this.ranges?.length) return;
+    this.match = ((this.match ?? (by > 0 ? -1 : 0)) + by + this.ranges.length) % this.ranges.length;
+    this.#reveal(this.ranges[this.match].getBoundingClientRect());
+    this.counter.textContent = `${this.match + 1} / ${this.ranges.length}`;
+  }
+
+  // Drawing
+
+  #draw(open, answer, head, hit, signal) {
+    const { document: info } = answer;
+    this.open = { ...open, document: info, hit, at: hit, outline: head.outline ?? [], pageLines: head.page_lines };
+    this.pattern = hit ? wordPattern([hit, ...(hit.passages ?? [])]) : null;
+    this.answer = answer;
+    const isPaged = answer.kind === "pages" || answer.kind === "image";
+    this.asText = false;
+    this.pages = null;
+    this.#drawHead(isPaged);
+    if (isPaged) this.#drawPages(answer, signal);
+    else this.#drawText(answer);
+  }
+
+  #drawPages(answer, signal) {
+    this.pages = new PageImages({
+      ref: this.open.ref,
+      title: this.open.document.title,
+      count: answer.kind === "pages" ? answer.pages : null,
+      query: this.open.query,
+      root: this.body,
+      signal,
+    });
+    this.chunks = [];
+    fill(this.body, this.pages.element);
+    this.#highlight();
+  }
+
+  #drawText(answer) {
+    this.kind = answer.kind;
+    this.article = h(`article.doc.kind-${answer.kind}`, { lang: answer.document.language, dir: "auto" });
+    this.before = h("div.more");
+    this.after = h("div.more");
+    this.chunks = [];
+    this.near.disconnect();
+    fill(this.body, this.before, this.article, this.after);
+    this.#add(answer);
+    if (!answer.html.trim()) this.article.append(h("p.notice", {}, "This document has no text."));
+    this.near.observe(this.before);
+    this.near.observe(this.after);
+  }
+
+  /** The one place where HTML is inserted: the server has sanitised it. */
+  #add(answer, isBefore = false) {
+    const element = h("div.chunk");
+    element.innerHTML = answer.html;
+    const chunk = { from: answer.from, to: answer.to, next: answer.next, element };
+    if (isBefore) {
+      const height = this.body.scrollHeight;
+      const top = this.body.scrollTop;
+      this.article.prepend(element);
+      this.body.scrollTop = top + this.body.scrollHeight - height;
+      this.chunks.unshift(chunk);
+    } else {
+      this.article.append(element);
+      this.chunks.push(chunk);
+    }
+    this.#highlight();
+  }
+
+  #drawHead(isPaged) {
+    const info = this.open.document;
+    const tags = (info.tags ?? []).map((tag) => h("a.tag", { href: `/search?tag=${encodeURIComponent(tag)}` }, tag));
+    const about = [info.modified && day(info.modified), info.language, info.size && size(info.size), this.answer.pages && count(this.answer.pages, "page")];
+    this.counter = h("span.counter", { "aria-live": "polite" });
+    fill(
+      this.head,
+      h(
+        "div.reader-bar",
+        {},
+        h("div.reader-name", {}, h("h1", { dir: "auto", tabindex: "-1" }, info.title || info.path), h("p.reader-place", {}, `${info.collection}/${info.path}`)),
+        button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document", title: "Close (Esc)" }),
+      ),
+      h("div.reader-about", {}, h("span", {}, about.filter(Boolean).join(" · ")), tags),
+      h("div.tools", { role: "toolbar", "aria-label": "Document" }, this.#tools(isPaged)),
+      info.stale ? h("p.changed", {}, "The file has changed since it was indexed.") : null,
+    );
+  }
+
+  #tools(isPaged) {
+    const { outline } = this.open;
+    return [
+      button("Open", () => this.openFile(), { title: "Open in your editor or viewer" }),
+      button("Copy path", () => this.copy("path"), { title: "Copy the path (Ctrl-Y)" }),
+      button("Cite", () => this.copy("citation"), { title: "Copy a citation (Ctrl-Shift-Y)" }),
+      button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
+      outline.length > 1 && !isPaged ? this.#outlineButton(outline) : null,
+      isPaged && this.answer.kind === "pages" ? this.#textButton() : null,
+      isPaged ? null : button("Lines", (event) => this.#toggleLines(event.currentTarget), { "aria-pressed": String(this.hasLines ?? false), title: "Line numbers" }),
+      h("span.matches", {}, button("‹", () => this.step(-1), { class: "button icon", "aria-label": "Previous match" }), this.counter, button("›", () => this.step(1), { class: "button icon", "aria-label": "Next match" })),
+    ];
+  }
+
+  #outlineButton(outline) {
+    const list = h("nav.outline", { "aria-label": "Outline", hidden: true }, outline.map((each) => h("a", { href: `#L${each.line}`, class: `level-${Math.min(6, each.level)}` }, each.title)));
+    const toggle = button("Outline", () => {
+      list.hidden = !list.hidden;
+      toggle.setAttribute("aria-expanded", String(!list.hidden));
+    }, { "aria-expanded": "false" });
+    list.addEventListener("click", () => toggle.click());
+    return h("span.outline-box", {}, toggle, list);
+  }
+
+  #textButton() {
+    const toggle = button("Text", () => {
+      this.asText = !this.asText;
+      toggle.setAttribute("aria-pressed", String(this.asText));
+      this.#switch();
+    }, { "aria-pressed": "false", title: "The text of the pages" });
+    return toggle;
+  }
+
+  /** Between the images of pages and their text, at the same page. */
+  async #switch() {
+    const lines = this.open.pageLines ?? [];
+    if (this.asText) {
+      const page = this.pages.current;
+      this.pages = null;
+      this.#drawText(this.answer);
+      await this.#gotoLine(lines[page - 1] ?? 1);
+    } else {
+      const line = this.line ?? 1;
+      this.#drawPages(this.answer, this.abort.signal);
+      this.pages.goto(Math.max(1, lines.filter((first) => first <= line).length));
+    }
+  }
+
+  #toggleLines(toggle) {
+    this.hasLines = !this.hasLines;
+    toggle.setAttribute("aria-pressed", String(this.hasLines));
+    this.root.classList.toggle("with-lines", this.hasLines);
+  }
+
+  #highlight() {
+    this.ranges = this.pages ? [] : highlight(this.pattern, this.article);
+    this.match = null;
+    const matches = this.head.querySelector(".matches");
+    if (matches) matches.hidden = !this.ranges.length;
+    if (this.counter) this.counter.textContent = this.ranges.length ? count(this.ranges.length, "match", "matches") : "";
+  }
+
+  #failed(open, error) {
+    this.open = { ...open, document: { title: open.path, ...open } };
+    this.pages = null;
+    fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })));
+    const why = h("a", { href: `/collections?why=${encodeURIComponent(open.name)}` }, "Why is this file not in the index?");
+    fill(this.body, h("div.empty", { role: "alert" }, h("p.empty-title", {}, error.message), error.status === 404 ? h("p", {}, why) : null));
+  }
+
+  // Going to a place
+
+  async #goto(fragment, line) {
+    const page = /^page=(\d+)/.exec(fragment ?? "");
+    this.open.fragment = fragment;
+    if (this.pages) return this.pages.goto(page ? Number(page[1]) : (this.open.hit?.location?.page ?? 1));
+    const anchor = fragment && !lineIn(fragment) && !page ? this.#anchor(fragment) : null;
+    const wanted = line ?? lineIn(fragment) ?? anchor ?? (page && this.open.pageLines?.[page[1] - 1]) ?? this.open.hit?.line;
+    this.article?.querySelector(".target")?.classList.remove("target");
+    if (!wanted || wanted <= 1) this.body.scrollTop = 0;
+    else await this.#gotoLine(wanted, line === null);
+  }
+
+  #anchor(fragment) {
+    return this.open.outline.find((each) => slug(each.title) === slug(fragment))?.line;
+  }
+
+  async #gotoLine(line, isTarget = true) {
+    if (!this.chunks.some((chunk) => chunk.from <= line && line <= chunk.to)) await this.#jump(line);
+    const found = this.#elementAt(line);
+    if (!found) return;
+    if (isTarget) found.element.classList.add("target");
+    this.#reveal(found.range ? found.range.getBoundingClientRect() : found.element.getBoundingClientRect(), isTarget ? 0.22 : 0);
+  }
+
+  /** Load the part of the text that contains a line, in place of what is loaded. */
+  async #jump(line) {
+    const { signal } = this.abort;
+    const answer = await getDocument(this.open.ref, { from: start(line), lines: CHUNK, signal });
+    if (signal.aborted) return;
+    this.article.replaceChildren();
+    this.chunks = [];
+    this.#add(answer);
+  }
+
+  /** The innermost element that begins at the line or before it; in a block of code, the range of the line itself. */
+  #elementAt(line) {
+    const chunk = this.chunks.findLast((each) => each.from <= line) ?? this.chunks[0];
+    const all = [...(chunk?.element.querySelectorAll("[data-line]") ?? [])];
+    const element = all.findLast((each) => Number(each.dataset.line) <= line) ?? all[0];
+    return element ? { element, range: lineRange(element, line - Number(element.dataset.line)) } : null;
+  }
+
+  #reveal(rectangle, share = 0.3) {
+    const box = this.body.getBoundingClientRect();
+    this.body.scrollTop += rectangle.top - box.top - box.height * share;
+  }
+
+  // Loading more
+
+  async #fetchNear() {
+    if (this.isFetching || !this.chunks.length) return;
+    const { signal } = this.abort;
+    const last = this.chunks.at(-1);
+    const first = this.chunks[0];
+    const edge = this.body.getBoundingClientRect();
+    const isAbove = first.from > 1 && this.before.getBoundingClientRect().bottom > edge.top - 2500;
+    const isBelow = last.next && this.after.getBoundingClientRect().top < edge.bottom + 2500;
+    if (!isAbove && !isBelow) return;
+    this.isFetching = true;
+    try {
+      const from = isBelow ? last.next : Math.max(1, first.from - CHUNK);
+      const answer = await getDocument(this.open.ref, { from, lines: isBelow ? CHUNK : first.from - from, signal });
+      if (!signal.aborted) this.#add(answer, !isBelow);
+    } catch (error) {
+      if (!isAbort(error)) this.say(error.message);
+      return;
+    } finally {
+      this.isFetching = false;
+    }
+    this.#fetchNear();
+  }
+
+  #scrolled() {
+    if (!this.pages) this.#fetchNear();
+  }
+
+  // What the user does with the document
+
+  async openFile() {
+    if (!this.open) return;
+    try {
+      const fragment = this.fragment;
+      await openFile(fragment.startsWith("page=") ? `${this.open.ref}#${fragment}` : fragment ? `${this.open.ref}:${fragment.slice(1)}` : this.open.ref);
+      this.say("Opened.");
+    } catch (error) {
+      this.say(error.message);
+    }
+  }
+
+  copy(what) {
+    return copyOf(this.place, what, this.say);
+  }
+}
+
+/** Copy the path, or a citation, of a hit or of an open document. */
+export async function copyOf(item, what, say) {
+  if (!item) return;
+  const text = what === "path" ? (item.source ?? place(item)) : citation(item);
+  try {
+    await navigator.clipboard.writeText(text);
+    say(`Copied: ${text}`);
+  } catch {
+    say(`The browser did not copy it: ${text}`);
+  }
+}
+
+export function welcome() {
+  const rows = [["↓ ↑", "choose a hit"], ["Enter", "open it"], ["/", "search"], ["Alt-A", "ask a question"], ["F2", "filters"], ["?", "all keys"]];
+  return h("div.welcome", {}, h("dl.keys", {}, rows.map(([keys, what]) => h("div", {}, h("dt", {}, keys.split(" ").map(key)), h("dd", {}, what)))));
+}
+
+/** Some lines before the wanted one are loaded too, so that there is something above it. */
+const start = (line) => (line && line > CHUNK - 100 ? line - 100 : 1);
+
+function lineIn(fragment) {
+  const found = /^L(\d+)/.exec(fragment ?? "");
+  return found ? Number(found[1]) : null;
+}
+
+/** The passages of a document that match a query. */
+async function find({ collection, path }, query, signal) {
+  try {
+    const result = await rpc("search.lexical", { query, collections: [collection], path_prefix: path, limit: 10, passages: 10 }, { signal });
+    return result.hits.find((hit) => hit.path === path) ?? null;
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    return null;
+  }
+}
+
+/** The range of a line in preformatted text, counted from its first line. */
+function lineRange(element, offset) {
+  const pre = offset > 0 ? (element.closest("pre") ?? element.querySelector("pre")) : null;
+  if (!pre) return null;
+  const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
+  let left = offset;
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
+      left -= 1;
+      if (left) continue;
+      const range = document.createRange();
+      range.setStart(walker.currentNode, at + 1);
+      range.setEnd(walker.currentNode, Math.min(text.length, at + 2));
+      return range;
+    }
+  }
+  return null;
+}

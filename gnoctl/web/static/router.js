@@ -1,0 +1,98 @@
+/** Addresses: from a location to a route and back. A route says everything that is shown. */
+
+const LISTS = ["collection", "tag", "type", "lang"];
+export const MODES = { query: "Hybrid", lexical: "Keyword", vector: "Meaning" };
+
+/**
+ * Return the route of a location: `view` (search, ask, collections, memories), what is asked, and `doc`, the open document, with its
+ * `fragment` (`L10`, `page=3`).
+ */
+export function parse(location) {
+  const params = new URLSearchParams(location.search);
+  const route = {
+    view: "search",
+    q: params.get("q") ?? "",
+    mode: MODES[params.get("mode")] ? params.get("mode") : "query",
+    sort: params.get("sort") ?? "",
+    similar: params.get("similar") ?? "",
+    explain: params.has("explain"),
+    filters: Object.fromEntries(LISTS.map((name) => [name, params.getAll(name)])),
+    doc: null,
+    why: params.get("why") ?? "",
+  };
+  const [first, ...rest] = location.pathname.split("/").filter(Boolean).map(decoded);
+  if (first === "doc" && rest.length > 1) {
+    route.doc = { collection: rest[0], path: rest.slice(1).join("/"), fragment: decoded(location.hash.slice(1)) };
+    if (params.has("ask")) return { ...route, view: "ask", q: params.get("ask") };
+  } else if (["ask", "collections", "memories"].includes(first)) {
+    route.view = first;
+  }
+  return route;
+}
+
+/** Return the address of a route. */
+export function address(route) {
+  const params = new URLSearchParams();
+  const isAsk = route.view === "ask";
+  if (route.q && route.view !== "collections") params.set(isAsk && route.doc ? "ask" : "q", route.q);
+  else if (isAsk && route.doc) params.set("ask", "");
+  if (route.view === "search") {
+    if (route.mode && route.mode !== "query") params.set("mode", route.mode);
+    for (const name of ["sort", "similar"]) if (route[name]) params.set(name, route[name]);
+    for (const name of LISTS) for (const value of route.filters?.[name] ?? []) params.append(name, value);
+    if (route.explain) params.set("explain", "1");
+  }
+  if (route.why) params.set("why", route.why);
+  const query = params.toString();
+  return `${path(route)}${query ? `?${query}` : ""}${route.doc?.fragment ? `#${encodeURI(route.doc.fragment)}` : ""}`;
+}
+
+export function documentPath(collection, name) {
+  return `/doc/${[collection, ...name.split("/")].map(encodeURIComponent).join("/")}`;
+}
+
+/** The part after `#` for a hit, a quote or a source: its page, or its line. */
+export function fragmentOf(item) {
+  if (item.location?.page) return `page=${item.location.page}`;
+  return item.line ? `L${item.line}` : "";
+}
+
+/** Report each change of the address to `onRoute(route, state)`, and links of this page too. */
+export function start(onRoute) {
+  history.scrollRestoration = "manual";
+  const show = () => onRoute(parse(location), history.state ?? {});
+  window.addEventListener("popstate", show);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || link.target || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    const url = new URL(link.href, location.href);
+    if (url.origin !== location.origin || /^\/(api|static)\//.test(url.pathname)) return;
+    event.preventDefault();
+    navigate(url.pathname + url.search + url.hash);
+  });
+  show();
+  function navigate(to, { replace = false } = {}) {
+    if (to === location.pathname + location.search + location.hash) replace = true;
+    history[replace ? "replaceState" : "pushState"]({}, "", to);
+    show();
+  }
+  return navigate;
+}
+
+/** Change the address of what is shown already. */
+export function rewrite(route) {
+  history.replaceState(history.state, "", address(route));
+}
+
+function path(route) {
+  if (route.doc) return documentPath(route.doc.collection, route.doc.path);
+  return { search: route.q || route.similar ? "/search" : "/", ask: "/ask", collections: "/collections", memories: "/memories" }[route.view];
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

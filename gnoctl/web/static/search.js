@@ -1,0 +1,219 @@
+/** Searches while the user types: keyword search at once, the chosen search when typing pauses. Outdated answers are dropped. */
+
+import { isAbort, refOf, rpc } from "./api.js";
+import { button, fill, h, key } from "./dom.js";
+import { FACETS, countFilters, filterParams } from "./filters.js";
+import { rewrite } from "./router.js";
+import { corrected, count, missedBy, number } from "./text.js";
+
+const PAUSE_MS = 250;
+const FIRST = 30;
+const MOST = 1000;
+/** A list of all documents, the newest first: what an empty query shows. */
+const EVERYTHING = "size:>=0";
+
+export class Search {
+  /** `onSettled(hit, isNew)`: the final results of a query are there. */
+  constructor({ input, list, filters, status, notices, empty, onSettled }) {
+    Object.assign(this, { input, list, filters, status, notices, empty, onSettled });
+    this.route = null;
+    this.limit = FIRST;
+    this.request = null;
+    this.shown = null;
+    this.saved = [];
+    input.addEventListener("input", () => this.#typed());
+  }
+
+  /** Show a route: search, unless it is what is shown. */
+  show(route) {
+    const isSame = this.route && keyOf(route) === keyOf(this.route);
+    this.route = route;
+    if (document.activeElement !== this.input || this.input.value.trim() !== route.q) this.input.value = route.q;
+    if (isSame && this.shown) return this.filters.render(route, this.shown.facets);
+    this.limit = FIRST;
+    this.list.hasMoved = false;
+    this.#run({ isFinal: true });
+  }
+
+  /** Search again, because files changed: what the user reads does not move. */
+  refresh() {
+    if (this.route && !this.pause) this.#run({ isFinal: true, keep: true });
+  }
+
+  settleNow() {
+    if (this.pause) this.#settle();
+  }
+
+  /** Load more hits; those that are shown stay. */
+  async more() {
+    const result = this.shown;
+    if (!result || this.isLoading || result.hits.length < this.limit || this.limit >= MOST || this.pause) return;
+    this.isLoading = true;
+    this.limit = Math.min(MOST, this.limit * 4);
+    try {
+      const answer = await this.#ask(this.route, { isFinal: true, signal: this.request?.signal });
+      if (this.shown === result) {
+        this.shown = answer;
+        this.list.append(answer.hits);
+      }
+    } catch (error) {
+      if (!isAbort(error)) this.#failed(error);
+    } finally {
+      this.isLoading = false;
+    }
+  }
+
+  #typed() {
+    this.route = { ...this.route, q: this.input.value.trim(), similar: "" };
+    this.limit = FIRST;
+    this.list.hasMoved = false;
+    clearTimeout(this.pause);
+    this.pause = setTimeout(() => this.#settle(), PAUSE_MS);
+    if (this.route.mode !== "vector" || !this.route.q) this.#run({ isFinal: false });
+  }
+
+  #settle() {
+    clearTimeout(this.pause);
+    this.pause = null;
+    rewrite({ ...this.route, doc: null });
+    document.title = titleOf(this.route);
+    this.#run({ isFinal: true, isTyped: true });
+  }
+
+  async #run({ isFinal, keep = false, isTyped = false }) {
+    this.request?.abort();
+    const request = (this.request = new AbortController());
+    const route = this.route;
+    try {
+      const result = await this.#ask(route, { isFinal, signal: request.signal });
+      if (this.request !== request) return;
+      this.shown = result;
+      this.#draw(route, result, { isFinal, keep: keep || (isTyped && this.list.hasMoved) });
+      if (isFinal) this.onSettled(this.list.current, { isTyped, keep });
+    } catch (error) {
+      if (this.request === request && !isAbort(error)) this.#failed(error, isFinal);
+    }
+  }
+
+  #ask(route, { isFinal, signal }) {
+    const { method, params } = requestFor(route, isFinal);
+    return rpc(method, { ...params, limit: this.limit, explain: route.explain }, { signal });
+  }
+
+  #draw(route, result, { isFinal, keep }) {
+    this.list.render(result.hits, { keep, hasScore: result.mode !== "list" });
+    if (isFinal) this.filters.render(route, result.facets);
+    this.#note(route, result);
+    if (isFinal) fill(this.status, statusOf(route, result));
+    const isEmpty = !result.hits.length && (isFinal || route.mode === "lexical");
+    this.empty.hidden = !isEmpty;
+    if (isEmpty) fill(this.empty, this.#nothing(route, result));
+    this.input.setAttribute("aria-expanded", String(result.hits.length > 0));
+  }
+
+  #note(route, result) {
+    const missed = missedBy(result.freshness);
+    fill(
+      this.notices,
+      result.corrections.map((each) => h("p.correction", {}, corrected(each).map((part) => (part.strong ? h("strong", {}, part.strong) : part)))),
+      [...result.hints, ...result.notes.map((note) => `Left out: ${note}`)].map((text) => h("p.hint", {}, text)),
+      result.lexical_only_reason ? h("p.hint", {}, `Keyword search only: ${result.lexical_only_reason}`) : null,
+      missed && route.q ? h("p.hint", {}, `${missed}.`) : null,
+      route.q || route.similar ? null : this.#savedSearches(),
+      result.explain ? stages(result.explain) : null,
+    );
+  }
+
+  #savedSearches() {
+    if (!this.saved.length) return null;
+    const chips = this.saved.map((each) => h("a.chip", { href: `/search?q=${encodeURIComponent(`@${each.name}`)}`, title: each.query }, `@${each.name}`));
+    return h("div.chips", { role: "group", "aria-label": "Saved searches" }, chips);
+  }
+
+  async loadSaved() {
+    const { searches } = await rpc("search.list");
+    this.saved = searches;
+    if (this.shown && !this.route.q) this.#note(this.route, this.shown);
+  }
+
+  #nothing(route, result) {
+    if (!route.q && !route.similar && !countFilters(route.filters)) return noCollections(result);
+    return [
+      h("p.empty-title", {}, route.q ? `No document matches “${route.q}”.` : "No document matches."),
+      h("ul", {}, this.#advice(route, result).map((each) => h("li", {}, each))),
+    ];
+  }
+
+  #advice(route, result) {
+    const advice = [];
+    const without = () => this.filters.onChange({ filters: Object.fromEntries(FACETS.map((name) => [name, []])) });
+    if (countFilters(route.filters)) advice.push(button("Remove the filters", without, { class: "link" }));
+    if (route.mode === "lexical") advice.push(button("Search by meaning, too", () => this.filters.onChange({ mode: "query" }), { class: "link" }));
+    advice.push(["Use fewer or other words; ", key("?"), " lists what a query can contain."]);
+    if (result.freshness.pending) advice.push(`${count(result.freshness.pending, "file")} not indexed yet: new results appear by themselves.`);
+    advice.push(h("a", { href: "/collections" }, "See which files are indexed, and why others are not"));
+    return advice;
+  }
+
+  /** While a query is typed, it may be incomplete (an open quotation mark): keep what is shown. */
+  #failed(error, isFinal = true) {
+    if (!isFinal) return;
+    this.empty.hidden = true;
+    fill(this.notices, h("p.error", { role: "alert" }, error.message));
+    fill(this.status, "");
+  }
+}
+
+/** The request of a route. Before typing pauses, it is always a keyword search, whose last word is not finished. */
+function requestFor(route, isFinal) {
+  const filters = filterParams(route.filters);
+  const sort = route.sort ? { sort: route.sort } : {};
+  if (route.similar) return { method: "search.similar", params: { ref: route.similar, ...filters } };
+  if (!route.q) return { method: "search.lexical", params: { query: EVERYTHING, facets: FACETS, ...filters, ...sort } };
+  const params = { query: route.q, ...filters, ...sort };
+  if (!isFinal) return { method: "search.lexical", params: { ...params, prefix_last_term: true } };
+  if (route.mode === "lexical") return { method: "search.lexical", params: { ...params, facets: FACETS, prefix_last_term: true } };
+  return { method: `search.${route.mode}`, params: { ...params, facets: FACETS } };
+}
+
+function statusOf(route, result) {
+  const time = `${Math.round(result.took_ms)} ms`;
+  if (!route.q && !route.similar) return `${count(result.total, "document")}, newest first`;
+  if (result.mode === "query") return `The best ${number(result.hits.length)} of ${count(result.total, "document")} compared · ${time}`;
+  return `${count(result.total, "document")} · ${time}`;
+}
+
+function noCollections({ freshness }) {
+  if (freshness.pending) return [h("p.empty-title", {}, "The first files are being indexed …"), h("p", {}, "They appear here by themselves.")];
+  return [
+    h("p.empty-title", {}, "No document is indexed yet."),
+    h("p", {}, h("a.button.primary", { href: "/collections" }, "Add a folder"), " or run ", h("code", {}, "gnoctl collection add FOLDER"), "."),
+  ];
+}
+
+/** The stages of a search with their times, as `--explain` prints them. */
+function stages(explain) {
+  const rows = (explain.stages ?? []).map(({ stage, ran, ms, why, ...rest }) =>
+    h("tr", {}, h("th", { scope: "row" }, stage), h("td.num", {}, ran ? `${ms.toFixed(1)} ms` : "–"), h("td", {}, [why, ...figures(rest)].filter(Boolean).join(" · "))),
+  );
+  return h("details.stages", { open: true }, h("summary", {}, "Stages"), h("table", {}, h("tbody", {}, rows)));
+}
+
+function figures(rest) {
+  return Object.entries(rest)
+    .filter(([, value]) => value !== null && value !== undefined && !(typeof value === "object" && !Object.keys(value).length))
+    .map(([name, value]) => `${name} ${shown(value)}`);
+}
+
+function shown(value) {
+  if (typeof value === "number") return String(Number(value.toPrecision(4)));
+  if (Array.isArray(value)) return value.map(shown).join(", ");
+  if (value && typeof value === "object") return `(${Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`).join(", ")})`;
+  return String(value);
+}
+
+const keyOf = ({ q, mode, sort, similar, explain, filters }) => JSON.stringify([q, mode, sort, similar, explain, filters]);
+
+export const titleOf = (route) => (route.similar ? "Similar documents · gnod" : route.q ? `${route.q} · gnod` : "gnod");
+
+export const similarTo = (hit) => refOf(hit.collection, hit.path);

@@ -1,0 +1,141 @@
+/** Texts: marks, words to highlight, places, citations, numbers in words. Pure, except that `marked` makes nodes. */
+
+/** Turn ranges of code points, as the protocol counts them, into ranges of UTF-16, as JavaScript does. */
+export function inUtf16(text, marks) {
+  if (!/[\ud800-\udbff]/.test(text)) return marks;
+  const at = [];
+  let index = 0;
+  for (const character of text) {
+    at.push(index);
+    index += character.length;
+  }
+  at.push(index);
+  return marks.map(([start, end]) => [at[start] ?? index, at[end] ?? index]);
+}
+
+/** Return the nodes of a text with its marked ranges, in UTF-16, in `<mark>`. */
+export function marked(text, marks) {
+  const nodes = [];
+  let at = 0;
+  for (const [start, end] of marks.toSorted((a, b) => a[0] - b[0])) {
+    if (start < at || end <= start) continue;
+    if (start > at) nodes.push(text.slice(at, start));
+    const mark = document.createElement("mark");
+    mark.textContent = text.slice(start, end);
+    nodes.push(mark);
+    at = end;
+  }
+  if (at < text.length) nodes.push(text.slice(at));
+  return nodes;
+}
+
+// What Markdown adds to a text: emphasis, headings, the borders and the rule of a table.
+const SYNTAX = /\*\*|__|`+|^#{1,6} +|^\s*\|[-:| ]+\|\s*$\n?|^\s*\|\s*|\s*\|\s*$|^\s*\n/gm;
+
+/** Return a passage of Markdown, with its marks, as a few lines of plain text. */
+export function plain(text, marks) {
+  const at = inUtf16(text, marks);
+  const moved = at.map((range) => [...range]);
+  let shown = "";
+  let end = 0;
+  for (const found of text.matchAll(SYNTAX)) {
+    shown += text.slice(end, found.index);
+    end = found.index + found[0].length;
+    for (const [index, range] of at.entries()) for (const side of [0, 1]) if (range[side] > found.index) moved[index][side] -= Math.min(range[side] - found.index, found[0].length);
+  }
+  shown += text.slice(end);
+  return [shown.replaceAll(" | ", " · "), moved];
+}
+
+const LETTER = /[\p{L}\p{N}]/u;
+const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/;
+
+/** Return a pattern for the words that a search marked in these passages, or null if it marked none. */
+export function wordPattern(passages) {
+  const parts = new Map();
+  for (const { snippet, marks = [] } of passages) {
+    for (const [start, end] of inUtf16(snippet, marks)) addWord(parts, snippet, start, end);
+  }
+  if (!parts.size) return null;
+  const longestFirst = [...parts.values()].sort((a, b) => b.length - a.length);
+  return new RegExp(longestFirst.slice(0, 200).join("|"), "giu");
+}
+
+/** A part of an identifier is marked inside its word, so it has no boundary there. */
+function addWord(parts, snippet, start, end) {
+  const word = snippet.slice(start, end);
+  if (!word.trim()) return;
+  const loose = UNSPACED.test(word);
+  const before = loose || LETTER.test(snippet[start - 1] ?? " ") ? "" : "(?<![\\p{L}\\p{N}])";
+  const after = loose || LETTER.test(snippet[end] ?? " ") ? "" : "(?![\\p{L}\\p{N}])";
+  const escaped = word.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&").replace(/\s+/g, "\\s+");
+  parts.set(word.toLowerCase(), before + escaped + after);
+}
+
+/** `notes/a.md:12`, or a page for the line: the reference that `gnoctl open` takes. */
+export function place(hit) {
+  return `${hit.collection}/${hit.path}:${hit.location?.label || hit.line}`;
+}
+
+export function citation(hit) {
+  const fragment = hit.location?.fragment;
+  const at = hit.location?.label || (hit.line ? `line ${hit.line}` : "");
+  return `${hit.title}${at ? `, ${at}` : ""}. ${hit.uri}${fragment ? `#${fragment}` : hit.line && !hit.location ? `:${hit.line}` : ""}`;
+}
+
+export function lines(item) {
+  if (item.location?.label) return item.location.label;
+  return item.line === item.end_line ? `${item.line}` : `${item.line}–${item.end_line}`;
+}
+
+const NUMBER = new Intl.NumberFormat("en");
+
+export const number = (value) => NUMBER.format(value);
+
+export const count = (value, noun, plural = `${noun}s`) => `${number(value)} ${value === 1 ? noun : plural}`;
+
+export function size(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < 4) [value, unit] = [value / 1000, unit + 1];
+  return `${unit ? value.toFixed(1) : value} ${units[unit]}`;
+}
+
+const STEPS = [[60, "s"], [60, "min"], [24, "h"], [365, "d"], [Infinity, "y"]];
+
+export function ago(timestamp, now = Date.now()) {
+  if (!timestamp) return "never";
+  const then = Date.parse(timestamp);
+  if (Number.isNaN(then)) return timestamp;
+  let amount = Math.max(0, (now - then) / 1000);
+  for (const [step, unit] of STEPS) {
+    if (amount < step) return unit === "s" && amount < 5 ? "now" : `${Math.floor(amount)} ${unit} ago`;
+    amount /= step;
+  }
+  return timestamp;
+}
+
+export function day(timestamp) {
+  const date = new Date(timestamp);
+  return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
+}
+
+export function corrected({ written, searched }) {
+  return searched.startsWith("*")
+    ? ["Showing results for longer words with ", { strong: written }]
+    : ["Showing results for ", { strong: searched }, ` (you wrote “${written}”)`];
+}
+
+/** What a search may have missed, or null if the index is current. */
+export function missedBy(freshness) {
+  if (!freshness || freshness.current) return null;
+  const parts = [];
+  if (freshness.pending) parts.push(`${count(freshness.pending, "file")} not indexed yet`);
+  if (freshness.unembedded) parts.push(`${count(freshness.unembedded, "chunk")} without a vector yet`);
+  if (freshness.unavailable?.length) parts.push(`the folder of ${freshness.unavailable.join(", ")} does not exist now`);
+  return parts.join("; ") || null;
+}
+
+export const slug = (title) =>
+  title.toLowerCase().trim().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
