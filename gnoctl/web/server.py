@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from gnoctl.web import asking, opening, rpc, static_files
+from gnoctl.web import asking, documents, opening, rpc, static_files
 from gnoctl.web.connections import Connection
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.events import Events
@@ -103,6 +103,9 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     async def forward(request: Request) -> Response:
         return await rpc.call(request, client)
 
+    async def document(request: Request) -> Response:
+        return await documents.document(request, client)
+
     async def ask(request: Request) -> Response:
         return await asking.ask(request, client)
 
@@ -118,6 +121,7 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
         *(Route(path, shell, methods=["GET"]) for path in _VIEWS),
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/rpc/{method}", forward, methods=["POST"]),
+        Route("/api/document", document, methods=["GET"]),
         Route("/api/ask", ask, methods=["POST"]),
         Route("/api/open", open_document, methods=["POST"]),
         Route("/api/events", follow, methods=["GET"]),

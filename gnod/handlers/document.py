@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from gnod.config.model import Config, contexts_for
 from gnod.errors import GnoError, NotFound, RootUnavailable
@@ -45,7 +46,8 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
             document, line, last = references.resolve(connection, params.ref)
             start = params.start_line or line or 1
             lines = params.max_lines or (last - start + 1 if last and last >= start else None)
-            return _text(connection, document, config, start, lines)
+            text = _text(connection, document, config, start, lines)
+            return replace(text, locations=_locations(document)) if params.locations else text
 
         return await read_long(work)
 
@@ -144,6 +146,19 @@ def _text(
         converter=document.converter,
         context=contexts_for(config, document.collection, document.path),
     )
+
+
+def _locations(document: Document) -> list[wire.LocatedLine]:
+    """Return where pages, sheets and so on begin. Rows are left out: one follows the other."""
+    located = document.locations
+    if located is None or located.kind == "row":
+        return []
+    firsts = {start.value: start.line for start in reversed(located.starts)}
+    return [
+        wire.LocatedLine(line=line, location=where)
+        for line in sorted(firsts.values())
+        if (where := location_of(document, line))
+    ]
 
 
 def _lines(text: str, start: int, end: int) -> str:

@@ -15,11 +15,13 @@ LineNumber = Annotated[int, Meta(ge=1)]
 class DocumentGetParams(Params, frozen=True):
     """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may
     end in `:LINE`, or in the label (`:p12`, `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location, which
-    return that page alone. Lines are those of the file where it is text, otherwise those of its Markdown."""
+    return that page alone. Lines are those of the file where it is text, otherwise those of its Markdown.
+    `locations`: also return where its pages, sheets and so on begin."""
 
     ref: Reference
     start_line: LineNumber | None = None
     max_lines: Annotated[int, Meta(ge=1)] | None = None
+    locations: bool = False
 
 
 class DocumentMultiGetParams(Params, frozen=True):
@@ -52,6 +54,13 @@ class DocumentEntry(Result, frozen=True, kw_only=True):
     modified: str
 
 
+class LocatedLine(Result, frozen=True, kw_only=True):
+    """`location` begins at `line`."""
+
+    line: int
+    location: Location
+
+
 class DocumentText(DocumentEntry, frozen=True, kw_only=True):
     """The canonical Markdown, or the requested lines of it. `stale`: the file has changed since it was indexed.
 
@@ -59,6 +68,7 @@ class DocumentText(DocumentEntry, frozen=True, kw_only=True):
 
     Line numbers are those of the file where it is text. Canonical text never has two blank lines in a row: `line_map`
     lists where lines were removed, as (line of the canonical text, lines removed so far); it is usually empty.
+    `locations`: of the whole document, in order; empty if they were not requested.
     """
 
     text: str
@@ -72,6 +82,7 @@ class DocumentText(DocumentEntry, frozen=True, kw_only=True):
     metadata: dict[str, object] = {}
     converter: str
     context: str | None = None
+    locations: list[LocatedLine] = []
 
 
 class DocumentLocateParams(Params, frozen=True):

@@ -1,0 +1,169 @@
+"""Which form a document is shown in, and one part of it as HTML."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from gnoctl.web.rendering import code, markdown, parts, table
+from gnoctl.web.rendering.links import Links
+from gnoctl.web.rendering.parts import Part
+from gnoctl.web.rendering.sanitising import sanitised
+from gnod.protocol.documents import DocumentText
+from gnod.types import canonical_line, source_line
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+Kind = Literal["markdown", "code", "text", "table", "notebook", "pages", "image"]
+
+_MAX_OUTLINE = 2_000
+_CODE = frozenset(["code", "rst", "asciidoc", "org", "latex", "xml"])
+_KINDS: dict[str, Kind] = {"table": "table", "ipynb": "notebook", "pdf": "pages", "image": "image"}
+_MARKUP = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
+_FRONTMATTER_LINES = 100
+
+
+class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
+    level: int
+    title: str
+    line: int
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines `start` to `end` of a document; `next` and `previous` are the first lines of the parts beside it."""
+
+    kind: Kind
+    html: str
+    start: int = msgspec.field(name="from")
+    end: int = msgspec.field(name="to")
+    next: int | None = None
+    previous: int | None = None
+    outline: list[OutlineEntry] = []
+    pages: int | None = None
+    page_lines: list[int] | None = None
+
+
+def render(document: DocumentText, line: int) -> Rendered:
+    """Return the part that contains a line of the source. `document` is complete, with its locations."""
+    return _Rendering(document).part_at(line)
+
+
+class _Rendering:
+    def __init__(self, document: DocumentText) -> None:
+        self._document = document
+        self._lines = document.text.removesuffix("\n").split("\n")
+        self._lexer: Lexer | None = None
+        converter = document.converter.partition("/")[0]
+        if converter in _CODE or converter == "text":
+            self._lexer = code.lexer_of_file(document.path.rpartition("/")[2])
+        self.kind: Kind = _kind(converter, has_lexer=self._lexer is not None)
+        self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
+
+    def part_at(self, line: int) -> Rendered:
+        wanted = min(max(canonical_line(self._document.line_map, line), 1), len(self._lines)) - 1
+        all_parts = list(parts.split(self._lines, markdown=self._is_markdown))
+        index = bisect_right(all_parts, wanted, key=lambda part: part.start) - 1
+        part = all_parts[index]
+        is_last = index + 1 == len(all_parts)
+        pages = [each for each in self._document.locations if each.location.page]
+        return Rendered(
+            kind=self.kind,
+            html=self._html(part),
+            start=self._number(part.start),
+            end=self._number(part.end - 1),
+            next=None if is_last else self._number(part.end),
+            previous=self._number(all_parts[index - 1].start) if index else None,
+            outline=self._outline() if index == 0 else [],
+            pages=pages[-1].location.page if pages else 1 if self.kind == "image" else None,
+            page_lines=_page_lines([(each.location.page or 1, each.line) for each in pages]) if pages else None,
+        )
+
+    def _html(self, part: Part) -> str:
+        if self._is_markdown:
+            links = Links(self._document.collection, self._document.path)
+            return sanitised(self._markdown(part), links)
+        lines, numbers = self._lines[part.start : part.end], self._numbers(part.start, part.end)
+        if self.kind == "table":
+            has_head = part.start == 0
+            head = self._lines[0] if len(self._lines) > 1 else None
+            skip = 2 if has_head and head is not None else 0
+            return table.render(head, lines[skip:], numbers[skip:])
+        return code.numbered(self._coloured(part), numbers, self.kind)
+
+    def _coloured(self, part: Part) -> list[str]:
+        """Colours depend on what is above, so a text that is not too long is coloured from its beginning."""
+        above = self._lines[: part.end]
+        if self._lexer is not None and sum(map(len, above)) <= code.MAX_CHARACTERS:
+            return code.coloured(above, self._lexer)[part.start :]
+        return code.coloured(self._lines[part.start : part.end], self._lexer)
+
+    def _markdown(self, part: Part) -> str:
+        """Render what is between two locations by itself, below the name of the first."""
+        out, lead = [], part.lead
+        start = part.start
+        if start == 0 and (end := _frontmatter_end(self._lines)):
+            coloured = code.coloured(self._lines[:end], code.lexer_of_language("yaml"))
+            out.append(code.numbered(coloured, self._numbers(0, end), "code"))
+            start = min(end, part.end)
+        for each in self._document.locations:
+            at, where = each.line - 1, each.location
+            if start <= at < part.end and (where.page or where.slide or where.cell):
+                out.append(self._segment(start, at, lead))
+                out.append(f'<p class="place" data-line="{each.line}">{where.label}</p>')
+                start, lead = at, ()
+        out.append(self._segment(start, part.end, lead))
+        return "".join(out)
+
+    def _segment(self, start: int, end: int, lead: Sequence[str]) -> str:
+        lines = [*lead, *self._lines[start:end]]
+        if max(map(len, lines), default=0) > markdown.MAX_PARAGRAPH:
+            return code.numbered(
+                [code.plain(line) for line in self._lines[start:end]], self._numbers(start, end), "text"
+            )
+        return markdown.render("\n".join(lines), lambda line: self._number(start + max(line - len(lead), 0)))
+
+    def _outline(self) -> list[OutlineEntry]:
+        if not self._is_markdown:
+            return []
+        found = [
+            OutlineEntry(level=level, title=_MARKUP.sub(r"\1", title), line=self._number(line))
+            for line, level, title in islice(parts.headings(self._lines), _MAX_OUTLINE)
+        ]
+        return found or [
+            OutlineEntry(level=1, title=each.location.label, line=each.line)
+            for each in self._document.locations[:_MAX_OUTLINE]
+            if not each.location.page
+        ]
+
+    def _number(self, line: int) -> int:
+        """Return the line of the source, from 1, of a line of the text, from 0."""
+        return source_line(self._document.line_map, line + 1)
+
+    def _numbers(self, start: int, end: int) -> list[int]:
+        return [self._number(line) for line in range(start, end)]
+
+
+def _kind(converter: str, *, has_lexer: bool) -> Kind:
+    if converter == "text":
+        return "code" if has_lexer else "text"
+    return "code" if converter in _CODE else _KINDS.get(converter, "markdown")
+
+
+def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the first line of each page; one without text has that of the next."""
+    lines: list[int] = []
+    for page, line in starts:
+        lines += [line] * (page - len(lines))
+    return lines
+
+
+def _frontmatter_end(lines: Sequence[str]) -> int:
+    if lines[0].rstrip() != "---":
+        return 0
+    return next((at + 1 for at, line in enumerate(lines[1:_FRONTMATTER_LINES], 1) if line.rstrip() == "---"), 0)

@@ -1,0 +1,74 @@
+"""Render Markdown, with the line of the source on each block. The result is not safe yet: `sanitising` makes it so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from gnoctl.web.rendering.code import coloured, lexer_of_language
+from gnoctl.web.rendering.links import is_external
+
+# Above, Markdown of one paragraph may take seconds.
+MAX_PARAGRAPH = 50_000
+
+_ALIGNMENT = re.compile(r"text-align:(\w+)")
+_SLUG = re.compile(r"[^\w\- ]")
+
+LineOf = Callable[[int], int]
+"""From a line of the text that is rendered, from 0, to the line of the source."""
+
+
+def render(text: str, line_of: LineOf) -> str:
+    tokens = _parser.parse(text)
+    for number, token in enumerate(tokens):
+        if token.map is not None and token.nesting >= 0:
+            token.attrSet("data-line", str(line_of(token.map[0])))
+        if token.type == "heading_open":
+            token.attrSet("id", _slug("".join(child.content for child in tokens[number + 1].children or ())))
+        if token.type in ("th_open", "td_open"):
+            _align(token)
+        for child in token.children or ():
+            if child.type == "link_open" and is_external(str(child.attrGet("href"))):
+                child.attrSet("target", "_blank")
+    return str(_parser.renderer.render(tokens, _parser.options, {}))
+
+
+def _align(token: Token) -> None:
+    """A class instead of a style, which the page's policy refuses."""
+    if match := _ALIGNMENT.search(str(token.attrs.pop("style", ""))):
+        token.attrSet("class", match[1])
+
+
+def _slug(title: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return _SLUG.sub("", title.strip().lower()).replace(" ", "-")
+
+
+def _fence(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _environment: Any) -> str:
+    token = tokens[index]
+    language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
+    lines = coloured(token.content.removesuffix("\n").split("\n"), lexer_of_language(language))
+    code = "\n".join(lines)
+    return f'<pre class="code" data-line="{token.attrGet("data-line")}"><code>{code}\n</code></pre>\n'
+
+
+def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
+    """A picture elsewhere is shown as its address: nothing is loaded from there."""
+    token = tokens[index]
+    source = str(token.attrGet("src") or "")
+    alt = renderer.renderInlineAsText(token.children or [], options, environment)
+    if is_external(source):
+        link = f'<a href="{escape(source)}" target="_blank">{escape(source)}</a>'
+        return f'<span class="remote">{escape(alt)} {link}</span>'
+    return f'<img src="{escape(source)}" alt="{escape(alt)}" title="{escape(str(token.attrGet("title") or ""))}">'
+
+
+_parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_parser.add_render_rule("fence", _fence)
+_parser.add_render_rule("code_block", _fence)
+_parser.add_render_rule("image", _image)

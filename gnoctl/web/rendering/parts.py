@@ -1,0 +1,94 @@
+"""Cut long texts into parts that are rendered one by one. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+# A part ends at the first good place after so many lines or characters, and at any place after twice as many.
+PART_LINES = 400
+PART_CHARACTERS = 40_000
+
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>.*)")
+_SEPARATOR = re.compile(r"\|[\s:|-]+\|\Z")
+_HEADING = re.compile(r" {0,3}(?P<mark>#{1,6})[ \t]+(?P<title>.*?)[ \t#]*\Z")
+
+
+class Part(NamedTuple):
+    """Lines `start` to `end` (exclusive, from 0). `lead`: earlier lines that they need: an open fence, the head of a
+    table."""
+
+    start: int
+    end: int
+    lead: tuple[str, ...] = ()
+
+
+class Heading(NamedTuple):
+    """`line` from 0; level 1 is the highest."""
+
+    line: int
+    level: int
+    title: str
+
+
+class _Fences:
+    """Follows the fences of code in Markdown, line by line. `opening`: the line of the open one."""
+
+    def __init__(self) -> None:
+        self.opening: str | None = None
+        self._mark = ""
+
+    def take(self, line: str) -> bool:
+        """Return whether the line belongs to a fence."""
+        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if self.opening is None:
+            if match is None or (match["mark"][0] == "`" and "`" in match["info"]):
+                return False
+            self.opening, self._mark = line, match["mark"]
+        elif match is not None and match["mark"].startswith(self._mark) and not match["info"].strip():
+            self.opening = None
+        return True
+
+
+def split(lines: Sequence[str], *, markdown: bool) -> Iterator[Part]:
+    """Yield the parts of a text, which are the same however often it is split."""
+    fences = _Fences()
+    start, characters = 0, 0
+    lead: tuple[str, ...] = ()
+    for number, line in enumerate(lines):
+        # Before this line is taken: the fence that is open here is the one that a new part continues.
+        fullness = max((number - start) / PART_LINES, characters / PART_CHARACTERS)
+        if fullness >= 1 and (fullness >= 2 or _is_good_end(lines, number, fences, markdown=markdown)):
+            yield Part(start, number, lead)
+            start, characters = number, 0
+            lead = _lead(lines, number, fences) if markdown else ()
+        characters += len(line) + 1
+        if markdown:
+            fences.take(line)
+    if start < len(lines) or not lines:
+        yield Part(start, len(lines), lead)
+
+
+def headings(lines: Sequence[str]) -> Iterator[Heading]:
+    fences = _Fences()
+    for number, line in enumerate(lines):
+        if not fences.take(line) and line.lstrip(" ").startswith("#") and (match := _HEADING.match(line)):
+            yield Heading(number, len(match["mark"]), match["title"])
+
+
+def _is_good_end(lines: Sequence[str], number: int, fences: _Fences, *, markdown: bool) -> bool:
+    """Tell whether a new block begins at a line."""
+    if not markdown:
+        return True
+    return fences.opening is None and not lines[number - 1].strip() and not lines[number].startswith((" ", "\t"))
+
+
+def _lead(lines: Sequence[str], number: int, fences: _Fences) -> tuple[str, ...]:
+    if fences.opening is not None:
+        return (fences.opening,)
+    first = number
+    while first > 0 and lines[first - 1].startswith("|"):
+        first -= 1
+    is_table = lines[number].startswith("|") and first + 1 < number and _SEPARATOR.match(lines[first + 1])
+    return tuple(lines[first : first + 2]) if is_table else ()

@@ -1,0 +1,58 @@
+"""What of the HTML that a document made remains: nothing that runs, loads, or looks like a part of the page."""
+
+from __future__ import annotations
+
+import nh3
+
+from gnoctl.web.rendering.code import CLASSES
+from gnoctl.web.rendering.links import ANCHOR, Links
+
+_TAG_NAMES = (
+    "a abbr b blockquote br caption cite code dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i "
+    "img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var"
+)
+_TAGS = set(_TAG_NAMES.split())
+_NAMES_WITHOUT_CONTENT = "iframe math noembed noframes noscript object script style svg template textarea title"
+_WITHOUT_CONTENT = set(_NAMES_WITHOUT_CONTENT.split())
+_ATTRIBUTES = {
+    "*": {"class", "data-line", "id"},
+    "a": {"href", "target", "title"},
+    "abbr": {"title"},
+    "details": {"open"},
+    "img": {"alt", "height", "src", "title", "width"},
+    "ol": {"start"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan"},
+}
+_NUMBERS = frozenset(["colspan", "data-line", "height", "rowspan", "start", "width"])
+_CLASSES = CLASSES | {"center", "code", "line", "place", "remote", "right", "text"}
+
+
+def sanitised(html: str, links: Links) -> str:
+    """Return `html` without all that is not allowed, its links resolved."""
+
+    def kept(_tag: str, name: str, value: str) -> str | None:
+        if name in _NUMBERS:
+            return value if value.isascii() and value.isdigit() and len(value) < 10 else None
+        match name:
+            case "class":
+                return " ".join(each for each in value.split() if each in _CLASSES) or None
+            case "id":
+                return ANCHOR + value.removeprefix(ANCHOR)
+            case "href":
+                return links.address(value)
+            case "src":
+                return links.picture(value)
+            case "target":
+                return value if value == "_blank" else None
+        return value
+
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        clean_content_tags=_WITHOUT_CONTENT,
+        attributes=_ATTRIBUTES,
+        attribute_filter=kept,
+        url_schemes={"http", "https", "mailto", "gno"},
+        link_rel="noopener noreferrer",
+    )
