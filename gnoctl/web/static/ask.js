@@ -3,7 +3,7 @@
 import { ask, isAbort } from "./api.js";
 import { fill, h, key } from "./dom.js";
 import { address, fragmentOf } from "./router.js";
-import { corrected, lines, missedBy } from "./text.js";
+import { corrected, inline, lines, missedBy } from "./text.js";
 
 const UNWRITTEN = {
   no_sources: "no passage is near enough for the model to answer from",
@@ -13,9 +13,9 @@ const UNWRITTEN = {
 const CUT = { length: "cut off at the length limit", time: "cut off: the model took too long", repetition: "cut off: the model repeated itself" };
 
 export class Ask {
-  constructor(root, status) {
-    this.root = root;
-    this.status = status;
+  /** `onAnswer(quote)`: the best quote of an answer is there; null: a question is asked, or none. */
+  constructor(root, status, { onAnswer }) {
+    Object.assign(this, { root, status, onAnswer });
     this.question = null;
   }
 
@@ -23,6 +23,7 @@ export class Ask {
     if (route.q === this.question) return;
     this.question = route.q;
     this.abort?.abort();
+    this.onAnswer(null);
     if (route.q) this.#run(route);
     else this.#invite();
   }
@@ -55,7 +56,7 @@ export class Ask {
       if (isAbort(error)) return;
       this.question = null;
       fill(this.status);
-      fill(this.root, h("p.error", { role: "alert" }, error.message));
+      fill(this.root, h("p.error", { role: "alert" }, inline(error.message)));
     }
   }
 
@@ -72,6 +73,7 @@ export class Ask {
 
   #done(view, result, route) {
     view.draft.hidden = true;
+    this.onAnswer(result.quotes[0] ?? null);
     fill(view.quotes, quoted(result.quotes, route));
     const cut = CUT[result.finish];
     if (result.answer) fill(view.answer, h("section.answer", {}, h("h2", {}, "Answer"), h("p", { dir: "auto" }, cited(result, route)), cut ? h("p.hint", {}, `(${cut})`) : null));
@@ -92,18 +94,9 @@ function card(quote, route) {
   return h(
     "figure.quote",
     {},
-    h(quote.kind === "line" ? "blockquote.code" : "blockquote", { dir: "auto", lang: quote.language }, plain(text)),
+    h(quote.kind === "line" ? "blockquote.code" : "blockquote", { dir: "auto", lang: quote.language }, inline(text)),
     h("figcaption", {}, h("a", { href: addressOf(quote, route) }, h("span.file", {}, `${quote.collection}/${quote.path}:${lines(quote)}`)), h("span.heading", {}, quote.heading || quote.title)),
   );
-}
-
-/** Quotes are Markdown, word for word; emphasis is shown as such. */
-function plain(text) {
-  return text.split(/(\*\*[^*]+\*\*|`[^`]+`)/).map((part) => {
-    if (/^\*\*.+\*\*$/.test(part)) return h("strong", {}, part.slice(2, -2));
-    if (/^`.+`$/.test(part)) return h("code", {}, part.slice(1, -1));
-    return part;
-  });
 }
 
 function addressOf(item, route) {
@@ -133,6 +126,6 @@ function notes(result) {
   const missed = missedBy(result.freshness);
   return [
     result.corrections.map((each) => h("p.correction", {}, corrected(each).map((part) => (part.strong ? h("strong", {}, part.strong) : part)))),
-    [why, ...result.hints, ...result.notes.map((note) => `Left out: ${note}`), missed].filter(Boolean).map((text) => h("p.hint", {}, text)),
+    [why, ...result.hints, ...result.notes.map((note) => `Left out: ${note}`), missed].filter(Boolean).map((text) => h("p.hint", {}, inline(text))),
   ];
 }

@@ -3,7 +3,7 @@
 import { rpc } from "./api.js";
 import { $, button, fill, h, svg } from "./dom.js";
 import { documentPath } from "./router.js";
-import { ago, count, number, size } from "./text.js";
+import { ago, count, inline, number, size } from "./text.js";
 
 const AGAIN_MS = 1500;
 
@@ -46,7 +46,7 @@ export class Collections {
       fill(this.parts.activity, activity?.buckets?.length ? chart(activity.buckets) : null);
       fill(this.parts.errors, failures(status));
     } catch (error) {
-      fill(this.parts.summary, h("p.error", { role: "alert" }, error.message));
+      fill(this.parts.summary, h("p.error", { role: "alert" }, inline(error.message)));
     }
   }
 
@@ -74,7 +74,7 @@ export class Collections {
     return [
       h("p", { role: "status" }, parts.join(" · ")),
       h("div.tools", {}, button("Sync all", () => this.#do("Synced.", "index.sync", {})), isPaused ? button("Resume", () => this.#do("Background work goes on.", "index.resume")) : button("Pause", () => this.#do("Background work is paused. Searching works as before.", "index.pause"))),
-      problems.filter(Boolean).map((text) => h("p.hint", {}, text)),
+      problems.filter(Boolean).map((text) => h("p.hint.warn", {}, inline(text))),
     ];
   }
 
@@ -130,7 +130,7 @@ export class Collections {
     try {
       fill(shown, verdict(await rpc("index.why", { path })));
     } catch (error) {
-      fill(shown, h("p.error", {}, error.message));
+      fill(shown, h("p.error", {}, inline(error.message)));
     }
   }
 
@@ -141,7 +141,7 @@ export class Collections {
       try {
         fill(shown, checks(await rpc("doctor.run", {})));
       } catch (error) {
-        fill(shown, h("p.error", {}, error.message));
+        fill(shown, h("p.error", {}, inline(error.message)));
       }
     };
     return h("section", {}, h("h2", {}, "Check everything"), button("Run the checks", run), shown);
@@ -171,7 +171,7 @@ function watched({ watch, watch_reason: reason }) {
 
 /** A bar of the chunks that have a vector. */
 function embedded({ chunks, embedded: done, unembeddable, model, next_model: next }) {
-  if (!model && !next) return h("p.about", {}, "Keyword search only: no model is chosen (`gnoctl models use auto`).");
+  if (!model && !next) return h("p.about", {}, inline("Keyword search only: no model is chosen (`gnoctl models use auto`)."));
   const bar = h("progress", { max: chunks || 1, value: done, "aria-label": "Chunks with a vector" });
   const left = unembeddable ? `, ${number(unembeddable)} failed` : "";
   return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}`));
@@ -180,23 +180,23 @@ function embedded({ chunks, embedded: done, unembeddable, model, next_model: nex
 function failures({ errors, errors_left_out: leftOut }) {
   if (!errors?.length) return null;
   const rows = errors.map((each) =>
-    h("li", {}, h("a", { href: `/collections?why=${encodeURIComponent(`${each.collection}/${each.path}`)}` }, `${each.collection}/${each.path}`), h("span.kind", {}, each.kind), h("p", {}, each.message)),
+    h("li", {}, h("a", { href: `/collections?why=${encodeURIComponent(`${each.collection}/${each.path}`)}` }, `${each.collection}/${each.path}`), h("span.kind", {}, each.kind), h("p", {}, inline(each.message))),
   );
   return [h("h2", {}, `${count(errors.length + leftOut, "file")} could not be read`), h("ul.failures", {}, rows), leftOut ? h("p", {}, `and ${number(leftOut)} more`) : null];
 }
 
 function verdict(result) {
   const found = result.collections.map((each) =>
-    h("li", {}, h("b.kind", {}, each.verdict), " ", each.docid ? h("a", { href: documentPath(each.collection, each.path) }, `${each.collection}/${each.path}`) : `${each.collection}/${each.path}`, h("p", {}, each.reason)),
+    h("li", {}, h("b.kind", {}, each.verdict), " ", each.docid ? h("a", { href: documentPath(each.collection, each.path) }, `${each.collection}/${each.path}`) : `${each.collection}/${each.path}`, h("p", {}, inline(each.reason))),
   );
-  return found.length ? h("ul.failures", {}, found) : h("p", {}, result.reason);
+  return found.length ? h("ul.failures", {}, found) : h("p", {}, inline(result.reason));
 }
 
 function checks({ healthy, checks: all }) {
   const worse = all.filter((each) => each.status !== "ok");
   return [
     h("p", {}, healthy && !worse.length ? `All ${all.length} checks are well.` : `${count(worse.length, "check")} of ${all.length} found something:`),
-    h("ul.failures", {}, worse.map((each) => h("li", {}, h(`b.kind.${each.status}`, {}, each.status), ` ${each.name}`, h("p", {}, each.message), each.remedy ? h("p.remedy", {}, each.remedy) : null))),
+    h("ul.failures", {}, worse.map((each) => h("li", {}, h(`b.kind.${each.status}`, {}, each.status), ` ${each.name}`, h("p", {}, inline(each.message)), each.remedy ? h("p.remedy", {}, inline(each.remedy)) : null))),
   ];
 }
 

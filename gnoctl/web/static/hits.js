@@ -3,6 +3,9 @@
 import { h, fill } from "./dom.js";
 import { ago, day, inUtf16, lines, marked, plain } from "./text.js";
 
+const VISIBLE_ROWS = 3;
+const ROW = 48;
+
 export class HitList {
   /** `onOpen(hit, newTab)` and `onSelect(hit)`: what the user did; `onEnd`: the end of the list comes near. */
   constructor(list, input, { onOpen, onSelect, onEnd }) {
@@ -141,19 +144,26 @@ function recent(timestamp) {
 function passages(hit) {
   const shown = hit.passages?.length ? hit.passages : [hit];
   const isCode = /^(text\/x-|application\/(json|x-|yaml|toml|javascript))|script|\+json/.test(hit.mime) || Boolean(hit.definition);
-  return shown.map((each) => h(isCode ? "div.snippet.code" : "div.snippet", { dir: "auto" }, marked(...clipped(...text(each, isCode)))));
+  return shown.map((each) => h(isCode ? "div.snippet.code" : "div.snippet", { dir: "auto" }, marked(...clipped(...text(each, isCode, hit.title)))));
 }
 
-const text = ({ snippet, marks }, isCode) => (isCode ? [snippet, inUtf16(snippet, marks)] : plain(snippet, marks));
+function text({ snippet, marks }, isCode, title) {
+  if (isCode) return [snippet, inUtf16(snippet, marks)];
+  const [shown, moved] = plain(snippet, marks);
+  const skip = shown.startsWith(`${title}\n`) && shown.length > title.length + 1 ? title.length + 1 : 0;
+  return [shown.slice(skip), moved.map(([from, to]) => [from - skip, to - skip]).filter(([from]) => from >= 0)];
+}
 
 /** Begin a long passage shortly before its first match, so that the match is among the lines that are shown. */
 function clipped(shown, marks) {
   const first = marks.length ? Math.min(...marks.map(([start]) => start)) : 0;
+  if (rows(shown.slice(0, first)) < VISIBLE_ROWS) return [shown, marks];
   const line = shown.lastIndexOf("\n", first);
-  if (first < 150 && shown.slice(0, first).split("\n").length < 3) return [shown, marks];
-  const start = first - line < 120 ? line + 1 : shown.indexOf(" ", first - 90) + 1 || first;
+  const start = first - line < 90 ? line + 1 : shown.indexOf(" ", first - 80) + 1 || first;
   return [`… ${shown.slice(start)}`, marks.map(([from, to]) => [from - start + 2, to - start + 2]).filter(([from]) => from >= 2)];
 }
+
+const rows = (text) => text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / ROW)), 0);
 
 function also(hit) {
   const listed = hit.also.map((copy) => `${copy.collection}/${copy.path}`).join(", ");

@@ -39,7 +39,13 @@ const search = new Search({
   empty: $("#nothing"),
   onSettled: settled,
 });
-const ask = new Ask($("#answer"), $("#ask-status"));
+const ask = new Ask($("#answer"), $("#ask-status"), {
+  onAnswer: (quote) => {
+    if (route.doc || !wide.matches) return;
+    if (quote) preview(quote, route.q);
+    else reader.clear();
+  },
+});
 const collections = new Collections($("#collections"), { say });
 const memories = new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) });
 
@@ -104,10 +110,10 @@ function openHit(hit) {
 }
 
 /** Show a hit in the reader without leaving the list: the address stays that of the search. */
-function preview(hit) {
+function preview(hit, q = search.route.q) {
   isPreview = true;
   body.classList.remove("reading");
-  reader.show({ collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) }, search.route.q);
+  reader.show({ collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) }, q);
 }
 
 /** New results: on a wide screen, show the first one beside them, unless the user reads something. */
@@ -189,7 +195,7 @@ function say(text) {
 function drawState({ freshness, embedding }) {
   const missed = missedBy(freshness);
   const parts = [freshness.pending ? count(freshness.pending, "file") + " pending" : null, freshness.unembedded ? `${count(freshness.unembedded, "chunk")} to embed` : null, freshness.failed ? `${freshness.failed} failed` : null];
-  const label = freshness.unavailable?.length ? "Folder missing" : (parts.filter(Boolean).join(", ") || "Current");
+  const label = freshness.unavailable?.length ? "Folder missing" : (parts.filter(Boolean).join(", ") || "Up to date");
   fill($("#state"), h("span.dot"), h("span", {}, label));
   $("#state").dataset.state = missed ? "behind" : freshness.failed ? "failed" : "current";
   $("#state").title = missed ?? (embedding?.model ? `The index equals the disk. Model: ${embedding.model}` : "The index equals the disk.");
@@ -227,7 +233,8 @@ const focusInput = () => {
   input.select();
 };
 
-const chosen = () => (route.doc || isPreview ? reader.place : list.current);
+/** What the keys for copying and opening are about: the open document, else the selected hit. */
+const chosen = () => (route.doc || route.view !== "search" ? reader.place : (list.current ?? reader.place));
 
 const ACTIONS = {
   focus: focusInput,

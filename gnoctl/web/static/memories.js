@@ -2,7 +2,7 @@
 
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
-import { ago, count } from "./text.js";
+import { ago, count, inline } from "./text.js";
 
 const PAUSE_MS = 200;
 const TYPES = ["fact", "preference", "summary", "result", "decision", "task"];
@@ -23,7 +23,7 @@ export class Memories {
       this.#draw(status);
       if (status.unlocked || (status.opens_by_itself && status.key)) await this.#load();
     } catch (error) {
-      fill(this.head, h("p.error", { role: "alert" }, error.message));
+      fill(this.head, h("p.error", { role: "alert" }, inline(error.message)));
     }
   }
 
@@ -52,7 +52,7 @@ export class Memories {
       this.head,
       h("p.empty-title", {}, "The memories are locked."),
       h("form.row", { onsubmit: unlock }, status.key === "passphrase" ? h("label", {}, "Passphrase", passphrase) : h("span", {}, "Their key is in the keyring of the system."), h("button.button.primary", { type: "submit" }, "Unlock")),
-      status.keyring_problem && status.key === "keyring" ? h("p.hint", {}, status.keyring_problem) : null,
+      status.keyring_problem && status.key === "keyring" ? h("p.hint", {}, inline(status.keyring_problem)) : null,
     );
   }
 
@@ -77,9 +77,9 @@ export class Memories {
       const found = query ? await rpc("memory.search", { query }, { signal }) : await rpc("memory.list", { whole: true }, { signal });
       if (signal.aborted) return;
       const memories = found.results ?? found.memories;
-      fill(this.list, found.notes.map((note) => h("p.hint", {}, note)), memories.length ? memories.map((each) => this.#memory(each)) : none(query));
+      fill(this.list, found.notes.map((note) => h("p.hint", {}, inline(note))), memories.length ? memories.map((each) => this.#memory(each)) : none(query));
     } catch (error) {
-      if (!isAbort(error)) fill(this.list, h("p.error", { role: "alert" }, error.message));
+      if (!isAbort(error)) fill(this.list, h("p.error", { role: "alert" }, inline(error.message)));
     }
   }
 

@@ -4,7 +4,7 @@ import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
 import { button, fill, h, key } from "./dom.js";
 import { highlight } from "./highlight.js";
 import { PageImages } from "./pages.js";
-import { citation, count, day, place, size, slug, wordPattern } from "./text.js";
+import { citation, count, day, inline, place, size, slug, wordPattern } from "./text.js";
 
 const CHUNK = 500;
 const BUSY_AFTER_MS = 300;
@@ -189,7 +189,7 @@ export class Reader {
       button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
       outline.length > 1 && !isPaged ? this.#outlineButton(outline) : null,
       isPaged && this.answer.kind === "pages" ? this.#textButton() : null,
-      isPaged ? null : button("Lines", (event) => this.#toggleLines(event.currentTarget), { "aria-pressed": String(this.hasLines ?? false), title: "Line numbers" }),
+      isPaged || this.answer.kind === "code" ? null : button("Lines", (event) => this.#toggleLines(event.currentTarget), { "aria-pressed": String(this.hasLines ?? false), title: "Line numbers" }),
       h("span.matches", {}, button("‹", () => this.step(-1), { class: "button icon", "aria-label": "Previous match" }), this.counter, button("›", () => this.step(1), { class: "button icon", "aria-label": "Next match" })),
     ];
   }
@@ -247,7 +247,7 @@ export class Reader {
     this.pages = null;
     fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })));
     const why = h("a", { href: `/collections?why=${encodeURIComponent(open.name)}` }, "Why is this file not in the index?");
-    fill(this.body, h("div.empty", { role: "alert" }, h("p.empty-title", {}, error.message), error.status === 404 ? h("p", {}, why) : null));
+    fill(this.body, h("div.empty", { role: "alert" }, h("p.empty-title", {}, inline(error.message)), error.status === 404 ? h("p", {}, why) : null));
   }
 
   // Going to a place
@@ -272,7 +272,7 @@ export class Reader {
     const found = this.#elementAt(line);
     if (!found) return;
     if (isTarget) found.element.classList.add("target");
-    this.#reveal(found.range ? found.range.getBoundingClientRect() : found.element.getBoundingClientRect(), isTarget ? 0.22 : 0);
+    this.#reveal((found.range ?? found.element).getBoundingClientRect(), isTarget ? 0.25 : 0);
   }
 
   /** Load the part of the text that contains a line, in place of what is loaded. */
@@ -293,9 +293,12 @@ export class Reader {
     return element ? { element, range: lineRange(element, line - Number(element.dataset.line)) } : null;
   }
 
+  /** Scroll so that something is a share of the height below the top; what is visible on the first screen stays there. */
   #reveal(rectangle, share = 0.3) {
     const box = this.body.getBoundingClientRect();
-    this.body.scrollTop += rectangle.top - box.top - box.height * share;
+    const below = rectangle.top - box.top + this.body.scrollTop;
+    const isOnFirst = share > 0 && this.chunks[0]?.from === 1 && below + Math.min(rectangle.height, 120) < box.height * 0.8;
+    this.body.scrollTop = isOnFirst ? 0 : below - box.height * share;
   }
 
   // Loading more

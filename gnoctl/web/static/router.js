@@ -66,7 +66,8 @@ export function start(onRoute) {
     const link = event.target.closest?.("a[href]");
     if (!link || link.target || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
     const url = new URL(link.href, location.href);
-    if (url.origin !== location.origin || /^\/(api|static)\//.test(url.pathname)) return;
+    if (url.origin !== location.origin) return Object.assign(link, { target: "_blank", rel: "noopener noreferrer" });
+    if (/^\/(api|static)\//.test(url.pathname)) return;
     event.preventDefault();
     navigate(url.pathname + url.search + url.hash);
   });

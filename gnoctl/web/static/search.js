@@ -4,7 +4,7 @@ import { isAbort, refOf, rpc } from "./api.js";
 import { button, fill, h, key } from "./dom.js";
 import { FACETS, countFilters, filterParams } from "./filters.js";
 import { rewrite } from "./router.js";
-import { corrected, count, missedBy, number } from "./text.js";
+import { corrected, count, inline, missedBy, number } from "./text.js";
 
 const PAUSE_MS = 250;
 const FIRST = 30;
@@ -116,9 +116,9 @@ export class Search {
     fill(
       this.notices,
       result.corrections.map((each) => h("p.correction", {}, corrected(each).map((part) => (part.strong ? h("strong", {}, part.strong) : part)))),
-      [...result.hints, ...result.notes.map((note) => `Left out: ${note}`)].map((text) => h("p.hint", {}, text)),
-      result.lexical_only_reason ? h("p.hint", {}, `Keyword search only: ${result.lexical_only_reason}`) : null,
-      missed && route.q ? h("p.hint", {}, `${missed}.`) : null,
+      [...result.hints, ...result.notes.map((note) => `Left out: ${note}`)].map((text) => h("p.hint", {}, inline(text))),
+      result.lexical_only_reason ? h("p.hint", {}, inline(`Keyword search only: ${result.lexical_only_reason}`)) : null,
+      missed && route.q ? h("p.hint.warn", {}, `${missed}.`) : null,
       route.q || route.similar ? null : this.#savedSearches(),
       result.explain ? stages(result.explain) : null,
     );
@@ -159,7 +159,7 @@ export class Search {
   #failed(error, isFinal = true) {
     if (!isFinal) return;
     this.empty.hidden = true;
-    fill(this.notices, h("p.error", { role: "alert" }, error.message));
+    fill(this.notices, h("p.error", { role: "alert" }, inline(error.message)));
     fill(this.status, "");
   }
 }
@@ -179,7 +179,7 @@ function requestFor(route, isFinal) {
 function statusOf(route, result) {
   const time = `${Math.round(result.took_ms)} ms`;
   if (!route.q && !route.similar) return `${count(result.total, "document")}, newest first`;
-  if (result.mode === "query") return `The best ${number(result.hits.length)} of ${count(result.total, "document")} compared · ${time}`;
+  if (result.mode === "query") return `The best ${number(result.hits.length)} of ${number(result.total)} compared · ${time}`;
   return `${count(result.total, "document")} · ${time}`;
 }
 

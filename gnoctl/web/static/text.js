@@ -44,7 +44,8 @@ export function plain(text, marks) {
     for (const [index, range] of at.entries()) for (const side of [0, 1]) if (range[side] > found.index) moved[index][side] -= Math.min(range[side] - found.index, found[0].length);
   }
   shown += text.slice(end);
-  return [shown.replaceAll(" | ", " · "), moved];
+  // A line that is broken in a paragraph goes on; lists and tables keep their lines. No position changes.
+  return [shown.replaceAll(" | ", " · ").replace(/([^\n]{60})\n(?=[\p{L}"“(*])/gu, "$1 "), moved];
 }
 
 const LETTER = /[\p{L}\p{N}]/u;
@@ -70,6 +71,17 @@ function addWord(parts, snippet, start, end) {
   const after = loose || LETTER.test(snippet[end] ?? " ") ? "" : "(?![\\p{L}\\p{N}])";
   const escaped = word.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&").replace(/\s+/g, "\\s+");
   parts.set(word.toLowerCase(), before + escaped + after);
+}
+
+/** Return the nodes of a message, or of a quote, in which `code` and **emphasis** are marked as in Markdown. */
+export function inline(text) {
+  return text.split(/(\*\*[^*]+\*\*|`[^`]+`)/).map((part) => {
+    const name = /^\*\*.+\*\*$/s.test(part) ? "strong" : /^`.+`$/s.test(part) ? "code" : null;
+    if (!name) return part;
+    const element = document.createElement(name);
+    element.textContent = part.replace(/^(\*\*|`)|(\*\*|`)$/g, "");
+    return element;
+  });
 }
 
 /** `notes/a.md:12`, or a page for the line: the reference that `gnoctl open` takes. */
