@@ -39,6 +39,7 @@ ALLOWED = frozenset(
         "collection.remove",
         "collection.list",
         "index.status",
+        "index.activity",
         "index.why",
         "index.sync",
         "index.pause",

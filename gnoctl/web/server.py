@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from gnoctl.web import asking, documents, opening, rpc, static_files
+from gnoctl.web import asking, documents, images, opening, rpc, static_files
 from gnoctl.web.connections import Connection
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.events import Events
@@ -106,6 +106,9 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     async def document(request: Request) -> Response:
         return await documents.document(request, client)
 
+    async def image(request: Request) -> Response:
+        return await images.image(request, client)
+
     async def ask(request: Request) -> Response:
         return await asking.ask(request, client)
 
@@ -122,6 +125,7 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/rpc/{method}", forward, methods=["POST"]),
         Route("/api/document", document, methods=["GET"]),
+        Route("/api/image", image, methods=["GET"]),
         Route("/api/ask", ask, methods=["POST"]),
         Route("/api/open", open_document, methods=["POST"]),
         Route("/api/events", follow, methods=["GET"]),

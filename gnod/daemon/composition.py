@@ -20,6 +20,7 @@ from gnod.handlers import (
     doctor,
     document,
     document_boxes,
+    document_image,
     embedding,
     evidence,
     index,
@@ -241,6 +242,7 @@ async def _compose(
         ),
         document.handlers(configuration, database),
         document_boxes.handlers(configuration, database, pool),
+        document_image.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
         evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector),
         index.handlers(

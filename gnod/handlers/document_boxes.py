@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
 
-from gnod.errors import InvalidReference, Unavailable
-from gnod.handlers.document import require_source
+from gnod.handlers import document_pages
+from gnod.handlers.document_pages import Page, find_page
 from gnod.handlers.hits import marked
-from gnod.ingest.jobs import Failure, PageJob, PageRead
+from gnod.ingest.jobs import PageJob, PageRead
 from gnod.ingest.pool import WorkerPool
-from gnod.pipeline import references
 from gnod.pipeline.boxes import Box, edges_of_lines, find_boxes
 from gnod.pipeline.fields import reading
 from gnod.pipeline.query import parse_query
@@ -21,36 +20,20 @@ from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
 from gnod.store.documents import scans
-from gnod.store.documents.documents import Document
 from gnod.store.documents.records import RecognisedPage
-from gnod.types import format_uri
 
-_PDF = "application/pdf"
-_PICTURE = "image/"
 # The edges of recognised lines are stored as shares of the page's sides.
 _WHOLE = 10_000
-
-
-class _Page(NamedTuple):
-    """`recognised`: what text recognition found on it, if it has no text of its own."""
-
-    document: Document
-    number: int
-    recognised: RecognisedPage | None
-
-    @property
-    def uri(self) -> str:
-        return format_uri(self.document.collection, self.document.path)
 
 
 def handlers(configuration: Configuration, database: Database, pool: WorkerPool) -> Mapping[str, Handler]:
     async def document_boxes(params: wire.DocumentBoxesParams, _: Call) -> wire.DocumentBoxesResult:
         saved = configuration.current.saved_queries
         clauses = parse_query((await reading.read_in(database.read, params.query, saved)).text).terms
-        page = await database.read(lambda connection: _page(connection, params.ref))
+        page = await database.read(lambda connection: find_page(connection, params.ref))
         read = await _read(pool, page, configuration.current.ingest.max_file_mb)
         stale = read.source_hash != page.document.source_hash
-        recognised = None if stale else page.recognised
+        recognised = None if stale else await database.read(partial(_recognised_page, page))
         text, edges = _recognised(recognised, read) if recognised else (read.text, array("f", read.boxes))
 
         def work(connection: Connection) -> list[Box]:
@@ -70,25 +53,9 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
     return {"document.boxes": document_boxes}
 
 
-def _page(connection: Connection, ref: str) -> _Page:
-    """Return the page that a reference names, or the first one. Raises InvalidReference where the document has no
-    pages."""
-    document, line, _ = references.resolve(connection, ref)
-    number = _number(document, line or 1)
-    if number is None:
-        message = f"{document.path} has no pages with boxes: only PDF files and pictures have"
-        raise InvalidReference(message, {"reference": ref})
-    if document.container:
-        raise InvalidReference(f"{document.path} is in another file: only files on disk have boxes", {"reference": ref})
-    require_source(document)
-    return _Page(document, number, scans.recognised(connection, document.id, number))
-
-
-def _number(document: Document, line: int) -> int | None:
-    where = document.location_of(line)
-    if document.mime.startswith(_PICTURE):
-        return where.value if where and isinstance(where.value, int) else 1
-    return where.value if document.mime == _PDF and where and isinstance(where.value, int) else None
+def _recognised_page(page: Page, connection: Connection) -> RecognisedPage | None:
+    """Return what text recognition found on a page, if it has no text of its own."""
+    return scans.recognised(connection, page.document.id, page.number)
 
 
 def _recognised(page: RecognisedPage, read: PageRead) -> tuple[str, Sequence[float]]:
@@ -102,17 +69,12 @@ def _recognised(page: RecognisedPage, read: PageRead) -> tuple[str, Sequence[flo
     return page.text, edges_of_lines(page.text, lines)
 
 
-async def _read(pool: WorkerPool, page: _Page, max_file_mb: int) -> PageRead:
-    """Raises Unavailable for a page that cannot be read."""
+async def _read(pool: WorkerPool, page: Page, max_file_mb: int) -> PageRead:
     document = page.document
     job = PageJob(
         path=document.source, relative_path=document.path, max_bytes=max_file_mb * 1024 * 1024, number=page.number
     )
-    outcome = await pool.run(job, urgent=True)
-    if isinstance(outcome, PageRead):
-        return outcome
-    reason = outcome.message if isinstance(outcome, Failure) else "The converter sent something else."
-    raise Unavailable(f"{page.uri}#page={page.number}: {reason}")
+    return await document_pages.read(pool, page, job, PageRead)
 
 
 def _wire(box: Box) -> wire.PageBox:

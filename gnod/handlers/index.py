@@ -34,7 +34,7 @@ from gnod.services.ocr import OcrBacklog
 from gnod.services.storage import StorageMonitor
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, failures, maintenance, scans
+from gnod.store.documents import activity, collections, documents, failures, maintenance, scans
 from gnod.store.documents.records import SKIP_KINDS
 from gnod.store.health import damage
 from gnod.store.vectors import vectors
@@ -44,6 +44,7 @@ from gnod.sync.update_command import run_update_command
 
 # The counts by kind are exact.
 MAX_ERRORS = 1000
+_MAX_BUCKETS = 1000
 
 
 class IndexServices(NamedTuple):
@@ -107,6 +108,15 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
                 collection.note_missed()
         return result
 
+    async def index_activity(params: wire.IndexActivityParams, _: Call) -> wire.IndexActivityResult:
+        bucket_s = params.bucket_minutes * 60
+        count = min(-(-params.hours * 3600 // bucket_s), _MAX_BUCKETS)
+        now = time.time()
+        found = await services.database.read(lambda connection: activity.read(connection, now, count, bucket_s))
+        return wire.IndexActivityResult(
+            buckets=[copied(wire.ActivityBucket, each, start=iso(each.start)) for each in found]
+        )
+
     async def index_why(params: wire.IndexWhyParams, _: Call) -> wire.IndexWhyResult:
         configured = {c.name: c for c in configuration.current.collections}
         return await services.database.read(lambda c: why(c, params.path, configured, scheduler.ignore_files))
@@ -128,6 +138,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         "index.init": index_init,
         "index.sync": index_sync,
         "index.status": index_status,
+        "index.activity": index_activity,
         "index.why": index_why,
         "index.cleanup": index_cleanup,
     }

@@ -43,6 +43,13 @@ class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
     number: int
 
 
+class ImageJob(SourceJob, frozen=True, kw_only=True, tag="image"):
+    """Draw a page of a PDF file, or of a picture, at most `width` pixels wide."""
+
+    number: int
+    width: int
+
+
 class OcrJob(SourceJob, frozen=True, kw_only=True, tag="ocr"):
     """Recognise the text of one page of a file, if its hash is still `source_hash`."""
 
@@ -76,6 +83,17 @@ class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
     boxes: bytes
 
 
+class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
+    """A page as a picture that this process has encoded itself. `pages`: of the file."""
+
+    source_hash: str
+    mime: str
+    width: int
+    height: int
+    pages: int
+    data: bytes
+
+
 class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
     """A file with other files in it. `members`: their paths in the collection, and what became of them."""
 
@@ -97,5 +115,5 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     stat: FileStat | None = None
 
 
-Job = FileJob | PageJob | OcrJob | TextJob
-Outcome = Prepared | Container | Unchanged | PageRead | RecognisedPage | Failure
+Job = FileJob | PageJob | ImageJob | OcrJob | TextJob
+Outcome = Prepared | Container | Unchanged | PageRead | ImageRead | RecognisedPage | Failure

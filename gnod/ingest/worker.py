@@ -28,6 +28,8 @@ from gnod.ingest.jobs import (
     Container,
     Failure,
     FileJob,
+    ImageJob,
+    ImageRead,
     Job,
     OcrJob,
     Outcome,
@@ -134,6 +136,8 @@ def perform(job: Job) -> Outcome:
             return _perform_file(job)
         case PageJob():
             return _perform_page(job)
+        case ImageJob():
+            return _perform_image(job)
         case OcrJob():
             return _perform_ocr(job)
     return _perform_text(job)
@@ -203,6 +207,20 @@ def _perform_page(job: PageJob) -> Outcome:
         return PageRead(
             source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
         )
+    except ReadFailed as failure:
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+    except Exception as error:
+        return _failure("convert", error, found)
+
+
+def _perform_image(job: ImageJob) -> Outcome:
+    found: FileStat | None = None
+    try:
+        data, found = read_source(job.path, job.max_bytes)
+        from gnod.ingest.convert.page_image import draw_page
+
+        drawn = draw_page(data, job.number, job.width)
+        return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:

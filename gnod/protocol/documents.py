@@ -135,6 +135,29 @@ class DocumentBoxesResult(Result, frozen=True, kw_only=True):
     stale: bool = False
 
 
+class DocumentImageParams(Params, frozen=True):
+    """`ref`: a page of a PDF file or of a picture. `page`: another one of its pages; by default the one that `ref`
+    names, or the first. `width_px`: of the picture, at most."""
+
+    ref: Reference
+    page: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    width_px: Annotated[int, Meta(ge=16, le=2400)] = 1200
+
+
+class DocumentImageResult(Result, frozen=True, kw_only=True):
+    """`data`: the picture, in Base64. `width` and `height` in pixels. `pages`: how many the file has. `stale`: the file
+    has changed since it was indexed; the picture shows it as it is now."""
+
+    uri: str
+    page: int
+    pages: int
+    mime: str
+    width: int
+    height: int
+    data: bytes
+    stale: bool = False
+
+
 class SkippedReference(Result, frozen=True, kw_only=True):
     """`ref`: the reference that led nowhere, or the address of a document that was left out. `reason` is a sentence."""
 

@@ -191,6 +191,28 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     errors_left_out: int = 0
 
 
+class IndexActivityParams(Params, frozen=True, kw_only=True):
+    """The last `hours`, in buckets of `bucket_minutes`; at most 1,000 buckets are returned."""
+
+    hours: Annotated[int, Meta(ge=1, le=744)] = 24
+    bucket_minutes: Annotated[int, Meta(ge=5, le=1440)] = 60
+
+
+class ActivityBucket(Result, frozen=True, kw_only=True):
+    """Files from `start` on, each at its last change only. `failed` also counts those that are tried again."""
+
+    start: str
+    indexed: int
+    removed: int
+    failed: int
+
+
+class IndexActivityResult(Result, frozen=True, kw_only=True):
+    """In order; the last bucket is under way."""
+
+    buckets: list[ActivityBucket]
+
+
 class IndexWhyParams(Params, frozen=True):
     """`path`: absolute, or any reference that `document.get` takes."""
 

@@ -41,6 +41,7 @@ _ALL = [
     Method(
         "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
     ),
+    Method("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
@@ -60,6 +61,7 @@ _ALL = [
         "index.subscribe", n.IndexSubscribeParams, n.IndexSubscribeResult, "Return the state, then notify of changes."
     ),
     Method("index.unsubscribe", n.IndexUnsubscribeParams, n.IndexUnsubscribeResult, "End a subscription."),
+    Method("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
     Method("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),
     Method("index.backup", i.IndexBackupParams, i.IndexBackupResult, "Write index, config and memories to one file."),

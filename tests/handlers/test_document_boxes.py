@@ -1,26 +1,34 @@
-"""`document.boxes` with a real worker: files that changed or broke since they were indexed."""
+"""`document.boxes` and `document.image` with a real worker: files that changed or broke since they were indexed."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from PIL import Image
 
 from gnod.errors import InvalidReference, NotFound, Unavailable
-from gnod.handlers import document_boxes
+from gnod.handlers import document_boxes, document_image
 from gnod.ingest.pool import WorkerPool
 from gnod.locations import Locations, Start
-from gnod.protocol.documents import DocumentBoxesParams, DocumentBoxesResult
+from gnod.protocol.documents import (
+    DocumentBoxesParams,
+    DocumentBoxesResult,
+    DocumentImageParams,
+    DocumentImageResult,
+)
 from gnod.rpc.call import Call
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection
 from gnod.store.documents import collections, documents
 from gnod.store.documents.collections import Folder
-from tests.pdf_files import pdf
+from tests.pdf_files import page_of_text, pdf
+from tests.pictures import encoded
 from tests.small_index import SmallIndex, prepared
 
 FILE = pdf(["one zqx", "studies of zqx"])
@@ -30,6 +38,13 @@ async def boxes(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, que
     handlers = document_boxes.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
     result = await handlers["document.boxes"](DocumentBoxesParams(ref=ref, query=query), Call(lambda _: True))
     assert isinstance(result, DocumentBoxesResult)
+    return result
+
+
+async def image(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, **more: int) -> DocumentImageResult:
+    handlers = document_image.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
+    result = await handlers["document.image"](DocumentImageParams(ref=ref, **more), Call(lambda _: True))
+    assert isinstance(result, DocumentImageResult)
     return result
 
 
@@ -57,6 +72,33 @@ async def test_boxes_are_those_of_the_file_as_it_is_now(small_index: SmallIndex,
             await find("papers/a.pdf", "zqx")
         with pytest.raises(InvalidReference, match="only PDF files"):
             await find("papers/a.md", "zqx")
+
+
+async def test_a_page_is_drawn_anew_within_limits(small_index: SmallIndex, tmp_path: Path) -> None:
+    small_index.database.submit_write(partial(_index, tmp_path)).result()
+    path = tmp_path / "a.pdf"
+    path.write_bytes(FILE)
+    async with contextlib.AsyncExitStack() as stack:
+        pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
+        stack.push_async_callback(pool.close)
+        draw = partial(image, small_index, pool, tmp_path)
+        drawn = await draw("papers/a.pdf:p2", width_px=306)
+        assert (drawn.page, drawn.pages, drawn.mime, drawn.stale) == (2, 2, "image/jpeg", False)
+        assert (drawn.width, drawn.height) == Image.open(io.BytesIO(drawn.data)).size == (306, 396)
+        assert (await draw("papers/a.pdf:p2", page=1, width_px=306)).data != drawn.data
+
+        path.write_bytes(page_of_text(b"", page=b"/MediaBox[0 0 10 14000]"))  # a thin strip
+        drawn = await draw("papers/a.pdf", width_px=2400)
+        assert drawn.stale
+        assert drawn.width * drawn.height < 12_100_000
+        path.write_bytes(encoded(Image.new("RGB", (300, 200), "red")))
+        drawn = await draw("papers/a.pdf", width_px=100)
+        assert (drawn.width, drawn.mime) == (100, "image/jpeg")
+        with pytest.raises(Unavailable, match="no page 3"):
+            await draw("papers/a.pdf", page=3)
+        path.write_bytes(b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+        with pytest.raises(Unavailable, match="is damaged"):
+            await draw("papers/a.pdf")
 
 
 def _index(folder: Path, connection: Connection) -> None:

@@ -7,6 +7,7 @@ import math
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from gnod.ingest.convert.result import ConversionFailed
@@ -38,6 +39,13 @@ class PageText(NamedTuple):
 
 def read_page(data: bytes, number: int) -> PageText:
     """Return the text of a page; the first is 1. Raises ConversionFailed."""
+    with opened(data, number) as document:
+        return _read(document[number - 1])
+
+
+@contextmanager
+def opened(data: bytes, number: int) -> Iterator[Any]:
+    """Open a PDF file that has the page `number`, for the block. Raises ConversionFailed."""
     import pypdfium2  # type: ignore[import-untyped]
 
     try:
@@ -47,7 +55,7 @@ def read_page(data: bytes, number: int) -> PageText:
     try:
         if not 0 < number <= len(document):
             raise ConversionFailed("corrupt", f"The PDF has {len(document):,} pages, and not page {number:,}.")
-        return _read(document[number - 1])
+        yield document
     except pypdfium2.PdfiumError as error:
         raise ConversionFailed("corrupt", f"Page {number:,} of the PDF is damaged.") from error
     finally:

@@ -30,7 +30,7 @@ _SELECT = (
     " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
 )
 # Must equal the condition of the index (m007).
-_FAILED = f"kind NOT IN ({', '.join(repr(kind) for kind in sorted(SKIP_KINDS))})"
+FAILED = f"kind NOT IN ({', '.join(repr(kind) for kind in sorted(SKIP_KINDS))})"
 
 
 def note(
@@ -74,7 +74,7 @@ def of_collection(
 
 def listed(connection: Connection, limit: int) -> list[FailedFile]:
     """Return the first failures in order of collection and path, without skipped files."""
-    rows = connection.execute(f"{_SELECT} WHERE {_FAILED} ORDER BY c.name, e.path LIMIT ?", (limit,))
+    rows = connection.execute(f"{_SELECT} WHERE {FAILED} ORDER BY c.name, e.path LIMIT ?", (limit,))
     return [_failed_file(row) for row in rows]
 
 
@@ -83,7 +83,7 @@ def count(connection: Connection, collections: list[str]) -> int:
     marks = ",".join("?" * len(collections))
     return int(
         connection.execute(
-            f"SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE {_FAILED}"
+            f"SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE {FAILED}"
             f" AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
             collections,
         ).get
