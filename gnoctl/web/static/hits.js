@@ -107,12 +107,13 @@ export class HitList {
 }
 
 function option(hit, index, hasScore) {
+  const { texts, titleMarks } = textsOf(hit);
   return h(
     "li.hit",
     { role: "option", id: `hit-${index}`, "aria-selected": "false" },
-    h("div.hit-head", {}, h("span.hit-title", { dir: "auto" }, hit.title || hit.path), hasScore ? h("span.score", { title: "Score" }, hit.score.toFixed(2)) : null),
+    h("div.hit-head", {}, h("span.hit-title", { dir: "auto" }, marked(hit.title || hit.path, titleMarks)), hasScore ? h("span.score", { title: "Score" }, hit.score.toFixed(2)) : null),
     h("div.hit-place", {}, placeOf(hit), about(hit)),
-    passages(hit),
+    texts.map((each) => h(isCode(hit) ? "div.snippet.code" : "div.snippet", { dir: "auto" }, marked(...clipped(...each)))),
     hit.also.length ? h("div.hit-also", {}, also(hit)) : null,
     hit.context ? h("div.hit-also", {}, hit.context) : null,
     hit.explain ? h("div.hit-explain", {}, components(hit.explain)) : null,
@@ -141,17 +142,18 @@ function recent(timestamp) {
   return Date.now() - Date.parse(timestamp) < 30 * 86400e3 ? ago(timestamp) : day(timestamp);
 }
 
-function passages(hit) {
-  const shown = hit.passages?.length ? hit.passages : [hit];
-  const isCode = /^(text\/x-|application\/(json|x-|yaml|toml|javascript))|script|\+json/.test(hit.mime) || Boolean(hit.definition);
-  return shown.map((each) => h(isCode ? "div.snippet.code" : "div.snippet", { dir: "auto" }, marked(...clipped(...text(each, isCode, hit.title)))));
-}
+const isCode = (hit) => /^(text\/x-|application\/(json|x-|yaml|toml|javascript))|script|\+json/.test(hit.mime) || Boolean(hit.definition);
 
-function text({ snippet, marks }, isCode, title) {
-  if (isCode) return [snippet, inUtf16(snippet, marks)];
-  const [shown, moved] = plain(snippet, marks);
-  const skip = shown.startsWith(`${title}\n`) && shown.length > title.length + 1 ? title.length + 1 : 0;
-  return [shown.slice(skip), moved.map(([from, to]) => [from - skip, to - skip]).filter(([from]) => from >= 0)];
+/** The passages of a hit as [text, marks], and the marks of its title, if the first passage begins with the title. */
+function textsOf(hit) {
+  const shown = hit.passages?.length ? hit.passages : [hit];
+  if (isCode(hit)) return { texts: shown.map(({ snippet, marks }) => [snippet, inUtf16(snippet, marks)]), titleMarks: [] };
+  const texts = shown.map(({ snippet, marks }) => plain(snippet, marks));
+  const [first, marks] = texts[0];
+  const skip = hit.title.length + 1;
+  if (!first.startsWith(`${hit.title}\n`) || first.length <= skip) return { texts, titleMarks: [] };
+  texts[0] = [first.slice(skip), marks.map(([from, to]) => [from - skip, to - skip]).filter(([from]) => from >= 0)];
+  return { texts, titleMarks: marks.filter(([, to]) => to < skip) };
 }
 
 /** Begin a long passage shortly before its first match, so that the match is among the lines that are shown. */

@@ -67,7 +67,7 @@ function show(next, state) {
   if (next.view === "memories") memories.show(next);
   if (["collections", "memories"].includes(next.view) && before && before.view !== next.view) $(`#${next.view} h1`)?.focus();
   showDocument(next, state, before);
-  for (const pane of [$("#left")]) pane.inert = Boolean(next.doc) && !wide.matches;
+  for (const covered of [$("#left"), $(".top")]) covered.inert = Boolean(next.doc) && !wide.matches;
   setTitle(next);
 }
 
@@ -106,7 +106,7 @@ function openHit(hit) {
   if (!hit) return;
   search.settleNow();
   navigate(addressOf(hit));
-  if (wide.matches) input.focus({ preventScroll: true });
+  if (wide.matches) reader.body.focus({ preventScroll: true });
 }
 
 /** Show a hit in the reader without leaving the list: the address stays that of the search. */
@@ -131,7 +131,7 @@ function closeDocument() {
     isPreview = false;
     reader.clear();
   } else navigate(address({ ...route, doc: null }));
-  input.focus({ preventScroll: true });
+  if (wide.matches) input.focus({ preventScroll: true });
 }
 
 const similar = (doc) => doc && navigate(address({ ...current(), view: "search", q: "", doc: null, similar: similarTo(doc) }));
@@ -262,7 +262,7 @@ function enter() {
   if (route.view === "ask") {
     if (q) navigate(address({ ...route, q, doc: null }));
   } else if (route.view === "search") openHit(list.current);
-  else navigate(address({ ...search.route, ...route, view: "search", q, filters: search.route?.filters ?? route.filters, doc: null }));
+  else navigate(address({ ...route, view: "search", q, why: "", doc: null }));
 }
 
 function escape() {
@@ -285,16 +285,17 @@ document.addEventListener("keydown", (event) => {
   ACTIONS[action]();
 });
 
-// The input belongs to the search unless a question is asked; from other views, typing leads to the search.
-input.addEventListener("input", (event) => route.view === "ask" && event.stopImmediatePropagation(), { capture: true });
-input.addEventListener("input", () => {
-  if (["collections", "memories"].includes(route.view)) navigate(address({ ...search.route, view: "search", q: input.value.trim(), filters: route.filters, mode: route.mode, doc: null }));
+// Before the search sees what is typed: a question is not searched; from other views, typing leads to the search; and from
+// now on the open document is a preview like any other.
+input.addEventListener("input", (event) => {
+  if (route.view !== "search") event.stopImmediatePropagation();
+  if (["collections", "memories"].includes(route.view)) navigate(address({ ...route, view: "search", q: input.value.trim(), why: "", doc: null }));
   else if (route.view === "search" && route.doc) {
     isPreview = true;
     route = { ...route, doc: null };
     body.classList.remove("reading");
   }
-});
+}, { capture: true });
 
 // Where the user reads is kept with the entry of the history, for the way back.
 let remembered = null;

@@ -263,8 +263,12 @@ export class Reader {
     else await this.#gotoLine(wanted, line === null);
   }
 
+  /** The line of a heading that a link in a document names. */
   #anchor(fragment) {
-    return this.open.outline.find((each) => slug(each.title) === slug(fragment))?.line;
+    const name = fragment.replace(/^doc-/, "");
+    const element = this.article?.querySelector(`#${CSS.escape(`doc-${name}`)}`);
+    if (element) return Number(element.closest("[data-line]")?.dataset.line) || null;
+    return this.open.outline.find((each) => slug(each.title) === slug(name))?.line;
   }
 
   async #gotoLine(line, isTarget = true) {

@@ -194,7 +194,7 @@ function noCollections({ freshness }) {
 /** The stages of a search with their times, as `--explain` prints them. */
 function stages(explain) {
   const rows = (explain.stages ?? []).map(({ stage, ran, ms, why, ...rest }) =>
-    h("tr", {}, h("th", { scope: "row" }, stage), h("td.num", {}, ran ? `${ms.toFixed(1)} ms` : "–"), h("td", {}, [why, ...figures(rest)].filter(Boolean).join(" · "))),
+    h("tr", {}, h("th", { scope: "row" }, stage), h("td.num", {}, ran ? `${ms.toFixed(1)} ms` : "–"), h("td", {}, inline([why, ...figures(rest)].filter(Boolean).join(" · ")))),
   );
   return h("details.stages", { open: true }, h("summary", {}, "Stages"), h("table", {}, h("tbody", {}, rows)));
 }

@@ -35,17 +35,18 @@ const SYNTAX = /\*\*|__|`+|^#{1,6} +|^\s*\|[-:| ]+\|\s*$\n?|^\s*\|\s*|\s*\|\s*$|
 /** Return a passage of Markdown, with its marks, as a few lines of plain text. */
 export function plain(text, marks) {
   const at = inUtf16(text, marks);
+  // A line that is broken in a paragraph goes on; lists, headings and tables keep their lines.
+  const joined = text.replace(/([^\n]{60})\n(?=[\p{L}"“(]|\*\S)/gu, "$1 ");
   const moved = at.map((range) => [...range]);
   let shown = "";
   let end = 0;
-  for (const found of text.matchAll(SYNTAX)) {
-    shown += text.slice(end, found.index);
+  for (const found of joined.matchAll(SYNTAX)) {
+    shown += joined.slice(end, found.index);
     end = found.index + found[0].length;
     for (const [index, range] of at.entries()) for (const side of [0, 1]) if (range[side] > found.index) moved[index][side] -= Math.min(range[side] - found.index, found[0].length);
   }
-  shown += text.slice(end);
-  // A line that is broken in a paragraph goes on; lists and tables keep their lines. No position changes.
-  return [shown.replaceAll(" | ", " · ").replace(/([^\n]{60})\n(?=[\p{L}"“(*])/gu, "$1 "), moved];
+  shown += joined.slice(end);
+  return [shown.replaceAll(" | ", " · "), moved];
 }
 
 const LETTER = /[\p{L}\p{N}]/u;
