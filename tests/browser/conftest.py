@@ -1,0 +1,157 @@
+"""Fixtures of the tests of the page: a daemon, `gnoctl web` and Chromium as real processes, one of each per module."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.machine import Machine, temporary_machine, wait_until
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+WIDE = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 780}
+
+
+class Site:
+    """The page of a machine. A context manager: at its end the server does not run."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gnoctl", "web", "--no-open", "--port", "0"],
+            env=machine.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout
+        self.entrance = self.process.stdout.readline().strip()
+        self.origin = self.entrance.partition("/?")[0]
+        assert self.origin.startswith("http://127.0.0.1:"), self.entrance
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=60)
+
+
+class Visit:
+    """What a page did beside what it shows."""
+
+    def __init__(self, page: Any, origin: str, expected: str) -> None:
+        self.expected = expected
+        self.errors: list[str] = []
+        self.abroad: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._note)
+        page.on("request", lambda request: self._left(request.url, origin))
+
+    def _note(self, message: Any) -> None:
+        said = f"{message.text} {message.location.get('url', '')}"
+        if message.type in ("error", "warning") and not (self.expected and self.expected in said):
+            self.errors.append(said)
+
+    def _left(self, url: str, origin: str) -> None:
+        if not url.startswith(origin + "/"):
+            self.abroad.append(url)
+
+
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not found:
+        pytest.skip("no Chromium: install Debian's package `chromium`")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: install gnod[test]")
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=chromium(), args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def site(browser: object) -> Iterator[Site]:
+    """The samples, a file that cannot be read, and one that attacks the page; without models."""
+    with temporary_machine() as machine:
+        shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
+        (machine.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
+        (machine.notes / "emoji.md").write_text("# Regatta 🏆🏆\n\n🚣🚣🚣 The trophy of the regatta is a silver oar.\n")
+        (machine.notes / "hostile.md").write_text(HOSTILE)
+        (machine.notes / "long.md").write_text(long_text())
+        machine.ok("init", str(machine.notes), "--name", "club")
+        machine.quiet()
+        site = Site(machine)
+        with contextlib.ExitStack() as stack:
+            stack.callback(site.end)
+            yield site
+
+
+@pytest.fixture(scope="module")
+def cookie(browser: Any, site: Site) -> Any:
+    """What a browser has after the first address: the cookie."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(site.entrance)
+    page.wait_for_url(f"{site.origin}/")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def visit(browser: Any, site: Site, cookie: Any) -> Iterator[Callable[..., Any]]:
+    """Open the page at an address, signed in. It must leave no error in the console but the `expected` ones, and no
+    request to elsewhere."""
+    with contextlib.ExitStack() as stack:
+        visits: list[Visit] = []
+
+        def opened(address: str = "/", *, expected: str = "", **options: Any) -> Any:
+            context = browser.new_context(viewport=options.pop("viewport", WIDE), storage_state=cookie, **options)
+            stack.callback(context.close)
+            context.set_default_timeout(30_000)
+            context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.origin)
+            page = context.new_page()
+            visits.append(Visit(page, site.origin, expected))
+            page.goto(site.origin + address)
+            page.wait_for_selector("#modes button")
+            return page
+
+        yield opened
+        for each in visits:
+            assert not each.abroad
+            assert not each.errors
+
+
+def until(condition: Callable[[], object]) -> None:
+    wait_until(condition)
+
+
+def long_text() -> str:
+    paragraphs = [f"Paragraph {number} of the log says nothing." for number in range(1, 1200)]
+    paragraphs[900] = "Here the keelhaul knot is tied."
+    return "# The long log\n\n" + "\n\n".join(paragraphs) + "\n"
+
+
+HOSTILE = """# Barnacle
+
+<script>document.title = "pwned"</script>
+<img src="x" onerror="document.title='pwned'">
+<img src="https://elsewhere.example/pixel.png">
+
+![pixel](https://elsewhere.example/pixel.png) [link](javascript:document.title='pwned') [far](https://elsewhere.example/)
+
+<svg onload="document.title='pwned'"><use href="https://elsewhere.example/x.svg#a"/></svg>
+<style>body { display: none }</style>
+<iframe src="https://elsewhere.example/"></iframe>
+"""

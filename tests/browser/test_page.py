@@ -1,0 +1,224 @@
+"""The page of `gnoctl web` in a real browser, as a user sees it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import PHONE, Site, until
+
+pytestmark = pytest.mark.slow
+
+HITS = "#hits [role=option]"
+
+
+def search(page: Any, query: str) -> None:
+    """Type a query, and wait for the results of the final search."""
+    page.fill("#query", "")
+    page.type("#query", query)
+    page.wait_for_url(re.compile(r"/search\?q="))
+
+
+def highlighted(page: Any) -> list[str]:
+    found = page.evaluate("[...(CSS.highlights.get('match') ?? [])].map((range) => range.toString())")
+    assert isinstance(found, list)
+    return found
+
+
+def test_results_follow_the_keys_and_a_hit_opens_beside_them(visit: Any) -> None:
+    page = visit()
+    page.wait_for_selector(HITS)  # an empty query lists the newest documents
+    assert "newest first" in page.inner_text("#count")
+    search(page, "load balan")
+    page.wait_for_selector(f"{HITS} >> text=How we deploy")
+    assert page.inner_text("#hits mark >> nth=0") in ("load", "balancer")
+    page.wait_for_selector("#reader h1 >> text=How we deploy")  # the first hit is shown beside the list
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("#reader h1 >> text=Decisions")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/doc/club/docs/decisions\.md\?q=load\+balan#L\d+$"))
+    until(lambda: "balancer" in highlighted(page))
+    assert page.title() == "Decisions · gnod"
+    assert page.locator(".doc .target").count() == 1
+    page.go_back()
+    page.wait_for_url(re.compile(r"/search\?q=load\+balan$"))
+    assert page.input_value("#query") == "load balan"
+    page.go_forward()
+    page.wait_for_selector("#reader h1 >> text=Decisions")
+
+
+def test_filters_have_counts_and_an_address(visit: Any) -> None:
+    page = visit()
+    search(page, "the boat")
+    page.keyboard.press("F2")
+    page.click("#filters .chip >> text=runbook")
+    page.wait_for_url(re.compile(r"/search\?q=the\+boat&type=runbook$"))
+    until(lambda: page.locator(HITS).count() == 1)
+    assert "How we deploy" in page.inner_text(HITS)
+    page.go_back()
+    until(lambda: page.locator(HITS).count() > 1)
+    page.goto(page.url + "&lang=de")
+    page.wait_for_selector("#nothing >> text=No document matches")
+    page.click("#nothing >> text=Remove the filters")
+    until(lambda: page.locator(HITS).count() > 1)
+
+
+def test_a_typo_is_corrected_and_the_page_says_so(visit: Any) -> None:
+    page = visit()
+    search(page, "certifcate")
+    page.wait_for_selector("#notices >> text=Showing results for certificate (you wrote “certifcate”)")
+
+
+def test_marks_count_code_points(visit: Any) -> None:
+    page = visit("/search?q=trophy")
+    assert page.inner_text("#hits mark") == "trophy"
+
+
+def test_a_page_of_a_pdf_is_an_image_with_boxes(visit: Any) -> None:
+    page = visit("/doc/club/docs/crane-safety.pdf?q=anemometer#page=1")
+    page.wait_for_selector(".page.ready img")
+    box = page.locator(".page .box").first.bounding_box()
+    sheet = page.locator(".page .sheet").first.bounding_box()
+    assert box
+    assert sheet["x"] < box["x"] < sheet["x"] + sheet["width"]
+    assert sheet["y"] < box["y"] < sheet["y"] + sheet["height"]
+    assert 5 < box["height"] < 60
+    page.click("text=Text")
+    page.wait_for_selector(".doc >> text=The anemometer is on the roof")
+
+
+def test_a_long_document_is_loaded_as_it_is_read(visit: Any) -> None:
+    page = visit("/doc/club/long.md?q=keelhaul")
+    page.wait_for_selector(".doc .target >> text=keelhaul knot")
+    until(lambda: highlighted(page) == ["keelhaul"])
+    assert page.locator(".doc >> text=Paragraph 1 of").count() == 0
+    page.goto(page.url.partition("?")[0])
+    page.wait_for_selector(".doc >> text=Paragraph 1 of")
+    page.evaluate("document.querySelector('.reader-body').scrollTop = 1e9")
+    page.wait_for_selector(".doc >> text=Paragraph 300 of")
+
+
+def test_a_quote_leads_to_its_source(visit: Any) -> None:
+    page = visit()
+    page.fill("#query", "what does error F28 mean")
+    page.keyboard.press("Alt+a")
+    page.click(".quote a >> text=heating.md:6")
+    page.wait_for_url(re.compile(r"/doc/club/household/heating\.md\?ask=what.*#L6$"))
+    page.wait_for_selector(".doc .target >> text=it did not ignite")
+    assert page.locator(".quote").count() >= 1  # the answer stays beside it
+
+
+def test_a_saved_file_appears_in_the_open_list(visit: Any, site: Site) -> None:
+    page = visit("/search?q=halyard")
+    page.wait_for_selector("#nothing >> text=No document matches")
+    note = site.machine.notes / "halyard.md"
+    note.write_text("# Halyards\n\nThe halyard of the Albatros is worn.\n")
+    page.wait_for_selector(f"{HITS} >> text=Halyards")
+    page.click(HITS)
+    page.wait_for_selector(".doc >> text=is worn")
+    note.write_text("# Halyards\n\nThe halyard of the Albatros is new.\n")
+    page.wait_for_selector(".changed >> text=This file has changed")
+    assert "is worn" in page.inner_text(".doc")  # what is read stays until the user wants the new version
+    page.click(".changed button")
+    page.wait_for_selector(".doc >> text=is new")
+
+
+def test_the_document_covers_the_list_on_a_phone(visit: Any) -> None:
+    page = visit("/search?q=boats", viewport=PHONE, has_touch=True)
+    page.wait_for_selector(HITS)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not page.is_visible("#reader")
+    page.tap(f"{HITS} >> nth=0")
+    page.wait_for_selector("#reader h1")
+    assert page.locator("#reader").bounding_box()["width"] == PHONE["width"]
+    page.tap("[aria-label='Close the document']")
+    page.wait_for_url(re.compile(r"/search\?q=boats$"))
+    assert page.is_visible(HITS)
+
+
+def test_copying_and_similar_documents(visit: Any, site: Site) -> None:
+    page = visit("/search?q=sourdough")
+    page.wait_for_selector(HITS)
+    page.focus("#query")
+    page.keyboard.press("Control+Shift+Y")
+    page.wait_for_selector("#toast.shown")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("Sourdough bread, line ")
+    assert "gno://club/recipes/sourdough.md" in copied
+    page.keyboard.press("Control+y")
+    until(lambda: page.evaluate("navigator.clipboard.readText()") == str(site.machine.notes / "recipes/sourdough.md"))
+
+
+def test_collections_say_what_failed_and_why(visit: Any, site: Site) -> None:
+    page = visit("/collections")
+    page.wait_for_selector(".card >> text=club")
+    page.click(".failures a >> text=club/broken.pdf")
+    page.wait_for_selector(".verdict >> text=failed")
+    other = site.machine.folder / "other"
+    other.mkdir(exist_ok=True)
+    (other / "sail.md").write_text("# Sail\n\nMended.\n")
+    page.fill("input[name=path]", str(other))
+    page.click("form >> text=Add")
+    page.wait_for_selector(".card >> text=other")
+    page.click(".card:has-text('other') >> text=Remove …")
+    page.click(".card:has-text('other') >> text=Remove >> nth=-1")
+    until(lambda: page.locator(".card").count() == 1)
+
+
+def test_memories_are_searched_edited_and_forgotten(visit: Any, site: Site) -> None:
+    site.machine.call("memory.unlock", passphrase="correct horse battery")
+    site.machine.call("memory.store", text="The key of the shed hangs in the office", topics=["shed"])
+    page = visit("/memories")
+    page.wait_for_selector(".memory >> text=hangs in the office")
+    page.click(".memory >> text=Edit")
+    page.fill(".memory textarea", "The key of the shed is with Jonas")
+    page.click("text=Save")
+    page.wait_for_selector(".memory-text >> text=is with Jonas")
+    page.fill("#memories input[type=search]", "shed")
+    page.wait_for_url(re.compile(r"/memories\?q=shed$"))
+    page.wait_for_selector(".memory .score")
+    page.click(".memory >> text=Forget …")
+    page.click(".memory .danger")
+    until(lambda: page.locator(".memory").count() == 0)
+    page.click("#memories button:text-is('Lock')")
+    page.wait_for_selector("#memories >> text=The memories are locked.")
+
+
+def test_a_hostile_document_is_text(visit: Any) -> None:
+    page = visit("/doc/club/hostile.md", expected="/api/image?ref=")  # there is no picture `x`
+    page.wait_for_selector(".doc h1 >> text=Barnacle")
+    assert page.title() == "Barnacle · gnod"
+    assert page.locator(".doc :is(script, iframe, style, object, [onerror], [onload])").count() == 0
+    assert page.locator(".doc a[href^=javascript]").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_anybody_out(visit: Any, scheme: str) -> None:
+    """The rules of axe, which are those of WCAG 2.2 AA, in all views."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit("/doc/club/docs/how-we-deploy.md?q=deploy", color_scheme=scheme)
+    page.wait_for_selector(".doc h1")
+    page.keyboard.press("F2")
+    for address in (None, "/ask?q=what+does+error+F28+mean", "/collections", "/memories"):
+        if address:
+            page.goto(page.url.partition("/doc")[0].partition("/ask")[0].partition("/coll")[0] + address)
+            page.wait_for_selector(".quote, .card, #memories :is(.empty, .summary) p")
+        found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        serious = [each for each in found if each["impact"] in ("serious", "critical")]
+        assert not serious, [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in serious]
+
+
+def test_a_crashed_daemon_is_reported_and_comes_back(visit: Any, site: Site) -> None:
+    page = visit("/search?q=sourdough")
+    page.wait_for_selector(HITS)
+    page.evaluate(
+        "new MutationObserver(() => (window.saw = document.querySelector('#banner').textContent || window.saw))"
+        ".observe(document.querySelector('#banner'), { childList: true })"
+    )
+    site.machine.kill()
+    until(lambda: page.evaluate("window.saw"))
+    until(lambda: not page.is_visible("#banner"))
+    search(page, "kartoffelsuppe")
+    page.wait_for_selector(f"{HITS} >> text=Kartoffelsuppe wie bei Oma")
