@@ -8,44 +8,43 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from typing import NamedTuple
+import sys
+from pathlib import Path
 
-_TABLE = "/proc/net/tcp"
+_PROC = Path("/proc/net")
 _ROOT = 0
+# A socket of IPv6 can be connected to an address of IPv4.
+_MAPPED = "0" * 16 + ("FFFF0000" if sys.byteorder == "little" else "0000FFFF")
 
 Address = tuple[str, int]
 
 
-class _Row(NamedTuple):
-    local: str
-    remote: str
-    uid: int
+def is_foreign(client: Address, server: Address, tables: Path = _PROC) -> bool:
+    """Tell whether the other end of a connection belongs to another user. Root is none: a virtual machine that passes
+    on connections runs as root. One whose owner is unknown is none, either."""
+    owner = _owner(client, server, tables)
+    return owner not in (None, _ROOT, os.getuid())
 
 
-def is_foreign(client: Address, server: Address, table: str = _TABLE) -> bool:
-    """Tell whether the other end of a connection belongs to another user. One whose owner is unknown does not."""
-    wanted = (_hexadecimal(client), _hexadecimal(server))
-    try:
-        with open(table, encoding="ascii") as rows:  # noqa: PTH123
-            next(rows)
-            for row in map(_row, rows):
-                if (row.local, row.remote) == wanted:
-                    return row.uid not in (_ROOT, os.getuid())
-    except (OSError, ValueError, StopIteration):
-        pass
-    return False
-
-
-def _row(line: str) -> _Row:
-    fields = line.split()
-    return _Row(fields[1], fields[2], int(fields[7]))
+def _owner(client: Address, server: Address, tables: Path) -> int | None:
+    for table, prefix in (("tcp", ""), ("tcp6", _MAPPED)):
+        wanted = [f"{prefix}{_hexadecimal(client)}", f"{prefix}{_hexadecimal(server)}"]
+        try:
+            with (tables / table).open(encoding="ascii") as rows:
+                for row in rows:
+                    fields = row.split()
+                    if fields[1:3] == wanted:
+                        return int(fields[7])
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
 
 
 def _hexadecimal(address: Address) -> str:
-    """Return an address as the kernel writes it: that of IPv4 as a number of this machine.
+    """Return an address of IPv4 as the kernel writes it."""
+    return f"{_number(socket.inet_aton(address[0]))}:{address[1]:04X}"
 
-    >>> _hexadecimal(("127.0.0.1", 4663)) in ("0100007F:1237", "7F000001:1237")
-    True
-    """
-    (number,) = struct.unpack("=I", socket.inet_aton(address[0]))
-    return f"{number:08X}:{address[1]:04X}"
+
+def _number(word: bytes) -> str:
+    """Return four bytes as the kernel writes them: as a number of this machine."""
+    return f"{struct.unpack('=I', word)[0]:08X}"

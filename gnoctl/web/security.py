@@ -53,8 +53,17 @@ class Refusal(NamedTuple):
     message: str
 
 
-class _BodyTooLarge(Exception):
-    pass
+_TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES:,} bytes")
+
+_TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, f"the body took longer than {BODY_TIMEOUT_S:g} s")
+
+
+class Unreceived(Exception):
+    """A body that is refused while it is received."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__()
+        self.refusal = refusal
 
 
 def refusal(method: str, path: str, headers: Headers, session: Session) -> Refusal | None:
@@ -75,7 +84,7 @@ def refusal(method: str, path: str, headers: Headers, session: Session) -> Refus
     if method == "POST" and _media_type(headers) != "application/json":
         return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
     if int(_length(headers)) > MAX_BODY_BYTES:
-        return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large())
+        return _TOO_LARGE
     return None
 
 
@@ -103,21 +112,13 @@ class Guard:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":  # a web socket: dropped without an answer
             return None
-        reply = _Reply(send)
+        reply = _with_headers(send)
         answer = self._answer(scope)
         if answer is not None:
             return await answer(scope, receive, reply)
         self._running += 1
         try:
             await self._app(scope, _Body(receive), reply)
-        except (_BodyTooLarge, TimeoutError) as error:
-            if reply.started:
-                raise
-            status = HTTPStatus.REQUEST_TIMEOUT
-            message = f"the body took longer than {BODY_TIMEOUT_S:g} s"
-            if isinstance(error, _BodyTooLarge):
-                status, message = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large()
-            await failure(status, message)(scope, receive, reply)
         finally:
             self._running -= 1
 
@@ -151,7 +152,7 @@ class Guard:
 
 
 class _Body:
-    """Limits what a request sends, and how long it takes to."""
+    """Limits what a request sends, and how long it takes to. Raises Unreceived."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -162,30 +163,30 @@ class _Body:
     async def __call__(self) -> Message:
         if self._complete:  # from now on, only the end of the connection is awaited
             return await self._receive()
-        async with asyncio.timeout_at(self._until):
-            message = await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            raise Unreceived(_TOO_SLOW) from None
         self._bytes += len(message.get("body", b""))
         self._complete = not message.get("more_body", False)
         if self._bytes > MAX_BODY_BYTES:
-            raise _BodyTooLarge
+            raise Unreceived(_TOO_LARGE)
         return message
 
 
-class _Reply:
-    """Adds the headers to every answer."""
+def _with_headers(send: Send) -> Send:
+    """Return what adds the headers to an answer."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.started = False
-
-    async def __call__(self, message: Message) -> None:
+    async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.started = True
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
             headers.setdefault("Cache-Control", "no-store")
-        await self._send(message)
+        await send(message)
+
+    return sending
 
 
 def _media_type(headers: Headers) -> str:
@@ -196,7 +197,3 @@ def _length(headers: Headers) -> str:
     """Return the announced length; "0" where there is none (the server refuses one that is no number)."""
     given = headers.get("content-length", "0")
     return given if given.isascii() and given.isdigit() and len(given) < 20 else str(MAX_BODY_BYTES + 1)
-
-
-def _too_large() -> str:
-    return f"the body has more than {MAX_BODY_BYTES:,} bytes"

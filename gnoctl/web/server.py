@@ -22,7 +22,7 @@ from gnoctl.web import asking, documents, images, opening, rpc, static_files
 from gnoctl.web.connections import Connection
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.events import Events
-from gnoctl.web.security import Guard
+from gnoctl.web.security import Guard, Unreceived
 from gnoctl.web.session import Session
 from gnoctl.web.streaming import BrowserGone, Stream
 from gnod.client import AsyncClient
@@ -133,7 +133,7 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={GnoError: _refused, HTTPException: _failed, BrowserGone: _gone},
+        exception_handlers={GnoError: _refused, HTTPException: _failed, BrowserGone: _gone, Unreceived: _unreceived},
     )
     return Guard(app, session)
 
@@ -146,6 +146,11 @@ async def _refused(_: Request, error: Exception) -> Response:
 async def _failed(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return failure(HTTPStatus(error.status_code), error.detail)
+
+
+async def _unreceived(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Unreceived)
+    return failure(*error.refusal)
 
 
 async def _gone(_: Request, _error: Exception) -> Response:

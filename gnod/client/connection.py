@@ -260,7 +260,8 @@ def decode_progress(message: Response) -> ProgressParams | None:
 
 
 def lost(reason: str) -> Unavailable:
-    return Unavailable(f"the connection to the daemon was lost ({reason}): see `gnoctl daemon logs`")
+    message = f"the connection to the daemon was lost ({reason}): see `gnoctl daemon logs`"
+    return Unavailable(message, {"connection": "lost"})
 
 
 def _error(response: Response) -> GnoError:

@@ -121,12 +121,12 @@ class _Rendering:
         return "".join(out)
 
     def _segment(self, start: int, end: int, lead: Sequence[str]) -> str:
-        lines = [*lead, *self._lines[start:end]]
-        if max(map(len, lines), default=0) > markdown.MAX_PARAGRAPH:
+        text = "\n".join([*lead, *self._lines[start:end]])
+        if markdown.is_too_much(text):
             return code.numbered(
                 [code.plain(line) for line in self._lines[start:end]], self._numbers(start, end), "text"
             )
-        return markdown.render("\n".join(lines), lambda line: self._number(start + max(line - len(lead), 0)))
+        return markdown.render(text, lambda line: self._number(start + max(line - len(lead), 0)))
 
     def _outline(self) -> list[OutlineEntry]:
         if not self._is_markdown:

@@ -13,8 +13,9 @@ from markdown_it.token import Token
 from gnoctl.web.rendering.code import coloured, lexer_of_language
 from gnoctl.web.rendering.links import is_external
 
-# Above, Markdown of one paragraph may take seconds.
-MAX_PARAGRAPH = 50_000
+# Above, it may take seconds: each bracket may begin a link, whose end is searched.
+_MAX_LINE = 50_000
+_MAX_BRACKETS = 8_000
 
 _ALIGNMENT = re.compile(r"text-align:(\w+)")
 _SLUG = re.compile(r"[^\w\- ]")
@@ -36,6 +37,11 @@ def render(text: str, line_of: LineOf) -> str:
             if child.type == "link_open" and is_external(str(child.attrGet("href"))):
                 child.attrSet("target", "_blank")
     return str(_parser.renderer.render(tokens, _parser.options, {}))
+
+
+def is_too_much(text: str) -> bool:
+    """Tell whether a text would take too long."""
+    return text.count("[") > _MAX_BRACKETS or max(map(len, text.split("\n"))) > _MAX_LINE
 
 
 def _align(token: Token) -> None:

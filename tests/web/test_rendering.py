@@ -1,0 +1,241 @@
+"""Documents as HTML: what is shown, on which line, and what of a hostile document is left."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnoctl.web.rendering import parts
+from gnoctl.web.rendering.document import Rendered, render
+from gnoctl.web.rendering.links import Links
+from gnod.protocol.base import Location
+from gnod.protocol.documents import DocumentText, LocatedLine
+
+LINKS = Links("notes", "sub/a.md")
+
+
+def document(text: str, path: str = "sub/a.md", converter: str = "markdown/1", **more: object) -> DocumentText:
+    fields: dict[str, object] = {
+        "docid": "#12345678",
+        "uri": f"gno://notes/{path}",
+        "collection": "notes",
+        "path": path,
+        "source": f"/notes/{path}",
+        "title": "A",
+        "mime": "text/markdown",
+        "size": len(text),
+        "modified": "2026-01-01T00:00:00Z",
+        "text": text,
+        "start_line": 1,
+        "end_line": text.count("\n"),
+        "total_lines": text.count("\n"),
+        "converter": converter,
+    }
+    return DocumentText(**fields | more)  # type: ignore[arg-type]
+
+
+def shown(text: str, path: str = "sub/a.md", converter: str = "markdown/1", **more: object) -> Rendered:
+    return render(document(text, path, converter, **more), 1)
+
+
+class Loads(HTMLParser):
+    """What a browser would run, load or obey."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            local = re.match(r"(/doc/notes/|/api/image\?ref=gno%3A%2F%2F|#doc-)", value or "")
+            outside = tag == "a" and name == "href" and re.match(r"(?i)(https?://|mailto:)", value or "")
+            if name.startswith("on") or name in ("style", "srcset", "action", "formaction", "name", "xlink:href"):
+                self.found.append(name)
+            if name in ("href", "src") and not (local or outside):
+                self.found.append(f"{name}={value}")
+            if name == "id" and not (value or "").startswith("doc-"):
+                self.found.append(f"id={value}")
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><a xlink:href='javascript:alert(1)'><text>x</text></a></svg>",
+    "<svg><style><img src=x onerror=alert(1)></style></svg>",
+    "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
+    "<iframe src='https://evil.example'></iframe>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<object data='https://evil.example/x.swf'></object><embed src='https://evil.example'>",
+    "<link rel=stylesheet href='https://evil.example/x.css'><style>@import 'https://evil.example'</style>",
+    "<base href='https://evil.example/'><meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<form action='https://evil.example'><input name=a autofocus onfocus=alert(1)></form>",
+    "<button formaction=https://evil.example>b</button>",
+    "<a href='java\nscript:alert(1)'>x</a>",
+    "<a href='&#106;avascript:alert(1)'>x</a> <a href=' javascript:alert(1)'>x</a>",
+    "<a href='data:text/html,<script>alert(1)</script>'>x</a> <a href='vbscript:x'>x</a>",
+    "<a href='file:///etc/passwd'>x</a>",
+    "<a href='//evil.example'>x</a> <a href='/\\evil.example'>x</a> <a href='\\\\evil.example'>x</a>",
+    "<a href='/api/rpc/memory.forget'>x</a> <a href='/?token=x'>x</a> <a href='../../../x.md'>x</a>",
+    "[x](javascript:alert(1)) [x](<java\tscript:alert(1)>) [x](data:text/html,x) ![x](data:image/svg+xml,x)",
+    "[x](JaVaScRiPt:alert(1)) [x][r]\n\n[r]: javascript:alert(1)",
+    "![x](https://evil.example/pixel.png) ![x](//evil.example/p.png) ![x](HTTPS://evil.example/p.png 'y')",
+    "<img src='https://evil.example/p.png' srcset='https://evil.example/q.png 2x'><video poster=//evil.example src=x>",
+    "<picture><source srcset='https://evil.example/p.png'><img src='/etc/passwd'></picture><audio src=x autoplay>",
+    "<div style='position:fixed;inset:0;background:url(https://evil.example)' class='toast modal' id=app>x</div>",
+    "<p id=search name=location>x</p><a name=cookie id=__proto__>x</a>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'></noscript>",
+    "<textarea></textarea><img src=x onerror=alert(1)><title></title><template><script>alert(1)</script></template>",
+    "```html onload=alert(1)\n</code></pre><script>alert(1)</script>\n```",
+    '```"><script>alert(1)</script>\nx\n```',
+    "| <script>alert(1)</script> | <img src=x onerror=alert(1)> |\n| - | - |\n| a | b |",
+    '# <script>alert(1)</script> " onload=alert(1) x="',
+    "---\ntitle: </code><script>alert(1)</script>\n---\ntext",
+    "<details open ontoggle=alert(1)><summary onclick=alert(1)>x</summary></details>",
+    "<a href=https://example.org ping=https://evil.example target=_top download>x</a>",
+    "<!--><img src=x onerror=alert(1)>-->",
+]
+FORBIDDEN = {"script", "style", "svg", "iframe", "object", "embed", "form", "input", "button", "link", "meta", "base"}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(("path", "converter"), [("sub/a.md", "markdown/1"), ("a.csv", "table/2"), ("a.py", "code/2")])
+def test_nothing_of_a_hostile_document_runs_or_loads(text: str, path: str, converter: str) -> None:
+    html = shown(f"{text}\n", path, converter).html
+    loads = Loads(html)
+    assert not loads.found, html
+    assert not loads.tags & (FORBIDDEN | {"video", "audio", "source", "template", "math"}), html
+
+
+@given(st.text(alphabet="<>\"'=/ \n`#[]()!|-&;:\\aosrcxhefjv&#0\t", max_size=120))
+def test_no_text_makes_a_page_load_something(text: str) -> None:
+    loads = Loads(shown(f"{text}\n").html)
+    assert not loads.found
+    assert not loads.tags & FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 40_000,
+        "![" * 20_000,
+        "*a_ " * 10_000,
+        "`" * 39_000 + "a",
+        "> " * 20_000,
+        "- " * 20_000,
+        "<a " * 13_000,
+        "a](" * 13_000,
+        "&" * 40_000,
+        "|" * 40_000 + "\n" + "|-" * 20_000,
+        "\\[" * 20_000,
+        "<!--" * 10_000,
+        "".join(f"[{n}]: /x\n" for n in range(3000)) + "[1] " * 1000,
+    ],
+)
+def test_no_text_takes_long(text: str) -> None:
+    started = time.process_time()
+    shown(f"{text}\n")
+    assert time.process_time() - started < 20
+
+
+def test_blocks_have_the_lines_of_the_file() -> None:
+    text = "---\na: 1\n---\n# One\n\ntext\n\n- x\n- y\n\n```python\nx = 1\n```\n"
+    found = shown(text, line_map=[(6, 3)])
+    blocks = re.findall(r'<(?:h1|p|li|pre class="code") [^>]*?data-line="(\d+)"', found.html)
+    assert [int(line) for line in blocks] == [4, 9, 11, 12, 14]
+    assert [(entry.level, entry.title, entry.line) for entry in found.outline] == [(1, "One", 4)]
+    assert '<span class="n">x</span>' in found.html
+
+
+def test_code_has_a_line_for_each_line() -> None:
+    found = shown('import os\n\ndef f():\n    """<b>\n    """\n', "x/a.py", "code/2", line_map=[(3, 2)])
+    assert re.findall(r'<span class="line" data-line="(\d+)"', found.html) == ["1", "2", "5", "6", "7"]
+    assert '<span class="kn">import</span>' in found.html
+    assert "&lt;b&gt;" in found.html
+    assert found.kind == "code"
+    assert shown("x\n", "LICENSE", "text/1").kind == "text"
+
+
+def test_a_table_keeps_its_head() -> None:
+    text = "| a | b\\|c |\n| --- | --- |\n" + "".join(f"| {n} | <i> |\n" for n in range(2000))
+    first = shown(text, "a.csv", "table/2")
+    assert "<tr><th>a</th><th>b|c</th></tr>" in first.html
+    assert '<tr data-line="3"><td>0</td><td>&lt;i&gt;</td></tr>' in first.html
+    assert first.next
+    second = render(document(text, "a.csv", "table/2"), first.next)
+    assert "<tr><th>a</th>" in second.html
+    assert (second.start, second.previous) == (first.next, 1)
+    sheet = render(document(text, "a.xlsx", "xlsx/1"), 1500)
+    assert "<th>a</th>" in sheet.html
+    assert f'<tr data-line="{sheet.start}">' in sheet.html
+
+
+def test_pages_and_slides_are_named() -> None:
+    starts = [(1, Location(page=1, label="p1")), (3, Location(page=4, label="p4"))]
+    located = [LocatedLine(line=line, location=where) for line, where in starts]
+    found = shown("one\n\nfour\n", "a.pdf", "pdf/2", locations=located)
+    assert (found.kind, found.pages, found.page_lines) == ("pages", 4, [1, 3, 3, 3])
+    assert '<p class="place" data-line="3">p4</p>' in found.html
+    slides = [LocatedLine(line=1, location=Location(slide=1, label="slide 1"))]
+    assert shown("one\n", "a.pptx", "pptx/1", locations=slides).outline[0].title == "slide 1"
+
+
+def test_long_texts_come_in_parts_that_fit_together() -> None:
+    block = "```python\n" + "x = 1\n" * 1500 + "```\n\ntext\n\n"
+    text = "".join(f"paragraph {n}\n\n" for n in range(300)) + block
+    lines = text.count("\n")
+    part = render(document(text), 1)
+    seen = [(part.start, part.end)]
+    while part.next is not None:
+        part = render(document(text), part.next)
+        seen.append((part.start, part.end))
+    assert seen[0][0] == 1
+    assert seen[-1][1] == lines
+    assert all(end + 1 == start for (_, end), (start, _) in itertools.pairwise(seen))
+    assert all(end - start < 2 * parts.PART_LINES + 1 for start, end in seen)
+    inside = render(document(text), 1500)  # of the fence
+    assert inside.start <= 1500 <= inside.end
+    assert '<pre class="code"' in inside.html
+    assert render(document(text), 10**6).next is None
+
+
+@given(st.lists(st.sampled_from(["", "text", "```", "| a |", "|---|", "# h", "    x", "y" * 30_000]), max_size=60))
+def test_parts_cover_all_lines(blocks: list[str]) -> None:
+    lines = blocks * 30
+    for markdown in (True, False):
+        found = list(parts.split(lines, markdown=markdown))
+        assert [part.start for part in found] == [0, *(part.end for part in found[:-1])]
+        assert found[-1].end == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("link", "address"),
+    [
+        ("b.md", "/doc/notes/sub/b.md"),
+        ("../b.md#Some%20Part", "/doc/notes/b.md#doc-Some%20Part"),
+        ("/b.md", "/doc/notes/b.md"),
+        ("b%20c.md?raw=1", "/doc/notes/sub/b%20c.md"),
+        ("gno://papers/x.pdf#page=3", "/doc/papers/x.pdf#doc-page%3D3"),
+        ("#top", "#doc-top"),
+        ("HTTPS://example.org/a?b#c", "HTTPS://example.org/a?b#c"),
+        ("mailto:a@example.org", "mailto:a@example.org"),
+        ("../../b.md", None),
+        ("..", None),
+        ("%2e%2e/%2e%2e/b.md", None),
+        ("gno://NOT/x", None),
+        ("gno:evil", None),
+        ("//example.org", None),
+        ("c:\\x", None),
+        ("", None),
+    ],
+)
+def test_links_lead_to_documents_or_out(link: str, address: str | None) -> None:
+    assert LINKS.address(link) == address
