@@ -20,6 +20,7 @@ PANELS: dict[str, dict[str, str]] = {
         "saved add": "saved",
         "saved list": "saved",
         "saved remove": "saved",
+        "ui": "ui",
         "web": "web",
         "open": "open",
         "get": "document",

@@ -1,0 +1,107 @@
+"""`gnoctl ui`: the terminal UI. Checks the terminal, then imports the rest."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from itertools import chain
+from typing import Annotated
+
+from gnoctl.command import Options, command
+from gnoctl.options import argument, option
+from gnoctl.shared_options import FILTERS, Collections, split_commas
+from gnoctl.ui.narrowing import Narrowing
+from gnod.errors import UsageError
+
+_MODES = "hybrid|keyword|semantic"
+
+
+class UiOptions(Options, frozen=True, kw_only=True):
+    query: Annotated[list[str], argument("QUERY", help="What to search for first")] = []
+    collections: Collections = []
+    tags_all: Annotated[
+        list[str], option("--tag", metavar="TAG", group=FILTERS, help="Only documents with all these tags")
+    ] = []
+    mode: Annotated[
+        str, option("--mode", metavar="MODE", complete=_MODES, help="hybrid, keyword or semantic [default: hybrid]")
+    ] = "hybrid"
+    print_path: Annotated[bool, option("--print", help="Enter prints the path of the file and ends")] = False
+    linear: Annotated[
+        bool, option("--linear", help="Ask and answer in lines, without control of the screen: for screen readers")
+    ] = False
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.query)
+
+    @property
+    def narrowing(self) -> Narrowing:
+        return Narrowing(tuple(split_commas(self.collections)), tuple(split_commas(self.tags_all)))
+
+
+@command("ui", UiOptions)
+def ui(options: UiOptions) -> int | None:
+    """Search as you type, with a preview.
+
+    Results change with each keystroke, and with the files on the disk. Enter opens the selected file at the line, Tab
+    moves to the preview, F2 narrows the search, Ctrl-A answers a question with quotes, F1 shows all keys.
+
+    `gnoctl completion SHELL` binds Ctrl-G to `gnoctl ui --print`: it inserts the chosen path into the command line.
+
+    Examples:
+      gnoctl ui
+      gnoctl ui -c notes --mode keyword backup
+      $EDITOR "$(gnoctl ui --print)"
+      gnoctl ui --linear
+    """
+    if options.mode not in _MODES.split("|"):
+        raise UsageError(f"there is no mode {options.mode!r}: choose hybrid, keyword or semantic")
+    path = _converse(options) if options.linear else _draw(options)
+    if path is not None:
+        print(path)
+    return 1 if options.print_path and path is None else None
+
+
+def _draw(options: UiOptions) -> str | None:
+    _check_terminal(prints=options.print_path)
+    if options.no_color:
+        os.environ["NO_COLOR"] = "1"
+    from gnoctl.ui.app import UserInterface
+
+    interface = UserInterface(
+        options.places,
+        may_start=not options.no_start,
+        query=options.text,
+        mode=options.mode,
+        narrowing=options.narrowing,
+        prints=options.print_path,
+    )
+    return interface.run()
+
+
+def _converse(options: UiOptions) -> str | None:
+    from gnoctl.ui.linear import Dialogue, converse, typed
+    from gnod.client.blocking import Client
+
+    # Standard output may be captured: then it gets the path alone.
+    say = partial(print, file=sys.stderr if options.print_path else sys.stdout, flush=True)
+    with Client(options.places, start=not options.no_start) as client:
+        dialogue = Dialogue(client, say, options.mode, options.narrowing, prints=options.print_path)
+        converse(dialogue, chain([options.text] if options.text else [], typed("> ")))
+    return dialogue.chosen
+
+
+def _check_terminal(*, prints: bool) -> None:
+    """The screen is drawn on standard error, so that standard output can be captured."""
+    streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
+    if prints:
+        del streams["output"]
+    missing = [name for name, stream in streams.items() if not (stream and stream.isatty())]
+    if missing:
+        raise UsageError(
+            f"`gnoctl ui` needs a terminal: it is not connected to one (standard {', '.join(missing)}); use "
+            "`gnoctl query`, or `gnoctl ui --linear`"
+        )
+    if os.environ.get("TERM", "dumb") == "dumb":
+        raise UsageError("this terminal cannot move its cursor (TERM=dumb): use `gnoctl ui --linear`")

@@ -1,0 +1,309 @@
+"""The terminal UI: which widgets there are, and what each key does. `session` searches, `connection` watches.
+
+The first paint needs no daemon: both are started after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.events import Resize
+from textual.widgets import Input, Static
+
+from gnoctl import citation, text
+from gnoctl.ui import bars
+from gnoctl.ui.connection import Watched
+from gnoctl.ui.keys import KEYS
+from gnoctl.ui.narrowing import Narrowing
+from gnoctl.ui.preview import Preview
+from gnoctl.ui.results import Results
+from gnoctl.ui.session import MODES, Session
+from gnod.client.asynchronous import AsyncClient
+from gnod.errors import GnoError
+from gnod.paths import Places
+from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
+from gnod.protocol.subscription import IndexChanged
+
+NARROW = 100
+"""In fewer columns, results and preview take turns."""
+_COPIES = (("the path", citation.file_place), ("a citation", citation.citation), ("the address", citation.address))
+
+
+class Query(Input):
+    """The query. Arrow keys move in the hits."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "app.move(-1)", show=False),
+        Binding("down", "app.move(1)", show=False),
+        Binding("pageup", "app.page(-1)", show=False),
+        Binding("pagedown", "app.page(1)", show=False),
+        Binding("ctrl+home", "app.move(-1000)", show=False),
+        Binding("ctrl+end", "app.move(1000)", show=False),
+    ]
+
+
+class Bar(Static):
+    """One line of text, which changes without a new layout."""
+
+    def show(self, line: Text) -> None:
+        line.no_wrap, line.overflow = True, "ellipsis"
+        self.update(line, layout=False)
+
+
+class UserInterface(App[str]):
+    """`run` returns the path that the user chose, if `prints`."""
+
+    CSS = """
+    Screen { layout: vertical; }
+    #top { height: 1; }
+    #mode { width: auto; color: ansi_cyan; text-style: bold; }
+    #query, #query:focus { height: 1; width: 1fr; border: none; padding: 0; background: transparent; }
+    #narrowing { width: auto; max-width: 40%; color: ansi_yellow; }
+    #found, #status, #keys { height: 1; }
+    #body { height: 1fr; }
+    #results { width: 1fr; }
+    #preview { width: 1fr; border-left: solid ansi_bright_black; padding-left: 1; }
+    #preview:focus { border-left: heavy ansi_cyan; }
+    .-narrow #preview { display: none; border-left: none; padding-left: 0; }
+    .-narrow.reading #preview { display: block; }
+    .-narrow.reading #results { display: none; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(key.name, key.action, show=False, priority=True) for key in KEYS if key.action
+    ]
+    TITLE = "gnoctl ui"
+
+    def __init__(
+        self,
+        places: Places,
+        *,
+        may_start: bool = True,
+        query: str = "",
+        mode: str = MODES[0],
+        narrowing: Narrowing | None = None,
+        prints: bool = False,
+    ) -> None:
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self.client = AsyncClient(places, start=may_start)
+        self.session = Session(self.client, self._show_results)
+        self.session.query, self.session.mode = query, mode
+        self.session.narrowing = narrowing or Narrowing()
+        self.watched = Watched(self.client, self._connected, self._changed, self._show_state)
+        self.prints = prints
+        self._note = ""
+        self._copied: tuple[str, int] = ("", 0)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield Bar(f"{self.session.mode} › ", id="mode")
+            yield Query(self.session.query, id="query", compact=True, select_on_focus=False)
+            yield Bar(id="narrowing")
+        yield Bar(id="found")
+        with Horizontal(id="body"):
+            yield Results(id="results")
+            yield Preview(self._fetch, id="preview")
+        yield Bar(id="status")
+        yield Bar(id="keys")
+
+    def on_mount(self) -> None:
+        self.results, self.preview, self.input = (
+            self.query_one(Results),
+            self.query_one(Preview),
+            self.query_one(Query),
+        )
+        self.input.focus()
+        self._show_top()
+        self._show_state()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """What the first paint did without."""
+        self.run_worker(self.watched.follow(), group="watch")
+        gc.freeze()
+        gc.enable()
+
+    async def on_unmount(self) -> None:
+        self.session.close()
+        self.preview.close()
+        self.workers.cancel_group(self, "watch")
+        await self.client.close()
+
+    def on_resize(self, event: Resize) -> None:
+        self.query_one("#keys", Bar).show(bars.keys(event.size.width, "print" if self.prints else "open"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Over a dialogue, only its own keys count."""
+        return action in ("quit", "move", "page") or len(self.screen_stack) < 2
+
+    # What the user does
+
+    @on(Input.Changed, "#query")
+    def search(self, event: Input.Changed) -> None:
+        self._note = ""
+        self.session.search_for(event.value)
+
+    def action_move(self, by: int) -> None:
+        self.results.move(by)
+
+    def action_page(self, direction: int) -> None:
+        self.results.move(direction * self.results.page)
+
+    def action_preview(self) -> None:
+        """Move the focus between query and preview; where there is room for one, show the one with the focus."""
+        reads = self.focused is self.preview
+        self.screen.set_class(not reads, "reading")
+        (self.input if reads else self.preview).focus()
+
+    def action_leave(self) -> None:
+        if self.focused is self.preview:
+            self.action_preview()
+        elif self.session.similar_to:
+            self.session.find_similar(None)
+        elif self.input.value:
+            self.input.value = ""
+        else:
+            self.exit()
+
+    def action_mode(self) -> None:
+        modes = [mode for mode in MODES if mode == "keyword" or self.watched.has_models] or [*MODES]
+        at = modes.index(self.session.mode) if self.session.mode in modes else -1
+        if len(modes) == 1:
+            self.say("there is no embedding model: `gnoctl models use auto` chooses one")
+            return
+        self.session.use(modes[(at + 1) % len(modes)])
+        self._show_top()
+        self._show_state()
+
+    def action_similar(self) -> None:
+        if hit := self.results.selected:
+            self.session.find_similar(hit)
+
+    def action_copy(self) -> None:
+        """Copy the path; with each further time for the same hit, something else."""
+        if hit := self.results.selected:
+            last, times = self._copied
+            turn = (times + 1) % len(_COPIES) if last == hit.uri else 0
+            self._copied = (hit.uri, turn)
+            name, text_of = _COPIES[turn]
+            self.copy_to_clipboard(text_of(hit))
+            self.say(f"copied {name}; Ctrl-Y again copies {_COPIES[(turn + 1) % len(_COPIES)][0]}")
+
+    @on(Results.Opened)
+    async def action_open(self) -> None:
+        if hit := self.results.selected:
+            if self.prints:
+                self.exit(hit.source)
+            else:
+                await self.open(f"{hit.uri}:{hit.line}")
+
+    async def open(self, ref: str) -> None:
+        """Show a file in its program: one of the terminal gets the terminal until it ends."""
+        from gnoctl import opening as programs
+        from gnoctl import viewers
+
+        try:
+            place = await self.client.call("document.locate", DocumentLocateParams(ref=ref), DocumentPlace)
+            target, system = programs.target_of(place), programs.this_system()
+            chosen = await asyncio.to_thread(viewers.choose, target, system, configured=place.viewer)
+            if chosen.has_window and not system.has_display:
+                self.say(f"there is no display for {chosen.words[0]}: Tab shows the text here")
+            elif chosen.has_window:
+                await asyncio.to_thread(programs.show, chosen, place)
+                self.say(f"opened in {chosen.words[0]}")
+            else:
+                with self.suspend():
+                    subprocess.run(chosen.words, check=False)  # noqa: ASYNC221
+        except (GnoError, OSError) as error:
+            self.say(str(error))
+
+    def action_filters(self) -> None:
+        from gnoctl.ui.filters import Filters
+
+        self.push_screen(Filters(self.session, self.client))
+
+    def action_ask(self) -> None:
+        from gnoctl.ui.ask import Ask
+
+        if self.session.query.strip():
+            self.push_screen(Ask(self.session.query, self.session.narrowing, self.client), self._open_answer)
+        else:
+            self.say("type a question first")
+
+    async def _open_answer(self, ref: str | None) -> None:
+        if ref is not None:
+            await self.open(ref)
+
+    def action_help(self) -> None:
+        from gnoctl.ui.help import Help
+
+        self.push_screen(Help())
+
+    # What the daemon does
+
+    def _connected(self) -> None:
+        self.session.has_models = self.watched.has_models
+        self.session.again()
+        self._show_state()
+
+    def _changed(self, changed: IndexChanged) -> None:
+        self.session.again()
+        shown = self.preview.hit
+        if shown and any(each.docid == shown.docid for each in changed.indexed):
+            self.preview.show(shown, again=True)
+
+    async def _fetch(self, params: DocumentGetParams) -> DocumentText:
+        return await self.client.call("document.get", params, DocumentText)
+
+    # What is shown
+
+    @on(Results.Selected)
+    def show_selected(self) -> None:
+        self.preview.show(self.results.selected)
+
+    @on(Results.NearEnd)
+    def fetch_more(self) -> None:
+        self.session.more()
+
+    def say(self, note: str) -> None:
+        self._note = note
+        self._show_found()
+
+    def _show_results(self) -> None:
+        result = self.session.result
+        if not self.session.problem:
+            self.results.show(result.hits if result else [], is_new=self.session.is_new)
+        self._show_found()
+        self._show_empty()
+        self._show_narrowing()
+
+    def _show_state(self) -> None:
+        if self.session.has_models != self.watched.has_models:
+            self.session.has_models = self.watched.has_models
+        self.query_one("#status", Bar).show(bars.status(self.watched, self.session))
+        self._show_empty()
+
+    def _show_found(self) -> None:
+        self.query_one("#found", Bar).show(bars.found(self.session, self._note))
+
+    def _show_empty(self) -> None:
+        self.results.notice = bars.empty(self.watched, self.session)
+
+    def _show_top(self) -> None:
+        self.query_one("#mode", Bar).update(Text(f"{self.session.mode} › "))
+        self._show_narrowing()
+
+    def _show_narrowing(self) -> None:
+        bar, shown = self.query_one("#narrowing", Bar), text.line(str(self.session.narrowing))
+        if str(bar.content) != shown:
+            bar.update(Text(shown))

@@ -1,0 +1,109 @@
+"""Ctrl-A: quotes that answer the query, and what a model writes about it, with sources. Enter opens one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import structs
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from gnoctl import answers, text
+from gnoctl.terminal import Terminal
+from gnoctl.ui import styles
+from gnoctl.ui.lines import Line, Lines
+from gnoctl.ui.narrowing import Narrowing
+from gnod.client.asynchronous import AsyncClient
+from gnod.errors import GnoError
+from gnod.protocol.base import AnswerSource, ProgressValue, Quote
+from gnod.protocol.search import AskParams, AskResult
+
+
+class Ask(ModalScreen[str]):
+    """Returns the reference of what the user opens."""
+
+    DEFAULT_CSS = """
+    Ask Vertical { width: 100%; height: 100%; border: round ansi_cyan; }
+    Ask Lines { height: 1fr; }
+    """
+    BINDINGS = [Binding("escape", "dismiss", show=False)]
+
+    def __init__(self, question: str, narrowing: Narrowing, client: AsyncClient) -> None:
+        super().__init__()
+        self._question = question
+        self._narrowing = narrowing
+        self._client = client
+        self._quotes: list[Quote] = []
+        self._draft = ""
+        self._refs: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as frame:
+            # A title is markup: a question with brackets must not be.
+            frame.border_title = text.line(self._question).replace("[", "\\[")
+            frame.border_subtitle = "Enter opens · Esc closes"
+            yield Lines()
+
+    def on_mount(self) -> None:
+        self._show([Line("searching …", styles.DIM)])
+        self.run_worker(self._answer())
+
+    @on(Lines.Chosen)
+    def open_chosen(self, event: Lines.Chosen) -> None:
+        self.dismiss(self._refs[event.entry])
+
+    async def _answer(self) -> None:
+        params = AskParams(question=self._question, **self._narrowing.params())  # type: ignore[arg-type]
+        try:
+            result = await self._client.call("ask.answer", params, AskResult, on_progress=self._take)
+        except GnoError as error:
+            self._show([Line(text.line(error.message), styles.WARNING)])
+            return
+        self._quotes = result.quotes
+        self._show([*self._quoted(), *self._answered(result)])
+
+    def _take(self, value: ProgressValue) -> None:
+        self._quotes = value.quotes or self._quotes
+        self._draft += value.text or ""
+        stage = Line("not checked yet:" if self._draft else f"{text.line(value.stage)} …", styles.DIM)
+        draft = [Line(line, styles.DIM) for line in _wrapped(self._draft, self._width)]
+        self._show([*self._quoted(), stage, *draft])
+
+    def _show(self, lines: list[Line]) -> None:
+        self.query_one(Lines).show(lines)
+
+    @property
+    def _width(self) -> int:
+        return max(20, self.size.width - 6)
+
+    def _quoted(self) -> Iterator[Line]:
+        self._refs = [f"{quote.uri}:{quote.line}" for quote in self._quotes]
+        if self._quotes and self._quotes[0].perhaps:
+            yield Line("Your documents do not say. Perhaps:")
+            yield Line("")
+        for entry, quote in enumerate(self._quotes):
+            drawn = answers.render_quotes([structs.replace(quote, perhaps=False)], Terminal(width=self._width))
+            for number, line in enumerate(drawn):
+                yield Line(line, styles.PLAIN if number else styles.DIM, entry if line else None)
+
+    def _answered(self, result: AskResult) -> Iterator[Line]:
+        unsourced = structs.replace(result, sources=[])
+        yield from map(Line, answers.render(unsourced, Terminal(width=self._width), quotes=False))
+        if result.sources:
+            yield Line("")
+        for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
+            self._refs.append(f"{source.uri}:{source.line}")
+            yield Line(_source(source), styles.PLAIN if source.cited else styles.DIM, len(self._refs) - 1)
+
+
+def _source(source: AnswerSource) -> str:
+    where = source.location.label if source.location else str(source.line)
+    return text.line(f"[{source.number}] {source.collection}/{source.path}:{where}  {source.title}")
+
+
+def _wrapped(draft: str, width: int) -> Iterator[str]:
+    shown = text.block(draft)
+    yield from (shown[start:end] for start, end in text.wrap(shown, width))

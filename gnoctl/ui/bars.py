@@ -1,0 +1,79 @@
+"""The lines around the results: what was found, what the index lacks, which keys there are; and what to do when there
+is nothing to show. From the state to text; knows no widget."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from gnoctl import text
+from gnoctl.ui import styles
+from gnoctl.ui.connection import Watched
+from gnoctl.ui.keys import key_line
+from gnoctl.ui.session import Session
+from gnoctl.wording import corrected, count, missed_by
+
+SEPARATOR = " · "
+
+
+def found(session: Session, note: str = "") -> Text:
+    """Return the line above the hits. A problem or a note to the user replaces it."""
+    result = session.result
+    if session.problem or note:
+        return Text(text.line(session.problem or note), styles.WARNING if session.problem else styles.BOLD)
+    if result is None or session.is_blank:
+        return Text()
+    shown = f"{len(result.hits):,} of {count(result.total, 'document')}"
+    if result.mode in ("query", "vector", "similar"):
+        shown = f"the best {len(result.hits):,}"
+    similar = f"similar to {session.similar_to.title}" if session.similar_to else ""
+    line = Text(text.line(SEPARATOR.join(filter(None, (similar, shown, f"{result.took_ms:.0f} ms")))), styles.DIM)
+    for remark in [*corrected(result.corrections), *result.hints, *result.notes, result.lexical_only_reason]:
+        if remark:
+            line.append(SEPARATOR, styles.DIM).append(text.line(remark), styles.WARNING)
+    return line
+
+
+def status(watched: Watched, session: Session) -> Text:
+    """Return freshness, pending work and the models in use."""
+    if watched.problem:
+        return Text(f"the daemon does not answer, trying again: {text.line(watched.problem)}", styles.WARNING)
+    if watched.freshness is None:
+        return Text("connecting …", styles.DIM)
+    missed = missed_by(watched.freshness)
+    parts = [missed or "the index is current"]
+    if failed := watched.freshness.failed:
+        parts.append(f"{count(failed, 'file')} could not be read")
+    embedding = watched.embedding
+    if embedding and embedding.reason and embedding.state not in ("idle", "embedding"):
+        parts.append(f"embedding is {embedding.state}: {embedding.reason}")
+    used = watched.models if session.mode != "keyword" else []
+    parts.append(", ".join(used) or ("no model: keyword search only" if not watched.models else "no model in use"))
+    return Text(text.line(SEPARATOR.join(parts)), styles.WARNING if missed else styles.DIM)
+
+
+def keys(width: int, opens: str) -> Text:
+    line = Text()
+    for key, label in key_line(width, opens):
+        line.append(key, styles.KEY).append(f" {label}  ")
+    return line
+
+
+def empty(watched: Watched, session: Session) -> list[str]:
+    """Return what to say instead of hits: what is the case, then what to do."""
+    if watched.collections is None:
+        return ["The daemon does not answer.", "The search begins as soon as it does."] if watched.problem else []
+    if not watched.collections:
+        return ["No folder is indexed yet.", "", "Add one in another terminal:", "  gnoctl collection add FOLDER"]
+    if session.is_blank:
+        documents = count(sum(each.documents for each in watched.collections), "document")
+        within = ", ".join(text.line(each.name) for each in watched.collections)
+        return [f"Type to search {documents} in {within}.", "", "F1 shows all keys."]
+    if session.result is None or session.problem:
+        return []
+    asked = session.similar_to.title if session.similar_to else session.query
+    lines = [f"No results for {text.line(asked)}" if asked else "No document passes the filters.", ""]
+    if any(session.narrowing):
+        lines.append(f"F2 changes the filters: {text.line(str(session.narrowing))}")
+    if session.mode == "keyword" and watched.has_models:
+        lines.append("Ctrl-T searches by meaning, too.")
+    return lines

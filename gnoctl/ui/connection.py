@@ -1,0 +1,94 @@
+"""The daemon, as the terminal UI sees it: its state, its changes, and whether it answers. Knows no screen.
+
+After a crash it connects again, which starts the daemon, and tells so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from gnod.client.asynchronous import AsyncClient
+from gnod.errors import GnoError
+from gnod.protocol.base import Freshness, NoParams
+from gnod.protocol.collections import CollectionInfo, CollectionListResult
+from gnod.protocol.index import EmbeddingStatus
+from gnod.protocol.models import ModelsListParams, ModelsListResult
+from gnod.protocol.subscription import IndexChanged, SubscribedState
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 2.0
+_ROLES = ("embed", "rerank", "expand", "answer")
+
+
+class Watched:
+    """Follows the index until it is cancelled. `problem`: why the daemon does not answer; `collections`: None before
+    the first answer.
+
+    `connected` is called after each connection, `changed` when documents did, `updated` if only the state did.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        connected: Callable[[], None],
+        changed: Callable[[IndexChanged], None],
+        updated: Callable[[], None],
+    ) -> None:
+        self.problem: str | None = None
+        self.collections: list[CollectionInfo] | None = None
+        self.freshness: Freshness | None = None
+        self.embedding: EmbeddingStatus | None = None
+        self.models: list[str] = []
+        """What ranks and answers: the role and the name of each model that can be used."""
+        self._client = client
+        self._connected = connected
+        self._changed = changed
+        self._updated = updated
+
+    @property
+    def has_models(self) -> bool:
+        return bool(self.embedding and self.embedding.model)
+
+    async def follow(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                async with self._client.subscribe() as changes:
+                    await self._begin(changes.begun.state)
+                    pause_s = FIRST_PAUSE_S
+                    async for changed in changes:
+                        await self._take(changed)
+            except (GnoError, OSError) as error:
+                self.problem = error.message if isinstance(error, GnoError) else str(error)
+                self._updated()
+            await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
+
+    async def _begin(self, state: SubscribedState) -> None:
+        self._set(state)
+        await self._ask_collections()
+        self.problem = None
+        self._connected()
+        await self._ask_models()
+        self._updated()
+
+    async def _take(self, changed: IndexChanged) -> None:
+        self._set(changed)
+        if changed.indexed or changed.removed or changed.reset:
+            self._changed(changed)
+            await self._ask_collections()
+        self._updated()
+
+    def _set(self, state: SubscribedState | IndexChanged) -> None:
+        self.freshness, self.embedding = state.freshness, state.embedding
+
+    async def _ask_collections(self) -> None:
+        listed = await self._client.call("collection.list", NoParams(), CollectionListResult)
+        self.collections = listed.collections
+
+    async def _ask_models(self) -> None:
+        listed = await self._client.call("models.list", ModelsListParams(), ModelsListResult)
+        usable = [each for each in listed.models if each.installed or each.remote]
+        names = {use.role: each.name for each in usable for use in each.uses}
+        self.models = [f"{role} {names[role]}" for role in _ROLES if role in names]

@@ -1,0 +1,47 @@
+"""The keys of the terminal UI. The app binds them; the key line, the help and docs/ui.md show them. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """`name`: of Textual, several separated by commas; `shown`: for people. `label`: in the key line, "" if it has no
+    room there."""
+
+    name: str
+    shown: str
+    action: str
+    label: str
+    help: str
+
+
+KEYS = (
+    Key("enter", "Enter", "open", "open", "Open the file at the line or page, as `gnoctl open` does"),
+    Key("tab", "Tab", "preview", "preview", "Read in the preview with the arrow keys; again: return to the query"),
+    Key("ctrl+t", "Ctrl-T", "mode", "mode", "Switch between hybrid, keyword and semantic search"),
+    Key("f2", "F2", "filters", "filters", "Choose collections, tags, types, languages and a date"),
+    Key("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),
+    Key("ctrl+s", "Ctrl-S", "similar", "similar", "Find documents similar to the selected one"),
+    Key("ctrl+y", "Ctrl-Y", "copy", "copy", "Copy the path; again: a citation; again: the address"),
+    Key("f1", "F1", "help", "help", "Show all keys"),
+    Key("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),
+    Key("escape", "Esc", "leave", "", "Go back: from the preview or similar documents to the query; clear it; quit"),
+    Key("ctrl+c,ctrl+q", "Ctrl-C", "quit", "", "Quit"),
+)
+
+
+def key_line(width: int, opens: str) -> list[tuple[str, str]]:
+    """Return (key, label) as many as fit in `width` cells, and the help in any case. `opens`: what Enter does."""
+    labelled = [(key.shown, opens if key.action == "open" else key.label) for key in KEYS if key.label]
+    last = labelled.pop()
+    shown: list[tuple[str, str]] = []
+    for pair in labelled:
+        if _width([*shown, pair, last]) > width:
+            break
+        shown.append(pair)
+    return [*shown, last]
+
+
+def _width(pairs: list[tuple[str, str]]) -> int:
+    return sum(len(key) + 1 + len(label) + 2 for key, label in pairs) - 2

@@ -1,0 +1,96 @@
+"""A dialogue of lines, some of which can be selected. Draws only the visible lines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding
+from textual.events import Click
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from gnoctl import text
+from gnoctl.ui import styles
+
+
+class Line(NamedTuple):
+    """`entry`: the number of the entry that the line belongs to; None: it cannot be selected."""
+
+    shown: str
+    style: Style = styles.PLAIN
+    entry: int | None = None
+
+
+class Lines(ScrollView, can_focus=True):
+    DEFAULT_CSS = "Lines { scrollbar-size-vertical: 1; overflow-x: hidden; }"
+    BINDINGS = [
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("pageup", "page_up", show=False),
+        Binding("pagedown", "page_down", show=False),
+        Binding("enter,space", "choose", show=False),
+    ]
+
+    class Chosen(Message):
+        """An entry was selected with Enter, Space or a click."""
+
+        def __init__(self, entry: int) -> None:
+            super().__init__()
+            self.entry = entry
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cursor = 0
+        self._lines: list[Line] = []
+
+    def show(self, lines: list[Line]) -> None:
+        """Replace the lines; cursor and scroll position stay."""
+        self._lines = lines
+        self.cursor = max(0, min(self.cursor, self._entries - 1))
+        self.virtual_size = Size(self.size.width, len(lines))
+        self.refresh()
+
+    @property
+    def _entries(self) -> int:
+        return max((line.entry + 1 for line in self._lines if line.entry is not None), default=0)
+
+    def render_line(self, y: int) -> Strip:
+        at, width = y + self.scroll_offset.y, self.size.width
+        if at >= len(self._lines):
+            return Strip.blank(width)
+        line = self._lines[at]
+        is_selected = line.entry is not None and line.entry == self.cursor
+        bar = Segment("▌ " if is_selected else "  ", styles.BAR)
+        style = line.style + styles.BOLD if is_selected else line.style
+        return Strip([bar, Segment(text.clip(line.shown, width - 2), style)]).adjust_cell_length(width)
+
+    def action_move(self, by: int) -> None:
+        """Select the next entry; where there is none, scroll."""
+        at = self.cursor + by
+        if not 0 <= at < self._entries:
+            self.scroll_relative(y=by, animate=False)
+            return
+        self.cursor = at
+        rows = [row for row, line in enumerate(self._lines) if line.entry == at]
+        y, height = self.scroll_offset.y, self.size.height
+        if rows[0] < y:
+            self.scroll_to(y=rows[0] if at else 0, animate=False)
+        elif rows[-1] >= y + height:
+            self.scroll_to(y=min(rows[0], rows[-1] - height + 1), animate=False)
+        self.refresh()
+
+    def action_choose(self) -> None:
+        if self._entries:
+            self.post_message(self.Chosen(self.cursor))
+
+    def on_click(self, event: Click) -> None:
+        at = event.y + self.scroll_offset.y
+        entry = self._lines[at].entry if at < len(self._lines) else None
+        if entry is not None:
+            self.cursor = entry
+            self.refresh()
+            self.post_message(self.Chosen(entry))

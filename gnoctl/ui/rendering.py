@@ -1,0 +1,142 @@
+"""Draw a part of a document in lines of a width: Markdown, code or plain text, with its matches highlighted.
+
+Imports Rich's Markdown and Pygments, which are slow: import this when there is something to draw. Documents are
+hostile: what a terminal obeys is replaced, and no link reaches the terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_for_filename
+from pygments.util import ClassNotFound
+from rich.console import Console
+from rich.markdown import Heading, Markdown
+from rich.segment import Segment
+from rich.syntax import Syntax
+from rich.text import Text
+from textual.strip import Strip
+
+from gnoctl import text
+from gnoctl.ui import styles
+from gnod.protocol.documents import DocumentText
+from gnod.types import canonical_line, source_line
+
+_CONSOLE = Console(color_system="standard", legacy_windows=False, force_terminal=True, no_color=False, _environ={})
+CODE_THEME = "ansi_dark"
+
+
+class Drawn(NamedTuple):
+    """The lines of one block of a document; the block begins at `line` of the document."""
+
+    line: int
+    strips: list[Strip]
+
+
+def draw(document: DocumentText, words: list[str], width: int) -> Iterator[Drawn]:
+    """Yield the blocks of a document's text in order. `words` are highlighted."""
+    pattern = _pattern(words)
+    first = canonical_line(document.line_map, document.start_line)
+    shown = text.block(document.text).expandtabs(4)
+    for line, strips in _blocks(document, shown, width):
+        yield Drawn(source_line(document.line_map, first + line), [_highlighted(each, pattern) for each in strips])
+
+
+def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
+    if document.converter.startswith(("code/", "text/")):
+        yield from _code(shown, document.path, width)
+    elif document.mime == "application/pdf":
+        yield from _plain(shown, width)
+    else:
+        yield from _markdown(shown, width)
+
+
+def _markdown(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
+    """Yield the blocks of the top level, each drawn by itself, so that its line is known."""
+    lines = shown.split("\n")
+    starts = [token.map[0] for token in _parser().parse(shown) if token.level == 0 and token.map and token.nesting >= 0]
+    # What is before the first block, and between two, belongs to no token: link definitions, say.
+    starts = sorted({0, *starts})
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        block = "\n".join(lines[start:end])
+        if block.strip():
+            strips = _strips(_Markdown(block, code_theme=CODE_THEME, hyperlinks=False), width)
+            yield start, [*_trimmed(strips), Strip.blank(width)]
+
+
+class _Heading(Heading):
+    LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
+
+
+class _Markdown(Markdown):
+    elements = {**Markdown.elements, "heading_open": _Heading}
+
+
+def _trimmed(strips: list[Strip]) -> list[Strip]:
+    """Drop the blank lines at both ends."""
+    filled = [at for at, strip in enumerate(strips) if strip.text.strip()]
+    return strips[filled[0] : filled[-1] + 1] if filled else []
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt().enable("table").enable("strikethrough")
+
+
+def _code(shown: str, path: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
+    """Yield each line by itself; long lines are cut, as in an editor."""
+    lexer = _lexer(path)
+    syntax = Syntax(shown, lexer or "text", theme=CODE_THEME, background_color="default")
+    for at, line in enumerate(syntax.highlight(shown).split("\n", allow_blank=True)):
+        line.no_wrap, line.overflow = True, "ellipsis"
+        yield at, _strips(line, width)
+
+
+def _plain(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
+    for at, line in enumerate(shown.split("\n")):
+        yield at, _strips(Text(line), width)
+
+
+def _lexer(path: str) -> Lexer | None:
+    try:
+        return get_lexer_for_filename(path)
+    except ClassNotFound:
+        return None
+
+
+def _strips(drawn: Markdown | Text, width: int) -> list[Strip]:
+    options = _CONSOLE.options.update(width=width, height=None, highlight=False)
+    return [Strip(line) for line in _CONSOLE.render_lines(drawn, options, pad=False)]
+
+
+def _pattern(words: list[str]) -> re.Pattern[str] | None:
+    """Match the words as whole words; those of Chinese and Japanese have no edges."""
+    parts = [rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word) for word in words if word.strip()]
+    return re.compile("|".join(sorted(parts, key=len, reverse=True)), re.IGNORECASE) if parts else None
+
+
+def _highlighted(strip: Strip, pattern: re.Pattern[str] | None) -> Strip:
+    """Style the matches of a drawn line; they may span several segments."""
+    found = [match.span() for match in pattern.finditer(strip.text)] if pattern else []
+    if not found:
+        return strip
+    pieces: list[Segment] = []
+    at = 0
+    for segment in strip:
+        pieces += _cut(segment, at, found)
+        at += len(segment.text)
+    return Strip(pieces)
+
+
+def _cut(segment: Segment, at: int, found: list[tuple[int, int]]) -> Iterator[Segment]:
+    shown, style = segment.text, segment.style or styles.PLAIN
+    edges = sorted({0, len(shown), *(min(max(edge - at, 0), len(shown)) for span in found for edge in span)})
+    for start, end in pairwise(edges):
+        is_match = any(begin <= at + start < stop for begin, stop in found)
+        yield Segment(shown[start:end], style + styles.MATCH if is_match else style)

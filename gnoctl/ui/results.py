@@ -1,0 +1,162 @@
+"""The list of hits: two lines each, title and place above the passage. Draws only the visible lines.
+
+Nothing moves while the user reads: with new results, the selected document stays selected and in its line of the
+screen, if the user has chosen it and it is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.events import Click, Resize
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from gnoctl import text
+from gnoctl.ui import styles
+from gnod.protocol.search import Hit
+
+LINES = 2
+_INDENT = "  "
+
+
+class Results(ScrollView, can_focus=False):
+    DEFAULT_CSS = "Results { scrollbar-size-vertical: 1; overflow-x: hidden; }"
+
+    class Selected(Message):
+        """Another hit is selected, or the same one has other contents."""
+
+    class Opened(Message):
+        """A double click."""
+
+    class NearEnd(Message):
+        """The selected hit is one of the last."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.hits: list[Hit] = []
+        self.cursor = 0
+        self._notice: list[str] = []
+        self._chosen = False
+
+    @property
+    def notice(self) -> list[str]:
+        """What is said where there are no hits."""
+        return self._notice
+
+    @notice.setter
+    def notice(self, lines: list[str]) -> None:
+        if lines != self._notice:
+            self._notice = lines
+            self.refresh()
+
+    @property
+    def selected(self) -> Hit | None:
+        return self.hits[self.cursor] if self.hits else None
+
+    def show(self, hits: list[Hit], *, is_new: bool) -> None:
+        """Replace the hits. `is_new`: they are those of another question, so a selection that the user did not make
+        is dropped."""
+        before, row = self.selected, self.cursor * LINES - self.scroll_offset.y
+        self.hits = hits
+        at = self._place_of(before) if before and (self._chosen or not is_new) else None
+        self._chosen = self._chosen and at is not None
+        self.cursor = min(at or 0, max(0, len(hits) - 1))
+        self.virtual_size = Size(self.size.width, len(hits) * LINES)
+        self.scroll_to(y=self.cursor * LINES - row if at is not None else 0, animate=False, force=True, immediate=True)
+        self._show_cursor()
+        self.refresh()
+        if before != self.selected:
+            self.post_message(self.Selected())
+
+    def move(self, by: int) -> None:
+        self.select(self.cursor + by)
+
+    def select(self, at: int) -> None:
+        at = max(0, min(at, len(self.hits) - 1))
+        self._chosen = True
+        if at != self.cursor and self.hits:
+            self.cursor = at
+            self._show_cursor()
+            self.refresh()
+            self.post_message(self.Selected())
+        if at >= len(self.hits) - self.page:
+            self.post_message(self.NearEnd())
+
+    @property
+    def page(self) -> int:
+        """How many hits are visible."""
+        return max(1, self.size.height // LINES)
+
+    def render_line(self, y: int) -> Strip:
+        at, line = divmod(y + self.scroll_offset.y, LINES)
+        width = self.size.width
+        if not self.hits and 1 <= y <= len(self._notice):
+            return Strip([Segment(text.clip(_INDENT + self._notice[y - 1], width))]).adjust_cell_length(width)
+        if at >= len(self.hits):
+            return Strip.blank(width)
+        is_selected = at == self.cursor
+        bar = Segment("▌ " if is_selected else _INDENT, styles.BAR)
+        draw = self._head if line == 0 else self._passage
+        return Strip([bar, *draw(self.hits[at], width - len(_INDENT), is_selected)]).adjust_cell_length(width)
+
+    def on_click(self, event: Click) -> None:
+        self.select((event.y + self.scroll_offset.y) // LINES)
+        if event.chain == 2:
+            self.post_message(self.Opened())
+
+    def on_resize(self, event: Resize) -> None:
+        self.virtual_size = Size(event.size.width, len(self.hits) * LINES)
+        self._show_cursor()
+
+    def _place_of(self, hit: Hit) -> int | None:
+        return next((at for at, each in enumerate(self.hits) if each.docid == hit.docid), None)
+
+    def _show_cursor(self) -> None:
+        top, bottom = self.cursor * LINES, self.cursor * LINES + LINES
+        y = self.scroll_offset.y
+        if top < y:
+            self.scroll_to(y=top, animate=False, force=True, immediate=True)
+        elif bottom > y + self.size.height:
+            self.scroll_to(y=bottom - self.size.height, animate=False, force=True, immediate=True)
+
+    def _head(self, hit: Hit, width: int, is_selected: bool) -> Iterator[Segment]:
+        """Yield the title, and the place at the right."""
+        place = text.clip_start(place_of(hit), max(8, width // 2))
+        title = text.clip(text.line(hit.title), max(1, width - text.cells(place) - 2))
+        yield Segment(title, styles.SELECTED if is_selected else styles.BOLD)
+        yield Segment(" " * max(1, width - text.cells(title) - text.cells(place) - 1))
+        yield Segment(place, styles.DIM)
+
+    def _passage(self, hit: Hit, width: int, _: bool) -> Iterator[Segment]:
+        """Yield the line of the passage with the first match."""
+        shown = text.line(hit.snippet)
+        first = hit.marks[0][0] if hit.marks else 0
+        start = hit.snippet.rfind("\n", 0, first) + 1
+        if first - start > width * 2 // 3:
+            yield Segment(text.ELLIPSIS, styles.DIM)
+            start = hit.snippet.rfind(" ", 0, first - width // 3) + 1
+        end = hit.snippet.find("\n", first)
+        end = min(len(shown) if end < 0 else end, start + width)
+        yield from marked(shown, start, end, hit.marks, styles.DIM)
+
+
+def place_of(hit: Hit) -> str:
+    """Return `collection/path:line`, or the page for the line; safe to show."""
+    return text.line(f"{hit.collection}/{hit.path}:{hit.location.label if hit.location else hit.line}")
+
+
+def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], style: Style) -> Iterator[Segment]:
+    """Yield `shown[start:end]` with the ranges in `marks` highlighted."""
+    at = start
+    for mark_start, mark_end in sorted(marks):
+        begin, stop = max(at, mark_start), min(end, mark_end)
+        if begin < stop:
+            yield Segment(shown[at:begin], style)
+            yield Segment(shown[begin:stop], styles.MATCH)
+            at = stop
+    yield Segment(shown[at:end], style)

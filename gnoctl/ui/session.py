@@ -1,0 +1,180 @@
+"""What is searched now: query, mode and filters. Sends the searches, and drops those that are outdated.
+
+Keyword results come at once, with each keystroke; the results of models when typing pauses. Old results stay until new
+ones are there. Knows no screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from gnoctl.ui.narrowing import Narrowing
+from gnod.errors import GnoError
+from gnod.protocol import search as wire
+from gnod.protocol.base import Params, Result
+
+MODES = ("hybrid", "keyword", "semantic")
+PAUSE_S = 0.2
+"""Who types a word pauses less between two letters."""
+QUIET_S = 0.25
+"""Between two searches because of changes on the disk."""
+FIRST_LIMIT = 50
+MOST = 1000
+
+R = TypeVar("R", bound=Result)
+
+
+class Daemon(Protocol):
+    async def call(self, method: str, params: Params, result_type: type[R]) -> R: ...
+
+
+class Session:
+    """One search box. `shown` is called when `result` or `problem` changed.
+
+    `has_models`: whether hybrid search differs from keyword search.
+    """
+
+    def __init__(self, daemon: Daemon, shown: Callable[[], None]) -> None:
+        self.query = ""
+        self.mode = MODES[0]
+        self.narrowing = Narrowing()
+        self.similar_to: wire.Hit | None = None
+        self.result: wire.SearchResult | None = None
+        self.problem: str | None = None
+        self.has_models = False
+        self.is_new = True
+        """Whether the results are those of another question than before; otherwise they are its results as of now."""
+        self._daemon = daemon
+        self._shown = shown
+        self._limit = FIRST_LIMIT
+        self._running: asyncio.Task[None] | None = None
+        self._changed = False
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is asked."""
+        return not (self.query.strip() or self.similar_to or any(self.narrowing))
+
+    @property
+    def is_searching(self) -> bool:
+        return self._running is not None and not self._running.done()
+
+    def search_for(self, query: str) -> None:
+        if query != self.query or self.similar_to:
+            self.query, self.similar_to = query, None
+            self._ask()
+
+    def use(self, mode: str) -> None:
+        self.mode = mode
+        self._ask()
+
+    def narrow(self, narrowing: Narrowing) -> None:
+        self.narrowing = narrowing
+        self._ask()
+
+    def find_similar(self, hit: wire.Hit | None) -> None:
+        """Show what is similar to a document; None: return to the query."""
+        self.similar_to = hit
+        self._ask()
+
+    def more(self) -> None:
+        """Fetch more results of the same search, if there are more."""
+        result = self.result
+        is_full = result is not None and len(result.hits) >= self._limit
+        if is_full and self._limit < MOST and not self.is_searching:
+            self._limit = min(MOST, self._limit * 4)
+            self._start(self._again())
+
+    def again(self) -> None:
+        """The index has changed: search again, for the same."""
+        if self.is_searching:
+            self._changed = True
+        elif not self.is_blank:
+            self._start(self._again())
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+
+    def _ask(self) -> None:
+        self._limit, self.is_new = FIRST_LIMIT, True
+        self._start(self._find())
+
+    def _start(self, work: object) -> None:
+        self.close()
+        self._running = asyncio.create_task(self._guarded(work))  # type: ignore[arg-type]
+
+    async def _guarded(self, work: asyncio.Future[None]) -> None:
+        try:
+            await work
+        except GnoError as error:
+            self._show(self.result, error.message)
+        if self._changed:
+            self._changed = False
+            await asyncio.sleep(QUIET_S)
+            await self._guarded(self._again())  # type: ignore[arg-type]
+
+    async def _find(self) -> None:
+        """Search by keyword at once, and with models when typing pauses."""
+        if self.is_blank:
+            self._show(None)
+            return
+        if self._has_quick_results:
+            self._show(await self._by_keyword())
+        if not self._is_by_keyword_alone:
+            await asyncio.sleep(PAUSE_S if self._has_quick_results or self.query else 0)
+            await self._with_models()
+
+    async def _again(self) -> None:
+        if self.is_blank:
+            return
+        self.is_new = False
+        if self._is_by_keyword_alone:
+            self._show(await self._by_keyword())
+        else:
+            await self._with_models()
+
+    @property
+    def _is_by_keyword_alone(self) -> bool:
+        """A query of fields alone is a list: no model ranks it."""
+        if self.similar_to:
+            return False
+        return self.mode == "keyword" or not self.query.strip() or (self.mode == "hybrid" and not self.has_models)
+
+    @property
+    def _has_quick_results(self) -> bool:
+        return not self.similar_to and (self.mode != "semantic" or not self.query.strip())
+
+    async def _by_keyword(self) -> wire.SearchResult:
+        query = self.query if self.query.strip() else self.narrowing.query()
+        params = self._params(wire.SearchLexicalParams, query=query, prefix_last_term=True)
+        return await self._daemon.call("search.lexical", params, wire.SearchResult)
+
+    async def _with_models(self) -> None:
+        found = await self._by_models()
+        # The last word may be unfinished: then hybrid search may find less than the search for its beginning.
+        if found.hits or self.result is None or found.mode != "query":
+            self._show(found)
+
+    async def _by_models(self) -> wire.SearchResult:
+        if self.similar_to:
+            similar = self._params(wire.SearchSimilarParams, ref=self.similar_to.uri)
+            return await self._daemon.call("search.similar", similar, wire.SearchResult)
+        if self.mode == "semantic":
+            vector = self._params(wire.SearchVectorParams, query=self.query)
+            return await self._daemon.call("search.vector", vector, wire.SearchResult)
+        hybrid = self._params(wire.SearchQueryParams, query=self.query)
+        return await self._daemon.call("search.query", hybrid, wire.SearchResult)
+
+    def _params(self, kind: type[P], **more: object) -> P:
+        return kind(limit=self._limit, **self.narrowing.params(), **more)  # type: ignore[arg-type]
+
+    def _show(self, result: wire.SearchResult | None, problem: str | None = None) -> None:
+        self.result, self.problem = result, problem
+        self._shown()
+        self.is_new = False
+
+
+P = TypeVar("P", bound=wire.FilterParams)

@@ -1,0 +1,17 @@
+"""The colours of the terminal UI: those of the terminal itself, so that light and dark ones both work.
+
+Nothing is said by colour alone: matches are bold and underlined, the selected hit has a bar and is reversed.
+"""
+
+from __future__ import annotations
+
+from rich.style import Style
+
+PLAIN = Style()
+DIM = Style(dim=True)
+BOLD = Style(bold=True)
+MATCH = Style(bold=True, underline=True, color="yellow")
+BAR = Style(bold=True, color="cyan")
+SELECTED = Style(bold=True, reverse=True)
+WARNING = Style(color="yellow")
+KEY = Style(bold=True, color="cyan")
