@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import Annotated
 
+from gnoctl import text
 from gnoctl.command import Options, command
 from gnoctl.options import argument, option
 from gnoctl.shared_options import FILTERS, Collections, split_commas
@@ -32,7 +35,7 @@ class UiOptions(Options, frozen=True, kw_only=True):
     ] = False
 
     @property
-    def text(self) -> str:
+    def words(self) -> str:
         return " ".join(self.query)
 
     @property
@@ -59,7 +62,7 @@ def ui(options: UiOptions) -> int | None:
         raise UsageError(f"there is no mode {options.mode!r}: choose hybrid, keyword or semantic")
     path = _converse(options) if options.linear else _draw(options)
     if path is not None:
-        print(path)
+        print(text.line(path) if sys.stdout.isatty() else path)
     return 1 if options.print_path and path is None else None
 
 
@@ -67,17 +70,32 @@ def _draw(options: UiOptions) -> str | None:
     _check_terminal(prints=options.print_path)
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
+    elif not os.environ.get("NO_COLOR"):  # Textual would take an empty value for a wish
+        os.environ.pop("NO_COLOR", None)
     from gnoctl.ui.app import UserInterface
 
     interface = UserInterface(
         options.places,
         may_start=not options.no_start,
-        query=options.text,
+        query=options.words,
         mode=options.mode,
         narrowing=options.narrowing,
         prints=options.print_path,
     )
-    return interface.run()
+    with _output_on_terminal():
+        return interface.run()
+
+
+@contextmanager
+def _output_on_terminal() -> Iterator[None]:
+    """Let standard output be the terminal, where it is captured: Textual asks it for the size of the screen."""
+    captured = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(captured, 1)
+        os.close(captured)
 
 
 def _converse(options: UiOptions) -> str | None:
@@ -88,7 +106,7 @@ def _converse(options: UiOptions) -> str | None:
     say = partial(print, file=sys.stderr if options.print_path else sys.stdout, flush=True)
     with Client(options.places, start=not options.no_start) as client:
         dialogue = Dialogue(client, say, options.mode, options.narrowing, prints=options.print_path)
-        converse(dialogue, chain([options.text] if options.text else [], typed("> ")))
+        converse(dialogue, chain([options.words] if options.words else [], typed("> ")))
     return dialogue.chosen
 
 

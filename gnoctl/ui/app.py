@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import subprocess
 from typing import ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
@@ -70,9 +71,9 @@ class UserInterface(App[str]):
     #found, #status, #keys { height: 1; }
     #body { height: 1fr; }
     #results { width: 1fr; }
-    #preview { width: 1fr; border-left: solid ansi_bright_black; padding-left: 1; }
+    #preview { width: 1fr; border-left: solid ansi_bright_black; }
     #preview:focus { border-left: heavy ansi_cyan; }
-    .-narrow #preview { display: none; border-left: none; padding-left: 0; }
+    .-narrow #preview { display: none; border-left: none; }
     .-narrow.reading #preview { display: block; }
     .-narrow.reading #results { display: none; }
     """
@@ -94,6 +95,8 @@ class UserInterface(App[str]):
         prints: bool = False,
     ) -> None:
         super().__init__(ansi_color=True)
+        if self.no_color:
+            os.environ["NO_COLOR"] = "1"  # Textual takes it away; the editor needs it
         self.theme = "ansi-dark"
         self.client = AsyncClient(places, start=may_start)
         self.session = Session(self.client, self._show_results)
@@ -224,7 +227,7 @@ class UserInterface(App[str]):
             else:
                 with self.suspend():
                     subprocess.run(chosen.words, check=False)  # noqa: ASYNC221
-        except (GnoError, OSError) as error:
+        except (GnoError, OSError, SuspendNotSupported) as error:
             self.say(str(error))
 
     def action_filters(self) -> None:

@@ -18,6 +18,7 @@ from gnod.protocol.subscription import IndexChanged, SubscribedState
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
+LOST = "it has ended, or closed the connection"
 _ROLES = ("embed", "rerank", "expand", "answer")
 
 
@@ -42,6 +43,7 @@ class Watched:
         self.models: list[str] = []
         """What ranks and answers: the role and the name of each model that can be used."""
         self._client = client
+        self._is_connected = False
         self._connected = connected
         self._changed = changed
         self._updated = updated
@@ -60,7 +62,8 @@ class Watched:
                     async for changed in changes:
                         await self._take(changed)
             except (GnoError, OSError) as error:
-                self.problem = error.message if isinstance(error, GnoError) else str(error)
+                was_connected, self._is_connected = self._is_connected, False
+                self.problem = LOST if was_connected else str(error)
                 self._updated()
             await asyncio.sleep(pause_s)
             pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
@@ -68,7 +71,7 @@ class Watched:
     async def _begin(self, state: SubscribedState) -> None:
         self._set(state)
         await self._ask_collections()
-        self.problem = None
+        self.problem, self._is_connected = None, True
         self._connected()
         await self._ask_models()
         self._updated()

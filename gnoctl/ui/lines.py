@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 class Lines(ScrollView, can_focus=True):
-    DEFAULT_CSS = "Lines { scrollbar-size-vertical: 1; overflow-x: hidden; }"
+    DEFAULT_CSS = "Lines { scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }"
     BINDINGS = [
         Binding("up", "move(-1)", show=False),
         Binding("down", "move(1)", show=False),

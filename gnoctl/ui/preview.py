@@ -29,13 +29,15 @@ WINDOW = 240
 SETTLED_S = 0.05
 """Who holds an arrow key passes hits faster than that."""
 
+_MARGIN = Segment(" ")
+
 Fetch = Callable[[DocumentGetParams], Awaitable[DocumentText]]
 
 
 class Preview(ScrollView, can_focus=True):
     """`hit`: what is shown, or will be."""
 
-    DEFAULT_CSS = "Preview { scrollbar-size-vertical: 1; overflow-x: hidden; }"
+    DEFAULT_CSS = "Preview { scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }"
     BINDINGS = [
         Binding("up", "scroll_up", show=False),
         Binding("down", "further(1)", show=False),
@@ -76,10 +78,14 @@ class Preview(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         width = self.size.width
-        return self._lines[at].adjust_cell_length(width) if at < len(self._lines) else Strip.blank(width)
+        return (
+            Strip([_MARGIN, *self._lines[at]]).adjust_cell_length(width)
+            if at < len(self._lines)
+            else Strip.blank(width)
+        )
 
     def on_resize(self) -> None:
-        if self.hit is not None and self.size.width != self._width:
+        if self.hit is not None and self.size.width - 1 != self._width:
             self._start(self.hit, stays=False)
 
     def action_further(self, lines: int) -> None:
@@ -125,7 +131,7 @@ class Preview(ScrollView, can_focus=True):
     async def _draw(self, hit: Hit, document: DocumentText) -> list[Drawn]:
         from gnoctl.ui.rendering import draw
 
-        self._width = self.size.width
+        self._width = self.size.width - 1
         blocks = []
         for block in draw(document, words_of(hit), max(1, self._width)):
             blocks.append(block)
@@ -152,7 +158,7 @@ class Preview(ScrollView, can_focus=True):
 
 
 def _has_match(strip: Strip) -> bool:
-    return any(segment.style and segment.style.underline and segment.style.bold for segment in strip)
+    return any(styles.is_match(segment.style) for segment in strip)
 
 
 def _head(document: DocumentText | None, hit: Hit, width: int) -> list[Strip]:

@@ -29,6 +29,7 @@ from gnod.protocol.documents import DocumentText
 from gnod.types import canonical_line, source_line
 
 _CONSOLE = Console(color_system="standard", legacy_windows=False, force_terminal=True, no_color=False, _environ={})
+_FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 CODE_THEME = "ansi_dark"
 
 
@@ -53,6 +54,10 @@ def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[in
         yield from _code(shown, document.path, width)
     elif document.mime == "application/pdf":
         yield from _plain(shown, width)
+    elif document.start_line == 1 and (front := _FRONTMATTER.match(shown)):
+        lines = front[0].count("\n")
+        yield from ((at, [strip.apply_style(styles.DIM) for strip in strips]) for at, strips in _plain(front[0], width))
+        yield from ((lines + at, strips) for at, strips in _markdown(shown[front.end() :], width))
     else:
         yield from _markdown(shown, width)
 

@@ -25,7 +25,7 @@ _INDENT = "  "
 
 
 class Results(ScrollView, can_focus=False):
-    DEFAULT_CSS = "Results { scrollbar-size-vertical: 1; overflow-x: hidden; }"
+    DEFAULT_CSS = "Results { scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }"
 
     class Selected(Message):
         """Another hit is selected, or the same one has other contents."""
@@ -141,8 +141,11 @@ class Results(ScrollView, can_focus=False):
             yield Segment(text.ELLIPSIS, styles.DIM)
             start = hit.snippet.rfind(" ", 0, first - width // 3) + 1
         end = hit.snippet.find("\n", first)
-        end = min(len(shown) if end < 0 else end, start + width)
-        yield from marked(shown, start, end, hit.marks, styles.DIM)
+        end = len(shown) if end < 0 else end
+        fits = min(end, start + width - 2)
+        yield from marked(shown, start, fits, hit.marks, styles.DIM)
+        if fits < end:
+            yield Segment(text.ELLIPSIS, styles.DIM)
 
 
 def place_of(hit: Hit) -> str:

@@ -7,7 +7,7 @@ ones are there. Knows no screen.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Protocol, TypeVar
 
 from gnoctl.ui.narrowing import Narrowing
@@ -85,14 +85,14 @@ class Session:
         is_full = result is not None and len(result.hits) >= self._limit
         if is_full and self._limit < MOST and not self.is_searching:
             self._limit = min(MOST, self._limit * 4)
-            self._start(self._again())
+            self._start(self._again)
 
     def again(self) -> None:
         """The index has changed: search again, for the same."""
         if self.is_searching:
             self._changed = True
         elif not self.is_blank:
-            self._start(self._again())
+            self._start(self._again)
 
     def close(self) -> None:
         if self._running is not None:
@@ -100,21 +100,27 @@ class Session:
 
     def _ask(self) -> None:
         self._limit, self.is_new = FIRST_LIMIT, True
-        self._start(self._find())
+        self._start(self._find)
 
-    def _start(self, work: object) -> None:
+    def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self.close()
-        self._running = asyncio.create_task(self._guarded(work))  # type: ignore[arg-type]
+        self._changed = False
+        self._running = asyncio.create_task(self._run(work))
 
-    async def _guarded(self, work: asyncio.Future[None]) -> None:
-        try:
-            await work
-        except GnoError as error:
-            self._show(self.result, error.message)
-        if self._changed:
+    async def _run(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        await self._guarded(work)
+        while self._changed:
             self._changed = False
             await asyncio.sleep(QUIET_S)
-            await self._guarded(self._again())  # type: ignore[arg-type]
+            await self._guarded(self._again)
+
+    async def _guarded(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        try:
+            await work()
+        except GnoError as error:
+            self._show(self.result, error.message)
+        except OSError as error:
+            self._show(self.result, str(error))
 
     async def _find(self) -> None:
         """Search by keyword at once, and with models when typing pauses."""
@@ -174,7 +180,6 @@ class Session:
     def _show(self, result: wire.SearchResult | None, problem: str | None = None) -> None:
         self.result, self.problem = result, problem
         self._shown()
-        self.is_new = False
 
 
 P = TypeVar("P", bound=wire.FilterParams)

@@ -15,3 +15,7 @@ BAR = Style(bold=True, color="cyan")
 SELECTED = Style(bold=True, reverse=True)
 WARNING = Style(color="yellow")
 KEY = Style(bold=True, color="cyan")
+
+
+def is_match(style: Style | None) -> bool:
+    return bool(style and style.bold and style.underline and style.color == MATCH.color)

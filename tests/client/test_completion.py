@@ -40,6 +40,7 @@ def test_completion_scripts(shell: str, gnoctl: Gnoctl) -> None:
     status, out, _ = gnoctl("completion", shell)
     assert status == 0
     assert f"_GNOCTL_COMPLETE=complete_{shell}" in out
+    assert "gnoctl ui --print" in out
 
 
 def test_the_bash_script_is_bash(gnoctl: Gnoctl) -> None:
@@ -53,3 +54,22 @@ def test_it_installs_itself(gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.
     assert outcome.status == 0
     assert str(tmp_path) in outcome.out
     assert "gnoctl" in (tmp_path / ".bashrc").read_text()
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [
+        ("bash", ".bash_completions/gnoctl.sh"),
+        ("zsh", ".zfunc/gnoctl-ui.zsh"),
+        ("fish", ".config/fish/conf.d/gnoctl-ui.fish"),
+    ],
+)
+def test_it_installs_the_key_once(
+    shell: str, file: str, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for _ in range(2):
+        assert gnoctl("completion", shell, "--install").status == 0
+    assert (tmp_path / file).read_text().count("ui --print") == 1
+    if shell == "zsh":
+        assert (tmp_path / ".zshrc").read_text().count("gnoctl-ui.zsh") == 1

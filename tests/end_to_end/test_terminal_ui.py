@@ -1,0 +1,301 @@
+"""`gnoctl ui` with a real daemon: Textual's pilot presses the keys; one test uses a real terminal (tmux)."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from gnoctl.ui.app import UserInterface
+from gnoctl.ui.lines import Lines
+from gnoctl.ui.narrowing import Narrowing
+from gnoctl.ui.styles import is_match
+from gnod.paths import resolve
+from tests.machine import Machine, temporary_machine, wait_until
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+HOSTILE = "[red]title[/red] \x1b]0;owned\x07"
+NOTES = {
+    "boats_md": "---\ntags: [water]\n---\n# Boats\n\nThe **heron** is a boat.\n\n"
+    "| berth | boat |\n| --- | --- |\n| A1 | heron |\n",
+    "birds_md": "---\ntags: [water, air]\n---\n# Birds\n\n"
+    + "A line of text.\n\n" * 60
+    + "At the end a heron stands.\n",
+    "hostile_md": f"# {HOSTILE}\n\nThe heron \x1b[2J is here.\n",
+    "code__herons.py": 'def heron(count: int) -> str:\n    """Name a heron."""\n    return f"heron {count}"\n',
+}
+Drive = Pilot[str]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Machine]:
+    with temporary_machine() as machine, pytest.MonkeyPatch.context() as patch:
+        for name, value in machine.environment.items():
+            patch.setenv(name, value)
+        machine.write(**NOTES)
+        machine.ok("init", str(machine.notes), "--name", "notes")
+        yield machine
+
+
+@contextlib.asynccontextmanager
+async def driven(size: tuple[int, int] = (120, 30), **options: Any) -> AsyncIterator[tuple[UserInterface, Drive]]:
+    interface = UserInterface(resolve(), **options)
+    async with interface.run_test(size=size) as pilot:
+        await until(lambda: interface.watched.collections is not None)
+        yield interface, pilot
+
+
+async def typed(pilot: Drive, words: str) -> None:
+    await pilot.press(*("space" if char == " " else char for char in words))
+
+
+def titles(interface: UserInterface) -> list[str]:
+    return [hit.title for hit in interface.results.hits]
+
+
+def drawn(widget: Any) -> str:
+    strips: list[Strip] = [widget.render_line(y) for y in range(widget.size.height)]
+    return "\n".join(strip.text.rstrip() for strip in strips)
+
+
+def bar(interface: UserInterface, name: str) -> str:
+    return str(interface.query_one(f"#{name}").render())
+
+
+def widths(interface: UserInterface) -> tuple[int, int]:
+    return interface.results.size.width, interface.preview.size.width
+
+
+async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None:
+    async with driven() as (interface, pilot):
+        assert "Type to search 4 documents in notes." in drawn(interface.results)
+        await typed(pilot, "hero")
+        await until(lambda: len(titles(interface)) == 4)
+        await typed(pilot, "n berth")
+        await until(lambda: titles(interface)[:1] == ["Boats"])
+        await until(lambda: "heron is a boat" in drawn(interface.preview))
+        shown = drawn(interface.preview)
+        assert "**" not in shown
+        assert "| A1" not in shown  # a table is drawn as one
+        assert "A1" in shown
+        words = {segment.text for strip in interface.preview._lines for segment in strip if is_match(segment.style)}
+        assert words == {"heron", "berth"}
+        await pilot.press("escape")
+        assert interface.input.value == ""
+        await until(lambda: not interface.results.hits)
+
+
+async def test_what_a_document_says_reaches_the_terminal_as_text(shared: Machine) -> None:
+    async with driven(query="path:hostile heron") as (interface, pilot):
+        await until(lambda: "is here" in drawn(interface.preview))
+        shown = drawn(interface.results) + drawn(interface.preview)
+        assert "[red]title[/red]" in shown
+        assert "\x1b" not in shown
+        await pilot.press("ctrl+a")
+        await pilot.press("escape")
+
+
+async def test_the_preview_begins_at_the_hit_and_code_has_colours(shared: Machine) -> None:
+    async with driven(query="stands") as (interface, pilot):
+        await until(lambda: "a heron stands" in drawn(interface.preview))
+        await pilot.press("tab", "home", "up")
+        await until(lambda: "a heron stands" not in drawn(interface.preview))
+        await pilot.press("tab")
+        interface.input.value = "def heron"
+        await until(lambda: "return f" in drawn(interface.preview))
+        styles = {segment.style.color for strip in interface.preview._lines for segment in strip if segment.style}
+        assert len(styles) > 2
+
+
+async def test_the_selected_document_stays_selected_when_files_change(shared: Machine) -> None:
+    new = shared.notes / "new.md"
+    async with driven(query="heron") as (interface, pilot):
+        await until(lambda: len(titles(interface)) == 4)
+        await pilot.press("down", "down")
+        selected = interface.results.selected
+        assert selected
+        assert interface.results.cursor == 2
+        try:
+            new.write_text("# Heron heron heron\n\nheron heron\n")
+            await until(lambda: len(titles(interface)) == 5)
+            assert interface.results.selected
+            assert interface.results.selected.docid == selected.docid
+        finally:
+            new.unlink()
+        await until(lambda: len(titles(interface)) == 4)
+
+
+async def test_filters_count_and_narrow(shared: Machine) -> None:
+    async with driven(query="heron") as (interface, pilot):
+        await until(lambda: len(titles(interface)) == 4)
+        await pilot.press("f2")
+        await until(lambda: "[ ] air" in drawn(interface.screen.query_one(Lines)))
+        lines = drawn(interface.screen.query_one(Lines)).splitlines()
+        counts = {line.split()[-2]: line.split()[-1] for line in lines if "[ ]" in line}
+        assert (counts["notes"], counts["water"], counts["air"]) == ("4", "2", "1")
+        rows = [line for line in lines if "[ ]" in line]
+        await pilot.press(*["down"] * next(at for at, line in enumerate(rows) if " air " in line), "space")
+        await until(lambda: titles(interface) == ["Birds"])
+        assert interface.session.narrowing == Narrowing(tags_all=("air",))
+        await pilot.press("delete")
+        await until(lambda: len(titles(interface)) == 4)
+        await pilot.press("escape")
+
+
+async def test_copying_and_asking(shared: Machine) -> None:
+    boats = shared.notes / "boats.md"
+    async with driven(query="berth") as (interface, pilot):
+        await until(lambda: titles(interface) == ["Boats"])
+        copied = []
+        for _ in range(4):
+            await pilot.press("ctrl+y")
+            copied.append(interface.clipboard)
+        line = interface.results.hits[0].line
+        assert copied[0] == copied[3] == f"{boats}:{line}"
+        assert copied[1:3] == [
+            f"Boats, notes/boats.md, line {line} <gno://notes/boats.md:{line}>",
+            f"gno://notes/boats.md:{line}",
+        ]
+        assert "Ctrl-Y again" in bar(interface, "found")
+        interface.input.value = "where does a heron stand"
+        await until(lambda: interface.session.query.endswith("stand"))
+        await pilot.press("ctrl+a")
+        await until(lambda: "At the end a heron stands." in drawn(interface.screen.query_one(Lines)))
+        await pilot.press("escape")
+
+
+async def test_a_small_screen_shows_one_pane_at_a_time(shared: Machine) -> None:
+    async with driven((60, 15), query="berth") as (interface, pilot):
+        await until(lambda: titles(interface) == ["Boats"])
+        assert widths(interface) == (60, 0)
+        await pilot.press("tab")
+        await until(lambda: "heron is a boat" in drawn(interface.preview))
+        assert widths(interface) == (0, 60)
+        await pilot.press("f1", "escape", "escape")
+        await until(lambda: widths(interface) == (60, 0))
+        assert bar(interface, "keys").rstrip().endswith("F1 help")
+
+
+async def test_an_empty_index_says_what_to_do_and_a_crash_is_survived(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in machine.environment.items():
+        monkeypatch.setenv(name, value)
+    async with driven(query="heron") as (interface, _):
+        await until(lambda: "gnoctl collection add FOLDER" in drawn(interface.results))
+        machine.write(a_md="# A heron\n")
+        machine.ok("collection", "add", str(machine.notes))
+        await until(lambda: titles(interface) == ["A heron"])
+        machine.kill()
+        await until(lambda: "does not answer, trying again" in bar(interface, "status"))
+        machine.write(b_md="# A heron and a berth\n")
+        interface.input.value = "berth"
+        await until(lambda: titles(interface) == ["A heron and a berth"])
+        await until(lambda: "the index is current" in bar(interface, "status"))
+
+
+def _editor(folder: Path) -> tuple[Path, Path]:
+    """Return an editor that writes its arguments to a file, and that file."""
+    editor, opened = folder / "vim", folder / "opened"
+    editor.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(opened))}.part\nmv {opened}.part {opened}\n')
+    editor.chmod(0o755)
+    return editor, opened
+
+
+class Tmux:
+    """A terminal of tmux. A context manager: at its end, the server of its own has ended."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._command = ["tmux", "-S", str(folder / "t"), "-f", "/dev/null"]
+        self._environment = {**environment, "PYTHONPATH": str(Path.cwd()), "LC_ALL": "C.UTF-8"}
+        self.run("new-session", "-d", "-x", "110", "-y", "24", "bash", "--norc")
+
+    def __enter__(self) -> Tmux:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.run("kill-server")
+
+    def run(self, *words: str) -> str:
+        command = [*self._command, *words]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, check=True).stdout
+
+    def keys(self, *keys: str) -> None:
+        self.run("send-keys", *keys)
+
+    def shows(self, words: str) -> None:
+        try:
+            wait_until(lambda: words in self.run("capture-pane", "-p"))
+        except AssertionError:
+            raise AssertionError(f"{words!r} is not on the screen: {self.run('capture-pane', '-p')}") from None
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+def test_with_the_keys_of_a_real_terminal(shared: Machine, short_tmp: Path) -> None:
+    editor, opened = _editor(short_tmp)
+    gnoctl = shlex.join([sys.executable, "-m", "gnoctl", "ui"])
+    with Tmux(short_tmp, {**shared.environment, "EDITOR": str(editor)}) as tmux:
+        tmux.keys(f'gnoctl() {{ {sys.executable} -m gnoctl "$@"; }}', "Enter")
+        tmux.keys('eval "$(gnoctl completion bash)"; clear', "Enter")
+        tmux.keys("echo chosen:,", "Left", "C-g")
+        tmux.shows("Type to search")
+        tmux.keys("berth")
+        tmux.shows("The heron is a boat.")
+        tmux.keys("Enter")
+        tmux.shows(f"echo chosen:{shared.notes}/boats.md,")
+        tmux.keys("Enter")
+        tmux.shows(f"\nchosen:{shared.notes}/boats.md,")
+        tmux.keys(f"clear; {gnoctl} stands; echo ended:$?", "Enter")
+        tmux.shows("At the end a heron stands.")
+        tmux.keys("Enter")
+        wait_until(opened.exists)
+        assert opened.read_text() == f"+126 {shared.notes}/birds.md\n"
+        tmux.shows("Enter open")
+        tmux.keys("C-t")
+        tmux.shows("gnoctl models use auto")
+        tmux.keys("F1")
+        tmux.shows("Show all keys")
+        tmux.keys("F1")
+        tmux.shows("Enter open")
+        tmux.keys("C-c")
+        tmux.shows("ended:0")
+
+
+def test_lines_instead_of_a_screen(shared: Machine) -> None:
+    command = [sys.executable, "-m", "gnoctl", "ui", "--linear"]
+    lines = "berth\n:p 1\n:c 1\n:m meaning\n:m keyword\nheron\n9\n:a where does a heron stand\n:z\n:q\nnever read\n"
+    done = subprocess.run(command, input=lines, env=shared.environment, capture_output=True, text=True, check=True)
+    for expected in (
+        "4 documents. Type a query, or :h for help.\n1 hit for berth\n1. Boats\nnotes/boats.md:",
+        "Boats, lines ",
+        "<gno://notes/boats.md:",
+        "there is no mode meaning",
+        "4 hits for heron",
+        "there is no hit 9",
+        "At the end a heron stands.",
+        "there is no command :z",
+    ):
+        assert expected in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "never" not in done.stdout
+    command += ["--print"]
+    done = subprocess.run(command, input="berth\n1\n", env=shared.environment, capture_output=True, text=True)
+    assert done.stdout == f"{shared.notes}/boats.md\n"
+
+
+def test_without_a_terminal(shared: Machine) -> None:
+    done = shared.run("ui")
+    assert done.returncode == 1
+    assert "needs a terminal" in done.stderr
+    assert "no mode 'x'" in shared.run("ui", "--mode", "x").stderr
