@@ -64,9 +64,19 @@ class UserInterface(App[str]):
 
     CSS = """
     Screen { layout: vertical; }
+    Results, Preview, Lines {
+        scrollbar-size-vertical: 1;
+        scrollbar-color: ansi_bright_black;
+        scrollbar-color-hover: ansi_bright_black;
+        scrollbar-color-active: ansi_bright_black;
+        scrollbar-background: ansi_default;
+        scrollbar-background-hover: ansi_default;
+        scrollbar-background-active: ansi_default;
+    }
     #top { height: 1; }
     #mode { width: auto; color: ansi_cyan; text-style: bold; }
     #query, #query:focus { height: 1; width: 1fr; border: none; padding: 0; background: transparent; }
+    #query > .input--cursor { color: ansi_default; background: ansi_default; text-style: reverse; }
     #narrowing { width: auto; max-width: 40%; color: ansi_yellow; }
     #found, #status, #keys { height: 1; }
     #body { height: 1fr; }
@@ -125,6 +135,7 @@ class UserInterface(App[str]):
             self.query_one(Preview),
             self.query_one(Query),
         )
+        self.input.cursor_blink = False  # a terminal that nobody types into stays silent
         self.input.focus()
         self._show_top()
         self._show_state()

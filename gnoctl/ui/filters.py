@@ -36,7 +36,7 @@ class Choice(NamedTuple):
 class Filters(ModalScreen[None]):
     DEFAULT_CSS = """
     Filters { align: right middle; }
-    Filters Vertical { width: 44; max-width: 100%; height: 100%; border: round ansi_cyan; }
+    Filters Vertical { width: 46; max-width: 100%; height: 100%; border: round ansi_cyan; }
     Filters Lines { height: 1fr; }
     """
     BINDINGS = [

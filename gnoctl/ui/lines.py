@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 class Lines(ScrollView, can_focus=True):
-    DEFAULT_CSS = "Lines { scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }"
+    DEFAULT_CSS = "Lines { overflow: hidden scroll; }"
     BINDINGS = [
         Binding("up", "move(-1)", show=False),
         Binding("down", "move(1)", show=False),
@@ -59,7 +59,7 @@ class Lines(ScrollView, can_focus=True):
         return max((line.entry + 1 for line in self._lines if line.entry is not None), default=0)
 
     def render_line(self, y: int) -> Strip:
-        at, width = y + self.scroll_offset.y, self.size.width
+        at, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         if at >= len(self._lines):
             return Strip.blank(width)
         line = self._lines[at]

@@ -37,7 +37,7 @@ Fetch = Callable[[DocumentGetParams], Awaitable[DocumentText]]
 class Preview(ScrollView, can_focus=True):
     """`hit`: what is shown, or will be."""
 
-    DEFAULT_CSS = "Preview { scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }"
+    DEFAULT_CSS = "Preview { overflow: hidden scroll; }"
     BINDINGS = [
         Binding("up", "scroll_up", show=False),
         Binding("down", "further(1)", show=False),
@@ -76,16 +76,20 @@ class Preview(ScrollView, can_focus=True):
             self._loading.cancel()
 
     def render_line(self, y: int) -> Strip:
-        at = y + self.scroll_offset.y
-        width = self.size.width
+        at, width = y + self.scroll_offset.y, self._columns
         return (
             Strip([_MARGIN, *self._lines[at]]).adjust_cell_length(width)
             if at < len(self._lines)
             else Strip.blank(width)
         )
 
+    @property
+    def _columns(self) -> int:
+        """Without the scroll bar."""
+        return self.scrollable_content_region.width
+
     def on_resize(self) -> None:
-        if self.hit is not None and self.size.width - 1 != self._width:
+        if self.hit is not None and self._columns - 1 != self._width:
             self._start(self.hit, stays=False)
 
     def action_further(self, lines: int) -> None:
@@ -131,7 +135,7 @@ class Preview(ScrollView, can_focus=True):
     async def _draw(self, hit: Hit, document: DocumentText) -> list[Drawn]:
         from gnoctl.ui.rendering import draw
 
-        self._width = self.size.width - 1
+        self._width = self._columns - 1
         blocks = []
         for block in draw(document, words_of(hit), max(1, self._width)):
             blocks.append(block)

@@ -25,7 +25,7 @@ _INDENT = "  "
 
 
 class Results(ScrollView, can_focus=False):
-    DEFAULT_CSS = "Results { scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }"
+    DEFAULT_CSS = "Results { overflow: hidden scroll; }"
 
     class Selected(Message):
         """Another hit is selected, or the same one has other contents."""
@@ -94,7 +94,7 @@ class Results(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         at, line = divmod(y + self.scroll_offset.y, LINES)
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if not self.hits and 1 <= y <= len(self._notice):
             return Strip([Segment(text.clip(_INDENT + self._notice[y - 1], width))]).adjust_cell_length(width)
         if at >= len(self.hits):
@@ -129,7 +129,7 @@ class Results(ScrollView, can_focus=False):
         place = text.clip_start(place_of(hit), max(8, width // 2))
         title = text.clip(text.line(hit.title), max(1, width - text.cells(place) - 2))
         yield Segment(title, styles.SELECTED if is_selected else styles.BOLD)
-        yield Segment(" " * max(1, width - text.cells(title) - text.cells(place) - 1))
+        yield Segment(" " * max(1, width - text.cells(title) - text.cells(place)))
         yield Segment(place, styles.DIM)
 
     def _passage(self, hit: Hit, width: int, _: bool) -> Iterator[Segment]:
@@ -139,10 +139,11 @@ class Results(ScrollView, can_focus=False):
         start = hit.snippet.rfind("\n", 0, first) + 1
         if first - start > width * 2 // 3:
             yield Segment(text.ELLIPSIS, styles.DIM)
+            width -= 1
             start = hit.snippet.rfind(" ", 0, first - width // 3) + 1
         end = hit.snippet.find("\n", first)
         end = len(shown) if end < 0 else end
-        fits = min(end, start + width - 2)
+        fits = min(end, start + width - 1)
         yield from marked(shown, start, fits, hit.marks, styles.DIM)
         if fits < end:
             yield Segment(text.ELLIPSIS, styles.DIM)

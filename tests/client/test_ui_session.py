@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -174,6 +176,14 @@ def test_the_key_line_always_ends_with_the_help() -> None:
         pairs = key_line(width, "open")
         assert pairs[-1] == ("F1", "help")
         assert len(pairs) == 1 or sum(len(key) + len(label) + 3 for key, label in pairs) - 2 <= width
+
+
+def test_only_the_screen_imports_textual() -> None:
+    script = (
+        "import sys, gnoctl.commands.ui, gnoctl.ui.session, gnoctl.ui.connection, gnoctl.ui.linear, gnoctl.ui.keys\n"
+        "sys.exit(bool({'textual', 'rich'} & {*sys.modules}))"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_no_key_has_two_meanings() -> None:
