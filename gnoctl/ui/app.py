@@ -9,6 +9,8 @@ import asyncio
 import gc
 import os
 import subprocess
+from functools import partial
+from importlib import import_module
 from typing import ClassVar
 
 from rich.text import Text
@@ -144,6 +146,7 @@ class UserInterface(App[str]):
     def _begin(self) -> None:
         """What the first paint did without."""
         self.run_worker(self.watched.follow(), group="watch")
+        self.run_worker(partial(import_module, "gnoctl.ui.rendering"), thread=True)
         gc.freeze()
         gc.enable()
 

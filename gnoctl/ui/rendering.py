@@ -30,6 +30,10 @@ from gnod.types import canonical_line, source_line
 
 _CONSOLE = Console(color_system="standard", legacy_windows=False, force_terminal=True, no_color=False, _environ={})
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
+LONGEST = 2000
+"""Cells of a line; minified code and data have lines of megabytes."""
+MOST_PARSED = 100_000
+"""Characters; parsing more would make a key wait."""
 CODE_THEME = "ansi_dark"
 
 
@@ -44,13 +48,15 @@ def draw(document: DocumentText, words: list[str], width: int) -> Iterator[Drawn
     """Yield the blocks of a document's text in order. `words` are highlighted."""
     pattern = _pattern(words)
     first = canonical_line(document.line_map, document.start_line)
-    shown = text.block(document.text).expandtabs(4)
+    shown = "\n".join(text.clip(line, LONGEST) for line in text.block(document.text).expandtabs(4).split("\n"))
     for line, strips in _blocks(document, shown, width):
         yield Drawn(source_line(document.line_map, first + line), [_highlighted(each, pattern) for each in strips])
 
 
 def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
-    if document.converter.startswith(("code/", "text/")):
+    if len(shown) > MOST_PARSED:
+        yield from _plain(shown, width)
+    elif document.converter.startswith(("code/", "text/")):
         yield from _code(shown, document.path, width)
     elif document.mime == "application/pdf":
         yield from _plain(shown, width)
