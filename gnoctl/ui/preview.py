@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ WINDOW = 240
 SETTLED_S = 0.05
 """Who holds an arrow key passes hits faster than that."""
 
+_BETWEEN = re.compile(r"[\s|*_`]+")
 _MARGIN = Segment(" ")
 
 Fetch = Callable[[DocumentGetParams], Awaitable[DocumentText]]
@@ -119,7 +121,7 @@ class Preview(ScrollView, can_focus=True):
         self._lines = [*_head(document, hit, self._width), *(strip for block in blocks for strip in block.strips)]
         self._resize()
         if not stays:
-            self.scroll_to(y=self._row_of(hit, blocks), animate=False, force=True, immediate=True)
+            self.scroll_to(y=self._row_of(hit, document, blocks), animate=False, force=True, immediate=True)
         self.refresh()
 
     async def _extend(self, hit: Hit, start: int) -> None:
@@ -142,15 +144,16 @@ class Preview(ScrollView, can_focus=True):
             await asyncio.sleep(0)
         return blocks
 
-    def _row_of(self, hit: Hit, blocks: list[Drawn]) -> int:
+    def _row_of(self, hit: Hit, document: DocumentText, blocks: list[Drawn]) -> int:
         """Return the row from which the hit's line is visible, a third from the top."""
-        row = at = len(_head(None, hit, self._width))
-        for block in blocks:
-            if block.line > hit.line:
-                break
-            row, at = at, at + len(block.strips)
-        within = next((n for n, strip in enumerate(self._lines[row:at]) if _has_match(strip)), 0)
-        return max(0, row + within - self.size.height // 3) if row > self.size.height // 2 else 0
+        top = len(_head(None, hit, self._width))
+        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+            if after is None or after.line > hit.line:
+                end = after.line if after else document.end_line + 1
+                row = top + _row_within(block, hit.line, end)
+                return max(0, row - self.size.height // 3) if row > self.size.height // 2 else 0
+            top += len(block.strips)
+        return 0
 
     def _say(self, problem: str) -> None:
         self._lines = [Strip([Segment(text.line(problem), styles.WARNING)])]
@@ -159,6 +162,13 @@ class Preview(ScrollView, can_focus=True):
     def _resize(self) -> None:
         self.virtual_size = Size(self.size.width, len(self._lines))
         self.refresh()
+
+
+def _row_within(block: Drawn, line: int, end: int) -> int:
+    """Return the row of a line in a block, which ends before the line `end`: the match nearest to its share."""
+    expected = (line - block.line) * len(block.strips) // max(1, end - block.line)
+    found = [row for row, strip in enumerate(block.strips) if _has_match(strip)]
+    return min(found, key=lambda row: abs(row - expected), default=max(0, expected))
 
 
 def _has_match(strip: Strip) -> bool:
@@ -178,5 +188,6 @@ def _shown(hit: Hit) -> object:
 
 
 def words_of(hit: Hit) -> list[str]:
-    """Return the words of the document that match the query."""
-    return list(dict.fromkeys(hit.snippet[start:end] for start, end in hit.marks))
+    """Return the words of the document that match the query. A mark may span several, also cells of a table."""
+    marked = (hit.snippet[start:end] for start, end in hit.marks)
+    return list(dict.fromkeys(word for each in marked for word in _BETWEEN.split(each) if word))

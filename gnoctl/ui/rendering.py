@@ -34,6 +34,8 @@ LONGEST = 2000
 """Cells of a line; minified code and data have lines of megabytes."""
 MOST_PARSED = 100_000
 """Characters; parsing more would make a key wait."""
+_DELIMITERS = re.compile(r"[|:\- ]+")
+_CELL_ENDS = re.compile(r"(?<!\\)\|")
 CODE_THEME = "ansi_dark"
 
 
@@ -70,7 +72,9 @@ def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[in
 
 def _markdown(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
     """Yield the blocks of the top level, each drawn by itself, so that its line is known."""
-    lines = shown.split("\n")
+    lines = _with_header(shown.split("\n"))
+    added = len(lines) - shown.count("\n") - 1
+    shown = "\n".join(lines)
     starts = [token.map[0] for token in _parser().parse(shown) if token.level == 0 and token.map and token.nesting >= 0]
     # What is before the first block, and between two, belongs to no token: link definitions, say.
     starts = sorted({0, *starts})
@@ -78,7 +82,16 @@ def _markdown(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
         block = "\n".join(lines[start:end])
         if block.strip():
             strips = _strips(_Markdown(block, code_theme=CODE_THEME, hyperlinks=False), width)
-            yield start, [*_trimmed(strips), Strip.blank(width)]
+            yield max(0, start - added), [*_trimmed(strips), Strip.blank(width)]
+
+
+def _with_header(lines: list[str]) -> list[str]:
+    """Give a table that begins before these lines an empty header, without which it would be no table."""
+    is_row = lines[0].startswith("|") and len(lines) > 1 and lines[1].startswith("|")
+    if not is_row or _DELIMITERS.fullmatch(lines[1]):
+        return lines
+    columns = max(1, len(_CELL_ENDS.findall(lines[0])) - 1)
+    return ["|" + "  |" * columns, "|" + " --- |" * columns, *lines]
 
 
 class _Heading(Heading):

@@ -67,6 +67,12 @@ def test_tables_are_drawn_and_frontmatter_is_not_markdown() -> None:
     assert any(line.split() == ["1", "2"] for line in drawn)
 
 
+def test_the_middle_of_a_table_is_a_table() -> None:
+    shown = document("| 1 | a \\| b |\n| 2 | c |\n\nafter\n", start_line=90, **KINDS["markdown"])
+    assert any(line.split() == ["2", "c"] for line in lines(shown))
+    assert [block.line for block in draw(shown, [], 60)] == [90, 93]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_of_a_megabyte_is_cut(kind: str) -> None:
     drawn = lines(document("x" * 1_000_000 + "\nend\n", **KINDS[kind]))

@@ -33,6 +33,7 @@ NOTES = {
     + "A line of text.\n\n" * 60
     + "At the end a heron stands.\n",
     "hostile_md": f"# {HOSTILE}\n\nThe heron \x1b[2J is here.\n",
+    "table.csv": "bird,size\n" + "".join(f"bird{n},{n}\n" for n in range(300)),
     "code__herons.py": 'def heron(count: int) -> str:\n    """Name a heron."""\n    return f"heron {count}"\n',
 }
 Drive = Pilot[str]
@@ -79,7 +80,7 @@ def widths(interface: UserInterface) -> tuple[int, int]:
 
 async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None:
     async with driven() as (interface, pilot):
-        assert "Type to search 4 documents in notes." in drawn(interface.results)
+        assert "Type to search 5 documents in notes." in drawn(interface.results)
         await typed(pilot, "hero")
         await until(lambda: len(titles(interface)) == 4)
         await typed(pilot, "n berth")
@@ -116,6 +117,9 @@ async def test_the_preview_begins_at_the_hit_and_code_has_colours(shared: Machin
         await until(lambda: "return f" in drawn(interface.preview))
         styles = {segment.style.color for strip in interface.preview._lines for segment in strip if segment.style}
         assert len(styles) > 2
+        interface.input.value = "bird250"
+        await until(lambda: "bird251" in drawn(interface.preview))
+        assert "|" not in drawn(interface.preview)
 
 
 async def test_the_selected_document_stays_selected_when_files_change(shared: Machine) -> None:
@@ -277,7 +281,7 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
     lines = "berth\n:p 1\n:c 1\n:m meaning\n:m keyword\nheron\n9\n:a where does a heron stand\n:z\n:q\nnever read\n"
     done = subprocess.run(command, input=lines, env=shared.environment, capture_output=True, text=True, check=True)
     for expected in (
-        "4 documents. Type a query, or :h for help.\n1 hit for berth\n1. Boats\nnotes/boats.md:",
+        "5 documents. Type a query, or :h for help.\n1 hit for berth\n1. Boats\nnotes/boats.md:",
         "Boats, lines ",
         "<gno://notes/boats.md:",
         "there is no mode meaning",
