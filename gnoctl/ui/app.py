@@ -66,15 +66,6 @@ class UserInterface(App[str]):
 
     CSS = """
     Screen { layout: vertical; }
-    Results, Preview, Lines {
-        scrollbar-size-vertical: 1;
-        scrollbar-color: ansi_bright_black;
-        scrollbar-color-hover: ansi_bright_black;
-        scrollbar-color-active: ansi_bright_black;
-        scrollbar-background: ansi_default;
-        scrollbar-background-hover: ansi_default;
-        scrollbar-background-active: ansi_default;
-    }
     #top { height: 1; }
     #mode { width: auto; color: ansi_cyan; text-style: bold; }
     #query, #query:focus { height: 1; width: 1fr; border: none; padding: 0; background: transparent; }

@@ -27,6 +27,7 @@ KEYS = (
     Key("f1", "F1", "help", "help", "Show all keys"),
     Key("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),
     Key("escape", "Esc", "leave", "", "Go back: from the preview or similar documents to the query; clear it; quit"),
+    Key("ctrl+z", "Ctrl-Z", "suspend_process", "", "Return to the shell; `fg` continues"),
     Key("ctrl+c,ctrl+q", "Ctrl-C", "quit", "", "Quit"),
 )
 

@@ -8,13 +8,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding
 from textual.events import Click
-from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gnoctl import text
 from gnoctl.ui import styles
+from gnoctl.ui.scrolling import Scrolling
 
 
 class Line(NamedTuple):
@@ -25,8 +24,7 @@ class Line(NamedTuple):
     entry: int | None = None
 
 
-class Lines(ScrollView, can_focus=True):
-    DEFAULT_CSS = "Lines { overflow: hidden scroll; }"
+class Lines(Scrolling, can_focus=True):
     BINDINGS = [
         Binding("up", "move(-1)", show=False),
         Binding("down", "move(1)", show=False),
@@ -51,15 +49,14 @@ class Lines(ScrollView, can_focus=True):
         """Replace the lines; cursor and scroll position stay."""
         self._lines = lines
         self.cursor = max(0, min(self.cursor, self._entries - 1))
-        self.virtual_size = Size(self.size.width, len(lines))
-        self.refresh()
+        self.set_height(len(lines))
 
     @property
     def _entries(self) -> int:
         return max((line.entry + 1 for line in self._lines if line.entry is not None), default=0)
 
     def render_line(self, y: int) -> Strip:
-        at, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        at, width = y + self.scroll_offset.y, self.columns
         if at >= len(self._lines):
             return Strip.blank(width)
         line = self._lines[at]

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.binding import Binding
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.worker import Worker
 
 from gnoctl import text
 from gnoctl.ui import styles
 from gnoctl.ui.results import place_of
+from gnoctl.ui.scrolling import Scrolling
 from gnod.errors import GnoError
 from gnod.protocol.documents import DocumentGetParams, DocumentText
 from gnod.protocol.search import Hit
@@ -36,10 +35,9 @@ _MARGIN = Segment(" ")
 Fetch = Callable[[DocumentGetParams], Awaitable[DocumentText]]
 
 
-class Preview(ScrollView, can_focus=True):
+class Preview(Scrolling, can_focus=True):
     """`hit`: what is shown, or will be."""
 
-    DEFAULT_CSS = "Preview { overflow: hidden scroll; }"
     BINDINGS = [
         Binding("up", "scroll_up", show=False),
         Binding("down", "further(1)", show=False),
@@ -63,13 +61,9 @@ class Preview(ScrollView, can_focus=True):
         if hit is None:
             self.close()
             self.hit, self.document, self._lines = None, None, []
-            self._resize()
-        elif (
-            again
-            or self.hit is None
-            or (hit.docid, hit.line, hit.marks) != (self.hit.docid, self.hit.line, self.hit.marks)
-        ):
-            stays = self.hit is not None and hit.docid == self.hit.docid and hit.line == self.hit.line
+            self.set_height(len(self._lines))
+        elif again or self.hit is None or _shown(hit) != _shown(self.hit):
+            stays = self.hit is not None and (hit.docid, hit.line) == (self.hit.docid, self.hit.line)
             self.hit = hit
             self._start(hit, stays=stays)
 
@@ -78,20 +72,13 @@ class Preview(ScrollView, can_focus=True):
             self._loading.cancel()
 
     def render_line(self, y: int) -> Strip:
-        at, width = y + self.scroll_offset.y, self._columns
-        return (
-            Strip([_MARGIN, *self._lines[at]]).adjust_cell_length(width)
-            if at < len(self._lines)
-            else Strip.blank(width)
-        )
-
-    @property
-    def _columns(self) -> int:
-        """Without the scroll bar."""
-        return self.scrollable_content_region.width
+        at, width = y + self.scroll_offset.y, self.columns
+        if at >= len(self._lines):
+            return Strip.blank(width)
+        return Strip([_MARGIN, *self._lines[at]]).adjust_cell_length(width)
 
     def on_resize(self) -> None:
-        if self.hit is not None and self._columns - 1 != self._width:
+        if self.hit is not None and self.columns - 1 != self._width:
             self._start(self.hit, stays=False)
 
     def action_further(self, lines: int) -> None:
@@ -119,10 +106,9 @@ class Preview(ScrollView, can_focus=True):
             return
         self.document = document
         self._lines = [*_head(document, hit, self._width), *(strip for block in blocks for strip in block.strips)]
-        self._resize()
+        self.set_height(len(self._lines))
         if not stays:
-            self.scroll_to(y=self._row_of(hit, document, blocks), animate=False, force=True, immediate=True)
-        self.refresh()
+            self.show_line(self._row_of(hit, document, blocks))
 
     async def _extend(self, hit: Hit, start: int) -> None:
         try:
@@ -132,12 +118,12 @@ class Preview(ScrollView, can_focus=True):
             return
         self.document = document
         self._lines += [strip for block in blocks for strip in block.strips]
-        self._resize()
+        self.set_height(len(self._lines))
 
     async def _draw(self, hit: Hit, document: DocumentText) -> list[Drawn]:
         from gnoctl.ui.rendering import draw
 
-        self._width = self._columns - 1
+        self._width = self.columns - 1
         blocks = []
         for block in draw(document, words_of(hit), max(1, self._width)):
             blocks.append(block)
@@ -157,11 +143,7 @@ class Preview(ScrollView, can_focus=True):
 
     def _say(self, problem: str) -> None:
         self._lines = [Strip([Segment(text.line(problem), styles.WARNING)])]
-        self._resize()
-
-    def _resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._lines))
-        self.refresh()
+        self.set_height(len(self._lines))
 
 
 def _row_within(block: Drawn, line: int, end: int) -> int:

@@ -10,23 +10,20 @@ from collections.abc import Iterator
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.events import Click, Resize
-from textual.geometry import Size
+from textual.events import Click
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gnoctl import text
 from gnoctl.ui import styles
+from gnoctl.ui.scrolling import Scrolling
 from gnod.protocol.search import Hit
 
 LINES = 2
 _INDENT = "  "
 
 
-class Results(ScrollView, can_focus=False):
-    DEFAULT_CSS = "Results { overflow: hidden scroll; }"
-
+class Results(Scrolling, can_focus=False):
     class Selected(Message):
         """Another hit is selected, or the same one has other contents."""
 
@@ -66,8 +63,8 @@ class Results(ScrollView, can_focus=False):
         at = self._place_of(before) if before and (self._chosen or not is_new) else None
         self._chosen = self._chosen and at is not None
         self.cursor = min(at or 0, max(0, len(hits) - 1))
-        self.virtual_size = Size(self.size.width, len(hits) * LINES)
-        self.scroll_to(y=self.cursor * LINES - row if at is not None else 0, animate=False, force=True, immediate=True)
+        self.set_height(len(hits) * LINES)
+        self.show_line(self.cursor * LINES - row if at is not None else 0)
         self._show_cursor()
         self.refresh()
         if before != self.selected:
@@ -94,7 +91,7 @@ class Results(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         at, line = divmod(y + self.scroll_offset.y, LINES)
-        width = self.scrollable_content_region.width
+        width = self.columns
         if not self.hits and 1 <= y <= len(self._notice):
             return Strip([Segment(text.clip(_INDENT + self._notice[y - 1], width))]).adjust_cell_length(width)
         if at >= len(self.hits):
@@ -109,8 +106,8 @@ class Results(ScrollView, can_focus=False):
         if event.chain == 2:
             self.post_message(self.Opened())
 
-    def on_resize(self, event: Resize) -> None:
-        self.virtual_size = Size(event.size.width, len(self.hits) * LINES)
+    def on_resize(self) -> None:
+        self.set_height(len(self.hits) * LINES)
         self._show_cursor()
 
     def _place_of(self, hit: Hit) -> int | None:
@@ -120,9 +117,9 @@ class Results(ScrollView, can_focus=False):
         top, bottom = self.cursor * LINES, self.cursor * LINES + LINES
         y = self.scroll_offset.y
         if top < y:
-            self.scroll_to(y=top, animate=False, force=True, immediate=True)
+            self.show_line(top)
         elif bottom > y + self.size.height:
-            self.scroll_to(y=bottom - self.size.height, animate=False, force=True, immediate=True)
+            self.show_line(bottom - self.size.height)
 
     def _head(self, hit: Hit, width: int, is_selected: bool) -> Iterator[Segment]:
         """Yield the title, and the place at the right."""
