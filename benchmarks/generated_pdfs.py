@@ -148,6 +148,14 @@ def generated(count: int) -> Iterator[tuple[str, bytes, list[list[str]]]]:
         yield name, _file(pages, layout, script), [page.words for page in pages]
 
 
+def long_file(pages: int) -> bytes:
+    """Return a file with pages that are full of text."""
+    chance = random.Random(20261123)
+    words = [*islice(_words(chance), 400)]
+    layout, script = _LAYOUTS[0], _SCRIPTS[0]
+    return _file([Page([], _drawn(chance.choices(words, k=450), layout, script)) for _ in range(pages)], layout, script)
+
+
 def _words(chance: random.Random) -> Iterator[str]:
     """Yield made-up words of which none begins as another."""
     seen: set[str] = set()

@@ -18,8 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from gnoctl.web import asking, documents, images, opening, rpc, static_files
+from gnoctl.web import asking, images, opening, rpc, static_files
 from gnoctl.web.connections import Connection
+from gnoctl.web.documents import Documents
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.events import Events
 from gnoctl.web.security import Guard, Unreceived
@@ -89,6 +90,8 @@ class _Server(uvicorn.Server):
 
 def application(client: AsyncClient, events: Events, session: Session) -> ASGIApp:
 
+    documents = Documents(client)
+
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
@@ -102,9 +105,6 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
 
     async def forward(request: Request) -> Response:
         return await rpc.call(request, client)
-
-    async def document(request: Request) -> Response:
-        return await documents.document(request, client)
 
     async def image(request: Request) -> Response:
         return await images.image(request, client)
@@ -124,7 +124,7 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
         *(Route(path, shell, methods=["GET"]) for path in _VIEWS),
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/rpc/{method}", forward, methods=["POST"]),
-        Route("/api/document", document, methods=["GET"]),
+        Route("/api/document", documents.answer, methods=["GET"]),
         Route("/api/image", image, methods=["GET"]),
         Route("/api/ask", ask, methods=["POST"]),
         Route("/api/open", open_document, methods=["POST"]),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnoctl.web.rendering import parts
-from gnoctl.web.rendering.document import Rendered, render
+from gnoctl.web.rendering.document import Rendered, Rendering
 from gnoctl.web.rendering.links import Links
 from gnod.protocol.base import Location
 from gnod.protocol.documents import DocumentText, LocatedLine
@@ -38,6 +38,10 @@ def document(text: str, path: str = "sub/a.md", converter: str = "markdown/1", *
         "converter": converter,
     }
     return DocumentText(**fields | more)  # type: ignore[arg-type]
+
+
+def render(document: DocumentText, line: int) -> Rendered:
+    return Rendering(document).part_at(line)
 
 
 def shown(text: str, path: str = "sub/a.md", converter: str = "markdown/1", **more: object) -> Rendered:

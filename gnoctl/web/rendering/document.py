@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -49,14 +50,11 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     page_lines: list[int] | None = None
 
 
-def render(document: DocumentText, line: int) -> Rendered:
-    """Return the part that contains a line of the source. `document` is complete, with its locations."""
-    return _Rendering(document).part_at(line)
+class Rendering:
+    """Of one `document`, which is complete, with its locations."""
 
-
-class _Rendering:
     def __init__(self, document: DocumentText) -> None:
-        self._document = document
+        self.document = msgspec.structs.replace(document, text="")
         self._lines = document.text.removesuffix("\n").split("\n")
         self._lexer: Lexer | None = None
         converter = document.converter.partition("/")[0]
@@ -66,27 +64,31 @@ class _Rendering:
         self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
 
     def part_at(self, line: int) -> Rendered:
-        wanted = min(max(canonical_line(self._document.line_map, line), 1), len(self._lines)) - 1
-        all_parts = list(parts.split(self._lines, markdown=self._is_markdown))
-        index = bisect_right(all_parts, wanted, key=lambda part: part.start) - 1
-        part = all_parts[index]
-        is_last = index + 1 == len(all_parts)
-        pages = [each for each in self._document.locations if each.location.page]
+        """Return the part that contains a line of the source."""
+        wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
+        index = bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
+        part = self._parts[index]
+        is_last = index + 1 == len(self._parts)
+        pages = [each for each in self.document.locations if each.location.page]
         return Rendered(
             kind=self.kind,
             html=self._html(part),
             start=self._number(part.start),
             end=self._number(part.end - 1),
             next=None if is_last else self._number(part.end),
-            previous=self._number(all_parts[index - 1].start) if index else None,
+            previous=self._number(self._parts[index - 1].start) if index else None,
             outline=self._outline() if index == 0 else [],
             pages=pages[-1].location.page if pages else 1 if self.kind == "image" else None,
             page_lines=_page_lines([(each.location.page or 1, each.line) for each in pages]) if pages else None,
         )
 
+    @cached_property
+    def _parts(self) -> list[Part]:
+        return list(parts.split(self._lines, markdown=self._is_markdown))
+
     def _html(self, part: Part) -> str:
         if self._is_markdown:
-            links = Links(self._document.collection, self._document.path)
+            links = Links(self.document.collection, self.document.path)
             return sanitised(self._markdown(part), links)
         lines, numbers = self._lines[part.start : part.end], self._numbers(part.start, part.end)
         if self.kind == "table":
@@ -111,7 +113,7 @@ class _Rendering:
             coloured = code.coloured(self._lines[:end], code.lexer_of_language("yaml"))
             out.append(code.numbered(coloured, self._numbers(0, end), "code"))
             start = min(end, part.end)
-        for each in self._document.locations:
+        for each in self.document.locations:
             at, where = each.line - 1, each.location
             if start <= at < part.end and (where.page or where.slide or where.cell):
                 out.append(self._segment(start, at, lead))
@@ -137,13 +139,13 @@ class _Rendering:
         ]
         return found or [
             OutlineEntry(level=1, title=each.location.label, line=each.line)
-            for each in self._document.locations[:_MAX_OUTLINE]
+            for each in self.document.locations[:_MAX_OUTLINE]
             if not each.location.page
         ]
 
     def _number(self, line: int) -> int:
         """Return the line of the source, from 1, of a line of the text, from 0."""
-        return source_line(self._document.line_map, line + 1)
+        return source_line(self.document.line_map, line + 1)
 
     def _numbers(self, start: int, end: int) -> list[int]:
         return [self._number(line) for line in range(start, end)]
