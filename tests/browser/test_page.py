@@ -65,6 +65,15 @@ def test_filters_have_counts_and_an_address(visit: Any) -> None:
     until(lambda: page.locator(HITS).count() > 1)
 
 
+def test_an_error_says_what_to_do(visit: Any) -> None:
+    page = visit("/search?q=boat%20%22open", expected="400")
+    page.wait_for_selector("#notices [role=alert]")
+    assert page.locator(HITS).count() == 0
+    search(page, "boat")
+    page.wait_for_selector(HITS)
+    assert page.locator("#notices [role=alert]").count() == 0
+
+
 def test_a_typo_is_corrected_and_the_page_says_so(visit: Any) -> None:
     page = visit()
     search(page, "certifcate")
@@ -74,6 +83,35 @@ def test_a_typo_is_corrected_and_the_page_says_so(visit: Any) -> None:
 def test_marks_count_code_points(visit: Any) -> None:
     page = visit("/search?q=trophy")
     assert page.inner_text("#hits mark") == "trophy"
+
+
+def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
+    """The syntax of Markdown is left out, and what is marked stays marked; also beyond the first plane of Unicode."""
+    page = visit()
+    shown = page.evaluate(
+        """async (cases) => {
+          const { marked, plain } = await import("/static/text.js");
+          const element = document.createElement("p");
+          return cases.map(([text, marks]) => {
+            element.replaceChildren(...marked(...plain(text, marks)));
+            return [element.textContent, ...[...element.querySelectorAll("mark")].map((mark) => mark.textContent)];
+          });
+        }""",
+        [
+            ["# Crane\n\n- **Budget.** The `crane` costs", [[2, 7], [28, 33]]],
+            ["| a | crane |\n| --- | --- |\n| 1 | 2 |", [[6, 11]]],
+            ["🚣🚣 **oar**🏆", [[5, 8]]],
+            ["no marks", []],
+            ["out of range", [[90, 99]]],
+        ],
+    )
+    assert shown == [
+        ["Crane\n- Budget. The crane costs", "Crane", "crane"],
+        ["a · crane\n1 · 2", "crane"],
+        ["🚣🚣 oar🏆", "oar"],
+        ["no marks"],
+        ["out of range"],
+    ]
 
 
 def test_a_page_of_a_pdf_is_an_image_with_boxes(visit: Any) -> None:

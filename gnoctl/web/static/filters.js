@@ -29,7 +29,7 @@ export class Filters {
 
   toggle() {
     this.isOpen = !this.isOpen;
-    this.render(this.route, this.facets);
+    if (this.route) this.render(this.route, this.facets);
     if (this.isOpen) this.root.querySelector("button, select")?.focus();
   }
 

@@ -5,6 +5,7 @@ import { ago, day, inUtf16, lines, marked, plain } from "./text.js";
 
 const VISIBLE_ROWS = 3;
 const ROW = 48;
+const PER_FRAME = 40;
 
 export class HitList {
   /** `onOpen(hit, newTab)` and `onSelect(hit)`: what the user did; `onEnd`: the end of the list comes near. */
@@ -18,10 +19,10 @@ export class HitList {
     list.addEventListener("click", (event) => this.#clicked(event, onOpen));
     list.addEventListener("auxclick", (event) => event.button === 1 && this.#clicked(event, onOpen));
     this.end = h("li.end", { role: "presentation" });
-    new IntersectionObserver(([entry]) => entry.isIntersecting && onEnd(), {
+    this.observer = new IntersectionObserver((entries) => entries.at(-1).isIntersecting && onEnd(), {
       root: list.closest(".scroller"),
       rootMargin: "600px",
-    }).observe(this.end);
+    });
   }
 
   /** Show these hits. `keep`: the selection and what is visible stay where they are; else begin at the top. */
@@ -36,15 +37,28 @@ export class HitList {
     this.#mark(index >= 0 ? index : hits.length ? 0 : -1);
     if (index < 0) this.hasMoved = false;
     if (anchor) this.#restore(scroller, anchor);
-    else scroller.scrollTop = 0;
+    else if (scroller.scrollTop) scroller.scrollTop = 0;
+    this.#watchEnd();
   }
 
-  append(hits) {
-    const known = new Set(this.hits.map((hit) => hit.docid));
+  /** Add the hits that are not in the list, a few in each frame. */
+  async append(hits) {
+    const shown = this.hits;
+    const known = new Set(shown.map((hit) => hit.docid));
     const added = hits.filter((hit) => !known.has(hit.docid));
-    this.end.before(...added.map((hit, index) => option(hit, this.hits.length + index, this.hasScore)));
-    this.hits.push(...added);
-    return added.length;
+    for (let at = 0; at < added.length && this.hits === shown; at += PER_FRAME) {
+      const some = added.slice(at, at + PER_FRAME);
+      this.end.before(...some.map((hit, index) => option(hit, shown.length + index, this.hasScore)));
+      shown.push(...some);
+      await new Promise(requestAnimationFrame);
+    }
+    this.#watchEnd();
+  }
+
+  /** Observe the end anew: it is reported again, also if it is as near as before. */
+  #watchEnd() {
+    this.observer.unobserve(this.end);
+    this.observer.observe(this.end);
   }
 
   get current() {

@@ -245,7 +245,7 @@ const ACTIONS = {
   enter,
   escape,
   help: showHelp,
-  filters: () => filters.toggle(),
+  filters: () => route.view === "search" && filters.toggle(),
   mode: nextMode,
   ask: () => setMode("ask"),
   explain: () => filters.onChange({ explain: !current().explain }),

@@ -7,6 +7,8 @@ import { rewrite } from "./router.js";
 import { corrected, count, inline, missedBy, number } from "./text.js";
 
 const PAUSE_MS = 250;
+// What fits on a screen: each further hit takes the daemon time, because its passage is chosen.
+const WHILE_TYPING = 12;
 const FIRST = 30;
 const MOST = 1000;
 /** A list of all documents, the newest first: what an empty query shows. */
@@ -54,7 +56,7 @@ export class Search {
       const answer = await this.#ask(this.route, { isFinal: true, signal: this.request?.signal });
       if (this.shown === result) {
         this.shown = answer;
-        this.list.append(answer.hits);
+        await this.list.append(answer.hits);
       }
     } catch (error) {
       if (!isAbort(error)) this.#failed(error);
@@ -97,7 +99,7 @@ export class Search {
 
   #ask(route, { isFinal, signal }) {
     const { method, params } = requestFor(route, isFinal);
-    return rpc(method, { ...params, limit: this.limit, explain: route.explain }, { signal });
+    return rpc(method, { ...params, limit: isFinal ? this.limit : WHILE_TYPING, explain: isFinal && route.explain }, { signal });
   }
 
   #draw(route, result, { isFinal, keep }) {
@@ -155,10 +157,18 @@ export class Search {
     return advice;
   }
 
+  #clear() {
+    this.shown = null;
+    this.list.render([]);
+    this.filters.render(this.route, {});
+    this.empty.hidden = true;
+  }
+
   /** While a query is typed, it may be incomplete (an open quotation mark): keep what is shown. */
   #failed(error, isFinal = true) {
     if (!isFinal) return;
-    this.empty.hidden = true;
+    const isAway = error.status === 0 || error.kind === "daemon_unavailable";
+    if (!isAway) this.#clear();
     fill(this.notices, h("p.error", { role: "alert" }, inline(error.message)));
     fill(this.status, "");
   }
@@ -178,6 +188,7 @@ function requestFor(route, isFinal) {
 
 function statusOf(route, result) {
   const time = `${Math.round(result.took_ms)} ms`;
+  if (!result.hits.length) return `No document · ${time}`;
   if (!route.q && !route.similar) return `${count(result.total, "document")}, newest first`;
   if (result.mode === "query") return `The best ${number(result.hits.length)} of ${number(result.total)} compared · ${time}`;
   return `${count(result.total, "document")} · ${time}`;

@@ -18,7 +18,7 @@ export function marked(text, marks) {
   const nodes = [];
   let at = 0;
   for (const [start, end] of marks.toSorted((a, b) => a[0] - b[0])) {
-    if (start < at || end <= start) continue;
+    if (start < at || end <= start || start >= text.length) continue;
     if (start > at) nodes.push(text.slice(at, start));
     const mark = document.createElement("mark");
     mark.textContent = text.slice(start, end);
