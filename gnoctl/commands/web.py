@@ -50,7 +50,7 @@ def web(options: WebOptions) -> None:
             raise Unavailable("the page is not served now: `gnoctl web` serves it")
         if is_first:
             return _serve(places, options)
-        running = sessions.read(places)
+        running = sessions.running(places)
     if running is None:
         raise Unavailable("the page is being started: try again in a moment")
     return _show(running, options)

@@ -19,6 +19,11 @@ _MAPPED = "0" * 16 + ("FFFF0000" if sys.byteorder == "little" else "0000FFFF")
 Address = tuple[str, int]
 
 
+def can_be_told() -> bool:
+    """Tell whether this system says to whom a connection belongs."""
+    return (_PROC / "tcp").exists()
+
+
 def is_foreign(client: Address, server: Address, tables: Path = _PROC) -> bool:
     """Tell whether the other end of a connection belongs to another user. Root is none: a virtual machine that passes
     on connections runs as root. One whose owner is unknown is none, either."""

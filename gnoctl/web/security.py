@@ -72,8 +72,8 @@ def refusal(method: str, path: str, headers: Headers, session: Session) -> Refus
     if headers.getlist("host") != [host]:
         # Another name may lead to this machine: that of an attacker's page (DNS rebinding).
         return Refusal(HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin}, under no other name")
-    if method not in ("GET", "HEAD", "POST"):
-        return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered")
+    if method not in ("GET", "POST"):
+        return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are answered")
     origins = headers.getlist("origin")
     if origins != [session.origin] and (origins or method == "POST"):
         return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")

@@ -33,6 +33,7 @@ from gnod.paths import Places
 HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
 _GRACE_S = 2
+_MAX_CONNECTIONS = 256
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -68,6 +69,7 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
         http=Connection,
         loop="asyncio",
         backlog=64,
+        limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=_GRACE_S,
         h11_max_incomplete_event_size=16 * 1024,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from gnoctl.web import peers
 from gnod.paths import Places
 
 _LINK_LASTS_S = 60
@@ -23,7 +24,8 @@ _SECRET_BYTES = 32
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """`secret` stays the same while the file exists, so that open pages survive a restart of the server."""
+    """`pid` of the server. `secret` stays the same while the file exists, so that open pages survive a restart of the
+    server; but only where other users are refused: one of them could listen in between and be shown a cookie."""
 
     port: int
     pid: int
@@ -69,6 +71,16 @@ def file_of(places: Places) -> Path:
     return places.socket.with_name(f"web-{places.index}.json")
 
 
+def running(places: Places) -> Session | None:
+    """Return the session of the server that runs now, which has the lock; None while it starts."""
+    session = read(places)
+    try:
+        holder = _lock_file(places).read_text()
+    except OSError:
+        return None
+    return session if session is not None and holder == str(session.pid) else None
+
+
 def read(places: Places) -> Session | None:
     """Return the last session of an index; None where there is none, or another user could have read or written it."""
     try:
@@ -87,21 +99,25 @@ def lock(places: Places) -> Iterator[bool]:
 
     Not the port: once the server has ended, any user of the machine may listen there, and would be shown the secret.
     """
-    path = file_of(places).with_suffix(".lock")
+    path = _lock_file(places)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield True
-    except BlockingIOError:
-        yield False
     finally:
         os.close(descriptor)
 
 
 def write(places: Places, port: int) -> Session:
     """Write and return the session of this process."""
-    last = read(places)
+    last = read(places) if peers.can_be_told() else None
     secret = last.secret if last and len(last.secret) >= _SECRET_BYTES else secrets.token_urlsafe(_SECRET_BYTES)
     session = Session(port=port, pid=os.getpid(), secret=secret)
     path = file_of(places)
@@ -116,6 +132,10 @@ def write(places: Places, port: int) -> Session:
             os.unlink(temporary)  # noqa: PTH108
         raise
     return session
+
+
+def _lock_file(places: Places) -> Path:
+    return file_of(places).with_suffix(".lock")
 
 
 def _signed(secret: str, text: str) -> str:

@@ -104,7 +104,7 @@ def test_browsers_without_the_cookie_are_refused(cookie: str | None) -> None:
     assert status(cookie=cookie) == status("GET", "/static/main.js", cookie=cookie) == 403
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", "X"])
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", "X"])
 def test_other_methods_are_refused(method: str) -> None:
     assert status(method) == 405
 
@@ -173,8 +173,13 @@ def test_only_its_owner_can_read_the_secret(tmp_path: Path) -> None:
 
 def test_one_server_per_index(tmp_path: Path) -> None:
     places = places_in(tmp_path)
+    assert sessions.running(places) is None
     with sessions.lock(places) as is_first, sessions.lock(places) as is_second:
         assert (is_first, is_second) == (True, False)
+        session = sessions.write(places, 4663)
+        assert sessions.running(places) == session
+    sessions._lock_file(places).write_text("1")  # another server, which has not written its session yet
+    assert sessions.running(places) is None
     with sessions.lock(places) as is_first:
         assert is_first
 
