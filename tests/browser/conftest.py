@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.machine import Machine, temporary_machine, wait_until
+from tests.pdf_files import pdf
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 WIDE = {"width": 1280, "height": 800}
@@ -89,6 +90,8 @@ def site(browser: object) -> Iterator[Site]:
         (machine.notes / "emoji.md").write_text("# Regatta 🏆🏆\n\n🚣🚣🚣 The trophy of the regatta is a silver oar.\n")
         (machine.notes / "hostile.md").write_text(HOSTILE)
         (machine.notes / "long.md").write_text(long_text())
+        pages = ("The mast stands", "Nothing here", "Nor here", "The mast lies", "The end")
+        (machine.notes / "mast.pdf").write_bytes(pdf(pages, title="Of masts"))
         machine.ok("init", str(machine.notes), "--name", "club")
         machine.quiet()
         site = Site(machine)

@@ -4,7 +4,7 @@ import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
 import { button, fill, h, key } from "./dom.js";
 import { highlight } from "./highlight.js";
 import { PageImages } from "./pages.js";
-import { citation, count, day, inline, place, size, slug, wordPattern } from "./text.js";
+import { citation, count, day, inline, markedLines, place, size, slug, wordPattern } from "./text.js";
 
 const CHUNK = 500;
 const BUSY_AFTER_MS = 300;
@@ -92,12 +92,15 @@ export class Reader {
     return this.open ? { ...this.open.document, ...this.open.at, line: this.open.at?.line ?? this.line ?? 1 } : null;
   }
 
-  /** Go to the next match, or to the previous one. */
+  /** Go to the next match, or to the previous one; among pages, to the next page with matches. */
   step(by) {
-    if (!this.ranges?.length) return;
-    this.match = ((this.match ?? (by > 0 ? -1 : 0)) + by + this.ranges.length) % this.ranges.length;
-    this.#reveal(this.ranges[this.match].getBoundingClientRect());
-    this.counter.textContent = `${this.match + 1} / ${this.ranges.length}`;
+    const matches = this.pages ? this.matchedPages : this.ranges;
+    if (!matches?.length) return;
+    const from = this.match ?? (this.pages ? matches.indexOf(this.pages.current) : by > 0 ? -1 : 0);
+    this.match = (from + by + matches.length) % matches.length;
+    if (this.pages) this.pages.goto(matches[this.match]);
+    else this.#reveal(matches[this.match].getBoundingClientRect());
+    this.counter.textContent = `${this.match + 1} / ${matches.length}`;
   }
 
   // Drawing
@@ -125,8 +128,16 @@ export class Reader {
       signal,
     });
     this.chunks = [];
+    this.matchedPages = this.#pagesWithMatches();
     fill(this.body, this.pages.element);
     this.#highlight();
+  }
+
+  #pagesWithMatches() {
+    const { hit, pageLines } = this.open;
+    if (!hit || !pageLines) return [];
+    const pages = [hit, ...(hit.passages ?? [])].flatMap(markedLines).map((line) => pageAt(pageLines, line));
+    return [...new Set(pages)].sort((a, b) => a - b);
   }
 
   #drawText(answer) {
@@ -224,7 +235,7 @@ export class Reader {
     } else {
       const line = this.line ?? 1;
       this.#drawPages(this.answer, this.abort.signal);
-      this.pages.goto(Math.max(1, lines.filter((first) => first <= line).length));
+      this.pages.goto(pageAt(lines, line));
     }
   }
 
@@ -237,9 +248,9 @@ export class Reader {
   #highlight() {
     this.ranges = this.pages ? [] : highlight(this.pattern, this.article);
     this.match = null;
-    const matches = this.head.querySelector(".matches");
-    if (matches) matches.hidden = !this.ranges.length;
-    if (this.counter) this.counter.textContent = this.ranges.length ? count(this.ranges.length, "match", "matches") : "";
+    const found = this.pages ? this.matchedPages.length : this.ranges.length;
+    this.head.querySelector(".matches").hidden = this.pages ? found < 2 : !found;
+    this.counter.textContent = this.pages ? `on ${count(found, "page")}` : count(found, "match", "matches");
   }
 
   #failed(open, error) {
@@ -368,6 +379,8 @@ export function welcome() {
   const rows = [["↓ ↑", "choose a hit"], ["Enter", "open it"], ["/", "search"], ["Alt-A", "ask a question"], ["F2", "filters"], ["?", "all keys"]];
   return h("div.welcome", {}, h("dl.keys", {}, rows.map(([keys, what]) => h("div", {}, h("dt", {}, keys.split(" ").map(key)), h("dd", {}, what)))));
 }
+
+const pageAt = (pageLines, line) => Math.max(1, pageLines.findLastIndex((first) => first <= line) + 1);
 
 /** Some lines before the wanted one are loaded too, so that there is something above it. */
 const start = (line) => (line && line > CHUNK - 100 ? line - 100 : 1);

@@ -49,6 +49,11 @@ export function plain(text, marks) {
   return [shown.replaceAll(" | ", " · "), moved];
 }
 
+/** The lines of a document that a passage has marks in. */
+export function markedLines({ snippet, snippet_line: first, marks }) {
+  return inUtf16(snippet, marks).map(([start]) => first + snippet.slice(0, start).split("\n").length - 1);
+}
+
 const LETTER = /[\p{L}\p{N}]/u;
 const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/;
 
