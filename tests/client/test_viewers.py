@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnoctl.viewers import PDF, Opening, System, Target, choose, shown
+from gnoctl.viewers import PDF, Opening, System, Target, choose, choose_window, shown
 from gnod.errors import Unavailable, UsageError
 
 REPORT = Target("/d/a b.pdf", PDF, page=12)
@@ -130,3 +130,21 @@ def test_a_shell_reads_a_shown_command_as_it_was() -> None:
     command = ["printf", "%s|", HOSTILE, "tab\tbell\x07\u202e", "it's", "é"]
     done = subprocess.run(["bash", "-c", shown(command)], capture_output=True, check=True)
     assert done.stdout.decode() == "".join(f"{word}|" for word in command[2:])
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        (system("xdg-open", VISUAL="code"), ["code", "-g", f"{NOTE.path}:7"]),
+        (system("xdg-open", EDITOR="/usr/bin/vim -R"), ["xdg-open", NOTE.path]),
+        (system("nano", "xdg-open"), ["xdg-open", NOTE.path]),
+        (system("nano", "open", is_macos=True), ["open", NOTE.path]),
+    ],
+)
+def test_a_caller_without_a_terminal_gets_a_window(on: System, expected: list[str]) -> None:
+    assert choose_window(NOTE, on).words == expected
+
+
+def test_a_caller_without_a_terminal_gets_no_terminal_program() -> None:
+    with pytest.raises(Unavailable, match="only a program of the terminal"):
+        choose_window(NOTE, system(EDITOR="hx"))

@@ -46,9 +46,13 @@ class Site:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.viewer = machine.folder / "bin" / "viewer"
+        self.viewer.parent.mkdir(exist_ok=True)
+        self.viewer.write_text(f'#!/bin/sh\necho "$@" > {machine.folder}/opened\n')
+        self.viewer.chmod(0o700)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gnoctl", "web", "--no-open", "--port", "0"],
-            env=machine.environment,
+            env=machine.environment | {"DISPLAY": ":99", "VISUAL": "vim", "PATH": str(self.viewer.parent)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
@@ -391,9 +395,17 @@ def test_an_answer_comes_after_its_quotes(site: Site) -> None:
     assert json.loads(failed.body.splitlines()[-1])["error"]["kind"] == "collection_not_found"
 
 
-def test_opening_needs_a_display(site: Site) -> None:
+def test_a_document_opens_in_the_users_program(site: Site) -> None:
+    report, opened = site.machine.notes / "report.pdf", site.machine.folder / "opened"
+    with site.machine.config.open("a") as config:
+        config.write(f"\nviewers:\n  - files: [PDF]\n    command: [{site.viewer}, '{{page}}', '{{path}}']\n")
+    ref = {"ref": "notes/report.pdf:p2"}
+    wait_until(lambda: site.post("/api/rpc/document.locate", ref).json["viewer"])
+    answer = site.post("/api/open", ref)
+    assert (answer.status, answer.json) == (200, {"uri": "gno://notes/report.pdf"})
+    wait_until(lambda: opened.exists() and opened.read_text() == f"2 {report}\n")
     answer = site.post("/api/open", {"ref": "notes/deploy.md:3"})
-    assert (answer.status, "display" in answer.error["message"]) == (409, True)
+    assert (answer.status, "only a program of the terminal" in answer.error["message"]) == (409, True)
 
 
 def test_the_page_survives_the_daemon(site: Site) -> None:

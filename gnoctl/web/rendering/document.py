@@ -78,7 +78,7 @@ class Rendering:
             next=None if is_last else self._number(part.end),
             previous=self._number(self._parts[index - 1].start) if index else None,
             outline=self._outline() if index == 0 else [],
-            pages=pages[-1].location.page if pages else 1 if self.kind == "image" else None,
+            pages=pages[-1].location.page if pages else 1 if self.kind in ("pages", "image") else None,
             page_lines=_page_lines([(each.location.page or 1, each.line) for each in pages]) if pages else None,
         )
 
