@@ -2,17 +2,15 @@
 
 const NAME = "match";
 
-/** Highlight what a pattern matches below an element, and return the ranges; a null pattern removes all highlights. */
-export function highlight(pattern, root) {
-  const ranges = pattern && root ? find(pattern, root) : [];
-  if (globalThis.CSS?.highlights) {
-    if (ranges.length) CSS.highlights.set(NAME, new Highlight(...ranges));
-    else CSS.highlights.delete(NAME);
-  }
-  return ranges;
+/** Highlight these ranges, and no others. */
+export function paint(ranges) {
+  if (!globalThis.CSS?.highlights) return;
+  if (ranges.length) CSS.highlights.set(NAME, new Highlight(...ranges));
+  else CSS.highlights.delete(NAME);
 }
 
-function find(pattern, root) {
+/** Return the ranges that a pattern matches below an element. */
+export function matches(pattern, root) {
   const ranges = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {

@@ -1,12 +1,12 @@
-/** Shows a document: rendered text, loaded as it is scrolled to, or its pages; scrolled to a line, with the matches highlighted. */
+/** Shows a document, as text or as pages, at the place that is asked for, and what can be done with it. */
 
 import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
+import { Article, CHUNK, startOf } from "./article.js";
 import { button, fill, h, key } from "./dom.js";
-import { highlight } from "./highlight.js";
+import { paint } from "./highlight.js";
 import { PageImages } from "./pages.js";
-import { citation, count, day, inline, markedLines, place, size, slug, wordPattern } from "./text.js";
+import { citation, count, day, inline, markedLines, place, size, wordPattern } from "./text.js";
 
-const CHUNK = 500;
 const BUSY_AFTER_MS = 300;
 
 export class Reader {
@@ -16,13 +16,7 @@ export class Reader {
     this.head = root.querySelector(".reader-head");
     this.body = root.querySelector(".reader-body");
     this.open = null;
-    this.chunks = [];
     for (const event of ["wheel", "touchmove", "keydown", "pointerdown"]) this.body.addEventListener(event, () => this.pages?.release(), { passive: true });
-    this.body.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    this.near = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && this.#fetchNear(), {
-      root: this.body,
-      rootMargin: "2500px 0px",
-    });
   }
 
   /** Show a document at a fragment (`L12`, `page=3`), with the words of `query` highlighted. */
@@ -36,7 +30,7 @@ export class Reader {
     try {
       const wanted = line ?? lineIn(doc.fragment);
       const [answer, hit] = await Promise.all([
-        getDocument(open.ref, { from: start(wanted), lines: CHUNK, signal }),
+        getDocument(open.ref, { from: startOf(wanted), lines: CHUNK, signal }),
         query ? find(open, query, signal) : null,
       ]);
       const head = answer.from > 1 ? await getDocument(open.ref, { from: 1, lines: 1, signal }) : answer;
@@ -54,8 +48,7 @@ export class Reader {
   clear() {
     this.abort?.abort();
     this.open = null;
-    this.pages = null;
-    highlight(null);
+    this.#drop();
     fill(this.head);
     fill(this.body, welcome());
   }
@@ -76,11 +69,7 @@ export class Reader {
 
   /** The first line that is visible. */
   get line() {
-    if (this.pages || !this.open) return null;
-    const top = this.body.getBoundingClientRect().top + 8;
-    const chunk = this.chunks.find((each) => each.element.getBoundingClientRect().bottom > top);
-    const visible = chunk && [...chunk.element.querySelectorAll("[data-line]")].find((each) => each.getBoundingClientRect().bottom > top);
-    return visible ? Number(visible.dataset.line) : null;
+    return this.article?.line ?? null;
   }
 
   get fragment() {
@@ -99,7 +88,7 @@ export class Reader {
     const from = this.match ?? (this.pages ? matches.indexOf(this.pages.current) : by > 0 ? -1 : 0);
     this.match = (from + by + matches.length) % matches.length;
     if (this.pages) this.pages.goto(matches[this.match]);
-    else this.#reveal(matches[this.match].getBoundingClientRect());
+    else this.article.reveal(matches[this.match].getBoundingClientRect());
     this.counter.textContent = `${this.match + 1} / ${matches.length}`;
   }
 
@@ -112,25 +101,30 @@ export class Reader {
     this.answer = answer;
     const isPaged = answer.kind === "pages" || answer.kind === "image";
     this.asText = false;
-    this.pages = null;
+    this.signal = signal;
+    this.#drop();
     this.#drawHead(isPaged);
-    if (isPaged) this.#drawPages(answer, signal);
-    else this.#drawText(answer);
+    if (isPaged) this.#drawPages();
+    else this.#drawText();
   }
 
-  #drawPages(answer, signal) {
-    this.pages = new PageImages({
-      ref: this.open.ref,
-      title: this.open.document.title,
-      count: answer.kind === "pages" ? answer.pages : null,
-      query: this.open.query,
-      root: this.body,
-      signal,
-    });
-    this.chunks = [];
+  /** Forget what is drawn in the body. */
+  #drop() {
+    this.pages = null;
+    this.article = null;
+    this.ranges = [];
+    this.match = null;
+    paint([]);
+  }
+
+  #drawPages() {
+    const { kind, pages } = this.answer;
+    const { ref, query, document: info } = this.open;
+    this.#drop();
+    this.pages = new PageImages({ ref, query, title: info.title, count: kind === "pages" ? pages : null, root: this.body, signal: this.signal });
     this.matchedPages = this.#pagesWithMatches();
     fill(this.body, this.pages.element);
-    this.#highlight();
+    this.#count(this.matchedPages.length > 1 ? `on ${this.matchedPages.length} pages` : "");
   }
 
   #pagesWithMatches() {
@@ -140,36 +134,29 @@ export class Reader {
     return [...new Set(pages)].sort((a, b) => a - b);
   }
 
-  #drawText(answer) {
-    this.kind = answer.kind;
-    this.article = h(`article.doc.kind-${answer.kind}`, { lang: answer.document.language, dir: "auto" });
-    this.before = h("div.more");
-    this.after = h("div.more");
-    this.chunks = [];
-    this.near.disconnect();
-    fill(this.body, this.before, this.article, this.after);
-    this.#add(answer);
-    if (!answer.html.trim()) this.article.append(h("p.notice", {}, "This document has no text."));
-    this.near.observe(this.before);
-    this.near.observe(this.after);
+  #drawText() {
+    this.#drop();
+    this.article = new Article({
+      ref: this.open.ref,
+      answer: this.answer,
+      body: this.body,
+      pattern: this.pattern,
+      signal: this.signal,
+      onMatches: (ranges) => this.#matched(ranges),
+      say: this.say,
+    });
   }
 
-  /** The one place where HTML is inserted: the server has sanitised it. */
-  #add(answer, isBefore = false) {
-    const element = h("div.chunk");
-    element.innerHTML = answer.html;
-    const chunk = { from: answer.from, to: answer.to, next: answer.next, element };
-    if (isBefore) {
-      const height = this.body.scrollHeight;
-      const top = this.body.scrollTop;
-      this.article.prepend(element);
-      this.body.scrollTop = top + this.body.scrollHeight - height;
-      this.chunks.unshift(chunk);
-    } else {
-      this.article.append(element);
-      this.chunks.push(chunk);
-    }
-    this.#highlight();
+  /** More of the text is loaded: these are its matches now. */
+  #matched(ranges) {
+    this.ranges = ranges;
+    this.match = null;
+    this.#count(ranges.length ? count(ranges.length, "match", "matches") : "");
+  }
+
+  #count(text) {
+    this.head.querySelector(".matches").hidden = !text;
+    this.counter.textContent = text;
   }
 
   #drawHead(isPaged) {
@@ -229,12 +216,11 @@ export class Reader {
     const lines = this.open.pageLines ?? [];
     if (this.asText) {
       const page = this.pages.current;
-      this.pages = null;
-      this.#drawText(this.answer);
-      await this.#gotoLine(lines[page - 1] ?? 1);
+      this.#drawText();
+      await this.article.goto(lines[page - 1] ?? 1);
     } else {
       const line = this.line ?? 1;
-      this.#drawPages(this.answer, this.abort.signal);
+      this.#drawPages();
       this.pages.goto(pageAt(lines, line));
     }
   }
@@ -245,17 +231,9 @@ export class Reader {
     this.root.classList.toggle("with-lines", this.hasLines);
   }
 
-  #highlight() {
-    this.ranges = this.pages ? [] : highlight(this.pattern, this.article);
-    this.match = null;
-    const found = this.pages ? this.matchedPages.length : this.ranges.length;
-    this.head.querySelector(".matches").hidden = this.pages ? found < 2 : !found;
-    this.counter.textContent = this.pages ? `on ${count(found, "page")}` : count(found, "match", "matches");
-  }
-
   #failed(open, error) {
     this.open = { ...open, document: { title: open.path, ...open } };
-    this.pages = null;
+    this.#drop();
     fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })));
     const why = h("a", { href: `/collections?why=${encodeURIComponent(open.name)}` }, "Why is this file not in the index?");
     fill(this.body, h("div.empty", { role: "alert" }, h("p.empty-title", {}, inline(error.message)), error.status === 404 ? h("p", {}, why) : null));
@@ -267,82 +245,9 @@ export class Reader {
     const page = /^page=(\d+)/.exec(fragment ?? "");
     this.open.fragment = fragment;
     if (this.pages) return this.pages.goto(page ? Number(page[1]) : (this.open.hit?.location?.page ?? 1));
-    const anchor = fragment && !lineIn(fragment) && !page ? this.#anchor(fragment) : null;
+    const anchor = fragment && !lineIn(fragment) && !page ? this.article?.lineOf(fragment, this.open.outline) : null;
     const wanted = line ?? lineIn(fragment) ?? anchor ?? (page && this.open.pageLines?.[page[1] - 1]) ?? this.open.hit?.line;
-    this.article?.querySelector(".target")?.classList.remove("target");
-    if (!wanted || wanted <= 1) this.body.scrollTop = 0;
-    else await this.#gotoLine(wanted, line === null);
-  }
-
-  /** The line of a heading that a link in a document names. */
-  #anchor(fragment) {
-    const name = fragment.replace(/^doc-/, "");
-    const element = this.article?.querySelector(`#${CSS.escape(`doc-${name}`)}`);
-    if (element) return Number(element.closest("[data-line]")?.dataset.line) || null;
-    return this.open.outline.find((each) => slug(each.title) === slug(name))?.line;
-  }
-
-  async #gotoLine(line, isTarget = true) {
-    if (!this.chunks.some((chunk) => chunk.from <= line && line <= chunk.to)) await this.#jump(line);
-    const found = this.#elementAt(line);
-    if (!found) return;
-    if (isTarget) found.element.classList.add("target");
-    this.#reveal((found.range ?? found.element).getBoundingClientRect(), isTarget ? 0.25 : 0);
-  }
-
-  /** Load the part of the text that contains a line, in place of what is loaded. */
-  async #jump(line) {
-    const { signal } = this.abort;
-    const answer = await getDocument(this.open.ref, { from: start(line), lines: CHUNK, signal });
-    if (signal.aborted) return;
-    this.article.replaceChildren();
-    this.chunks = [];
-    this.#add(answer);
-  }
-
-  /** The innermost element that begins at the line or before it; in a block of code, the range of the line itself. */
-  #elementAt(line) {
-    const chunk = this.chunks.findLast((each) => each.from <= line) ?? this.chunks[0];
-    const all = [...(chunk?.element.querySelectorAll("[data-line]") ?? [])];
-    const element = all.findLast((each) => Number(each.dataset.line) <= line) ?? all[0];
-    return element ? { element, range: lineRange(element, line - Number(element.dataset.line)) } : null;
-  }
-
-  /** Scroll so that something is a share of the height below the top; what is visible on the first screen stays there. */
-  #reveal(rectangle, share = 0.3) {
-    const box = this.body.getBoundingClientRect();
-    const below = rectangle.top - box.top + this.body.scrollTop;
-    const isOnFirst = share > 0 && this.chunks[0]?.from === 1 && below + Math.min(rectangle.height, 120) < box.height * 0.8;
-    this.body.scrollTop = isOnFirst ? 0 : below - box.height * share;
-  }
-
-  // Loading more
-
-  async #fetchNear() {
-    if (this.isFetching || !this.chunks.length) return;
-    const { signal } = this.abort;
-    const last = this.chunks.at(-1);
-    const first = this.chunks[0];
-    const edge = this.body.getBoundingClientRect();
-    const isAbove = first.from > 1 && this.before.getBoundingClientRect().bottom > edge.top - 2500;
-    const isBelow = last.next && this.after.getBoundingClientRect().top < edge.bottom + 2500;
-    if (!isAbove && !isBelow) return;
-    this.isFetching = true;
-    try {
-      const from = isBelow ? last.next : Math.max(1, first.from - CHUNK);
-      const answer = await getDocument(this.open.ref, { from, lines: isBelow ? CHUNK : first.from - from, signal });
-      if (!signal.aborted) this.#add(answer, !isBelow);
-    } catch (error) {
-      if (!isAbort(error)) this.say(error.message);
-      return;
-    } finally {
-      this.isFetching = false;
-    }
-    this.#fetchNear();
-  }
-
-  #scrolled() {
-    if (!this.pages) this.#fetchNear();
+    await this.article?.goto(wanted, { isTarget: line === null });
   }
 
   // What the user does with the document
@@ -382,9 +287,6 @@ export function welcome() {
 
 const pageAt = (pageLines, line) => Math.max(1, pageLines.findLastIndex((first) => first <= line) + 1);
 
-/** Some lines before the wanted one are loaded too, so that there is something above it. */
-const start = (line) => (line && line > CHUNK - 100 ? line - 100 : 1);
-
 function lineIn(fragment) {
   const found = /^L(\d+)/.exec(fragment ?? "");
   return found ? Number(found[1]) : null;
@@ -399,24 +301,4 @@ async function find({ collection, path }, query, signal) {
     if (isAbort(error)) throw error;
     return null;
   }
-}
-
-/** The range of a line in preformatted text, counted from its first line. */
-function lineRange(element, offset) {
-  const pre = offset > 0 ? (element.closest("pre") ?? element.querySelector("pre")) : null;
-  if (!pre) return null;
-  const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
-  let left = offset;
-  while (walker.nextNode()) {
-    const text = walker.currentNode.data;
-    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
-      left -= 1;
-      if (left) continue;
-      const range = document.createRange();
-      range.setStart(walker.currentNode, at + 1);
-      range.setEnd(walker.currentNode, Math.min(text.length, at + 2));
-      return range;
-    }
-  }
-  return null;
 }
