@@ -44,6 +44,7 @@ _SIGN_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</
 """
 # Not a redirect: a browser would send a strict cookie along only if the first page was of this origin, too.
 _SIGNED_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
+<link rel="icon" href="/static/icon.svg">
 <meta http-equiv="refresh" content="0; url=/"><p><a href="/">Continue</a></p></html>
 """
 
@@ -55,7 +56,7 @@ class Refusal(NamedTuple):
 
 _TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES:,} bytes")
 
-_TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, f"the body took longer than {BODY_TIMEOUT_S:g} s")
+_TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the body took too long")
 
 
 class Unreceived(Exception):
@@ -102,9 +103,18 @@ def is_signed_in(headers: Headers, session: Session) -> bool:
 class Guard:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, session: Session) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        session: Session,
+        *,
+        max_requests: int = MAX_REQUESTS,
+        body_timeout_s: float = BODY_TIMEOUT_S,
+    ) -> None:
         self._app = app
         self._session = session
+        self._max_requests = max_requests
+        self._body_timeout_s = body_timeout_s
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,7 +128,7 @@ class Guard:
             return await answer(scope, receive, reply)
         self._running += 1
         try:
-            await self._app(scope, _Body(receive), reply)
+            await self._app(scope, _Body(receive, self._body_timeout_s), reply)
         finally:
             self._running -= 1
 
@@ -134,7 +144,7 @@ class Guard:
             return failure(*refused)
         if method == "GET" and path == "/" and b"token=" in scope["query_string"]:
             return self._signed_in()
-        if self._running >= MAX_REQUESTS:
+        if self._running >= self._max_requests:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at once: close other pages of gnod")
         return None
 
@@ -154,11 +164,11 @@ class Guard:
 class _Body:
     """Limits what a request sends, and how long it takes to. Raises Unreceived."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, timeout_s: float) -> None:
         self._receive = receive
         self._bytes = 0
         self._complete = False
-        self._until = asyncio.get_running_loop().time() + BODY_TIMEOUT_S
+        self._until = asyncio.get_running_loop().time() + timeout_s
 
     async def __call__(self) -> Message:
         if self._complete:  # from now on, only the end of the connection is awaited

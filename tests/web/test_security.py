@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message
 
 from gnoctl.web import session as sessions
 from gnoctl.web.peers import is_foreign
-from gnoctl.web.security import HEADERS, MAX_BODY_BYTES, refusal
+from gnoctl.web.security import HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
 from gnoctl.web.session import Session
 from gnod.paths import Places
 
@@ -200,3 +207,67 @@ def test_other_users_are_refused(tmp_path: Path, table: str, client: str) -> Non
     assert not refused(0)
     assert not refused(os.getuid() + 1, f"{server} {client}")  # that end is the server itself
     assert not is_foreign(("127.0.0.1", 1), ("127.0.0.1", 2), tmp_path / "missing")
+
+
+async def answered(guard: Guard, *messages: Message, **headers: str) -> int:
+    """Return the status of the answer to a request of the page; after `messages`, nothing more comes from it."""
+    waiting = [*messages]
+
+    async def receive() -> Message:
+        if waiting:
+            return waiting.pop(0)
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    async def send(message: Message) -> None:
+        sent.append(message.get("status", 0))
+
+    sent: list[int] = []
+    pairs = [(name.encode(), value.encode()) for name, value in (GOOD | headers).items()]
+    scope = {"type": "http", "method": "POST", "path": "/api/ask", "query_string": b"", "headers": pairs}
+    await guard(scope, receive, send)
+    return sent[0]
+
+
+async def _reads_its_body(request: Request) -> Response:
+    return Response(await request.body())
+
+
+async def _unreceived(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Unreceived)
+    return Response(status_code=error.refusal.status)
+
+
+def guard_of(endpoint: Callable[[Request], Awaitable[Response]], **limits: float) -> Guard:
+    route = Route("/api/ask", endpoint, methods=["POST"])
+    app = Starlette(routes=[route], exception_handlers={Unreceived: _unreceived})
+    return Guard(app, SESSION, **limits)  # type: ignore[arg-type]
+
+
+async def test_a_body_that_does_not_come_is_not_awaited() -> None:
+    part = {"type": "http.request", "body": b"{", "more_body": True}
+    assert await answered(guard_of(_reads_its_body, body_timeout_s=0.01), part) == 408
+    whole = {"type": "http.request", "body": b"{}", "more_body": False}
+    assert await answered(guard_of(_reads_its_body, body_timeout_s=60), whole) == 200
+
+
+async def test_a_body_of_many_parts_is_limited() -> None:
+    part = {"type": "http.request", "body": b" " * (MAX_BODY_BYTES // 4), "more_body": True}
+    assert await answered(guard_of(_reads_its_body), *[part] * 5) == 413
+
+
+async def test_requests_at_once_are_limited() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def waits(_: Request) -> Response:
+        begun.set()
+        await ended.wait()
+        return Response()
+
+    guard = guard_of(waits, max_requests=1)
+    first = asyncio.create_task(answered(guard))
+    await begun.wait()
+    assert await answered(guard) == 503
+    ended.set()
+    assert await first == 200
+    assert await answered(guard) == 200
