@@ -35,6 +35,9 @@ class Events:
         """End all streams: the server stops."""
         self._ending.set()
 
+    async def ended(self) -> None:
+        await self._ending.wait()
+
     async def stream(self) -> AsyncGenerator[bytes]:
         """Yield events. After the end of the daemon it connects again, which starts the daemon."""
         self._streams += 1

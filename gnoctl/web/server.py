@@ -64,6 +64,7 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
         log_level="warning",
         lifespan="on",
         server_header=False,
+        date_header=False,  # it would be that of the start: see `main_loop`
         proxy_headers=False,
         ws="none",
         http=Connection,
@@ -78,12 +79,16 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams first: it waits for its connections, and they would last as long as their pages."""
+    """Ends the streams first: it waits for its connections, and they would last as long as their pages. Sleeps until
+    then: the original looks ten times a second whether it should end."""
 
     def __init__(self, config: uvicorn.Config, events: Events) -> None:
         super().__init__(config)
         self._events = events
         self._loop = asyncio.get_running_loop()
+
+    async def main_loop(self) -> None:
+        await self._events.ended()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._loop.call_soon_threadsafe(self._events.end)
