@@ -8,7 +8,7 @@ import time
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnoctl.web.rendering import parts
@@ -211,6 +211,7 @@ def test_long_texts_come_in_parts_that_fit_together() -> None:
     assert render(document(text), 10**6).next is None
 
 
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(["", "text", "```", "| a |", "|---|", "# h", "    x", "y" * 30_000]), max_size=60))
 def test_parts_cover_all_lines(blocks: list[str]) -> None:
     lines = blocks * 30
