@@ -132,6 +132,7 @@ class UserInterface(App[str]):
         self.input.focus()
         self._show_top()
         self._show_state()
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the shell has drawn over it
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -152,7 +153,7 @@ class UserInterface(App[str]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Over a dialogue, only its own keys count."""
-        return action in ("quit", "move", "page") or len(self.screen_stack) < 2
+        return action in ("quit", "suspend_process", "move", "page") or len(self.screen_stack) < 2
 
     # What the user does
 
