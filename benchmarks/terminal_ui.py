@@ -97,7 +97,7 @@ def typing(daemon: Throwaway) -> None:
         screen.read_until(b"Type to search")
         screen.settle()
         before = sum(used()[:2])
-        for query in QUERIES * 3:
+        for query in QUERIES * 2:
             for letter in query:
                 screen.settle()
                 screen.type(letter)

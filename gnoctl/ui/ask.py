@@ -42,8 +42,7 @@ class Ask(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as frame:
-            # A title is markup: a question with brackets must not be.
-            frame.border_title = text.line(self._question).replace("[", "\\[")
+            frame.border_title = "Answer"
             frame.border_subtitle = "Enter opens · Esc closes"
             yield Lines()
 
@@ -73,7 +72,7 @@ class Ask(ModalScreen[str]):
         self._show([*self._quoted(), stage, *draft])
 
     def _show(self, lines: list[Line]) -> None:
-        self.query_one(Lines).show(lines)
+        self.query_one(Lines).show([Line(text.line(self._question), styles.BOLD), Line(""), *lines])
 
     @property
     def _width(self) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -191,16 +193,26 @@ async def test_a_small_screen_shows_one_pane_at_a_time(shared: Machine) -> None:
         assert bar(interface, "keys").rstrip().endswith("F1 help")
 
 
-async def test_an_empty_index_says_what_to_do_and_a_crash_is_survived(
+async def test_an_empty_index_a_daemon_that_hangs_and_one_that_crashes(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
-    async with driven(query="heron") as (interface, _):
+    async with driven(query="heron") as (interface, pilot):
         await until(lambda: "gnoctl collection add FOLDER" in drawn(interface.results))
         machine.write(a_md="# A heron\n")
         machine.ok("collection", "add", str(machine.notes))
         await until(lambda: titles(interface) == ["A heron"])
+        stopped = machine.pid()
+        os.kill(stopped, signal.SIGSTOP)
+        await typed(pilot, " [/x]")
+        assert interface.input.value == "heron [/x]"
+        await pilot.press("f1", "f1")
+        os.kill(stopped, signal.SIGCONT)
+        await until(lambda: interface.session.result and interface.session.result.query == "heron [/x]")
+        await pilot.press("ctrl+a")
+        await until(lambda: "heron [/x]" in drawn(interface.screen.query_one(Lines)))
+        await pilot.press("escape")
         machine.kill()
         await until(lambda: "does not answer, trying again" in bar(interface, "status"))
         machine.write(b_md="# A heron and a berth\n")
