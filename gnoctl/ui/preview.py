@@ -97,6 +97,9 @@ class Preview(Scrolling, can_focus=True):
 
     async def _load(self, hit: Hit, *, stays: bool) -> None:
         await asyncio.sleep(SETTLED_S)
+        if self.columns < 2:  # hidden: drawn as soon as it has a size
+            self._width = 0
+            return
         start = max(1, hit.line - BEFORE)
         try:
             document = await self._fetch(DocumentGetParams(ref=hit.uri, start_line=start, max_lines=WINDOW))

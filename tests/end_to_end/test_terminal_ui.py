@@ -190,6 +190,10 @@ async def test_a_small_screen_shows_one_pane_at_a_time(shared: Machine) -> None:
         assert widths(interface) == (0, 60)
         await pilot.press("f1", "escape", "escape")
         await until(lambda: widths(interface) == (60, 0))
+        interface.input.value = "stands"
+        await until(lambda: titles(interface) == ["Birds"])
+        await pilot.press("tab")
+        await until(lambda: "a heron stands" in drawn(interface.preview))
         assert bar(interface, "keys").rstrip().endswith("F1 help")
 
 
