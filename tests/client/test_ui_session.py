@@ -99,6 +99,18 @@ async def test_without_models_only_keywords_are_searched() -> None:
     assert shown.daemon.methods == ["search.lexical"]
 
 
+async def test_semantic_search_keeps_the_results_until_it_has_its_own() -> None:
+    shown = Shown()
+    shown.daemon.answers = {"search.lexical": titled("words"), "search.vector": titled("meaning", mode="vector")}
+    shown.session.search_for("boat")
+    await until(lambda: shown)
+    shown.session.use("semantic")
+    shown.session.search_for("boats")
+    await until(lambda: len(shown) == 2)
+    assert shown == [("words",), ("meaning",)]
+    assert shown.daemon.methods == ["search.lexical", "search.vector"]
+
+
 async def test_an_outdated_search_is_cancelled_and_never_shown() -> None:
     shown = Shown()
     shown.daemon.answers["search.lexical"] = titled("one")
