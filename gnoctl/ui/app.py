@@ -28,7 +28,7 @@ from gnoctl.ui.keys import KEYS
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.preview import Preview
 from gnoctl.ui.results import Results
-from gnoctl.ui.session import MODES, Session
+from gnoctl.ui.session import FIRST_LIMIT, MODES, Session
 from gnod.client.asynchronous import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import Places
@@ -279,6 +279,10 @@ class UserInterface(App[str]):
     @on(Results.Selected)
     def show_selected(self) -> None:
         self.preview.show(self.results.selected)
+
+    @on(Results.Resized)
+    def fetch_as_many_as_fit(self) -> None:
+        self.session.first_limit = max(FIRST_LIMIT, self.results.page)
 
     @on(Results.NearEnd)
     def fetch_more(self) -> None:

@@ -30,6 +30,9 @@ class Results(Scrolling, can_focus=False):
     class Opened(Message):
         """A double click."""
 
+    class Resized(Message):
+        """Another number of hits is visible."""
+
     class NearEnd(Message):
         """The selected hit is one of the last."""
 
@@ -107,6 +110,7 @@ class Results(Scrolling, can_focus=False):
             self.post_message(self.Opened())
 
     def on_resize(self) -> None:
+        self.post_message(self.Resized())
         self.set_height(len(self.hits) * LINES)
         self._show_cursor()
 

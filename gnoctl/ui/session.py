@@ -20,7 +20,8 @@ PAUSE_S = 0.2
 """Who types a word pauses less between two letters."""
 QUIET_S = 0.25
 """Between two searches because of changes on the disk."""
-FIRST_LIMIT = 50
+FIRST_LIMIT = 20
+"""Each passage takes the daemon time, with each keystroke."""
 MOST = 1000
 
 R = TypeVar("R", bound=Result)
@@ -33,7 +34,8 @@ class Daemon(Protocol):
 class Session:
     """One search box. `shown` is called when `result` or `problem` changed.
 
-    `has_models`: whether hybrid search differs from keyword search.
+    `has_models`: whether hybrid search differs from keyword search. `first_limit`: hits that are fetched at first; at
+    least those that are visible.
     """
 
     def __init__(self, daemon: Daemon, shown: Callable[[], None]) -> None:
@@ -48,6 +50,7 @@ class Session:
         """Whether the results are those of another question than before; otherwise they are its results as of now."""
         self._daemon = daemon
         self._shown = shown
+        self.first_limit = FIRST_LIMIT
         self._limit = FIRST_LIMIT
         self._running: asyncio.Task[None] | None = None
         self._changed = False
@@ -99,7 +102,7 @@ class Session:
             self._running.cancel()
 
     def _ask(self) -> None:
-        self._limit, self.is_new = FIRST_LIMIT, True
+        self._limit, self.is_new = self.first_limit, True
         self._start(self._find)
 
     def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:

@@ -164,13 +164,13 @@ async def test_filters_alone_list_the_documents() -> None:
 
 async def test_more_results_are_fetched_as_long_as_there_are_more() -> None:
     shown = Shown()
-    shown.daemon.answers["search.lexical"] = titled(*map(str, range(50)))
+    shown.daemon.answers["search.lexical"] = titled(*map(str, range(20)))
     shown.session.search_for("a")
     await until(lambda: shown)
     shown.session.more()
     await until(lambda: len(shown) == 2)
     shown.session.more()  # the second answer was not full
-    assert [params.limit for _, params in shown.daemon.asked] == [50, 200]
+    assert [params.limit for _, params in shown.daemon.asked] == [20, 80]
 
 
 async def test_similar_documents_and_back() -> None:
