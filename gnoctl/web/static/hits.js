@@ -77,11 +77,12 @@ export class HitList {
     if (this.current) this.onSelect(this.current);
   }
 
-  /** Show which document is open. */
+  /** Show which document is open; it is the selected one, unless the user has selected another. */
   opened(doc) {
     for (const [index, hit] of this.hits.entries()) {
       const isOpen = Boolean(doc) && hit.collection === doc.collection && hit.path === doc.path;
       this.list.children[index].classList.toggle("open", isOpen);
+      if (isOpen && !this.hasMoved) this.#mark(index);
     }
   }
 

@@ -80,7 +80,9 @@ function showAsk(next) {
 function showDocument(next, state, before) {
   list.opened(next.doc);
   if (!next.doc) {
-    if (!before || before.doc || !isPreview) reader.clear();
+    // Back from a document to its list: on a wide screen it stays beside it.
+    if (before?.doc && before.view === next.view && wide.matches) isPreview = true;
+    else if (!before || !isPreview) reader.clear();
     return;
   }
   isPreview = false;
@@ -127,10 +129,9 @@ function settled(hit, { isTyped, keep }) {
 }
 
 function closeDocument() {
-  if (!route.doc) {
-    isPreview = false;
-    reader.clear();
-  } else navigate(address({ ...route, doc: null }));
+  if (route.doc) navigate(address({ ...route, doc: null }));
+  isPreview = false;
+  reader.clear();
   if (wide.matches) input.focus({ preventScroll: true });
 }
 

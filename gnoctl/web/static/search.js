@@ -8,7 +8,7 @@ import { corrected, count, inline, missedBy, number } from "./text.js";
 
 const PAUSE_MS = 250;
 // What fits on a screen: each further hit takes the daemon time, because its passage is chosen.
-const WHILE_TYPING = 12;
+const WHILE_TYPING = 10;
 const FIRST = 30;
 const MOST = 1000;
 /** A list of all documents, the newest first: what an empty query shows. */
