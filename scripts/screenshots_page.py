@@ -32,10 +32,10 @@ def main() -> None:
         options = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
         pictures = _Pictures(browser, entrance)
-        pictures.take("page", "/search?q=load+balancer", ".doc .target")
+        pictures.take("page-phone", "/search?q=boats", "#hits mark", viewport=PHONE, device_scale_factor=2)
+        pictures.take("page", "/doc/club/docs/how-we-deploy.md?q=booking+site+boats#L11", ".doc .target")
         pictures.take("page-reading", "/doc/club/docs/crane-safety.pdf?q=crane+anemometer#page=1", ".page.ready .box")
         pictures.take("page-dark", "/ask?q=what+does+error+F28+mean", ".doc .target", color_scheme="dark")
-        pictures.take("page-phone", "/search?q=boats", "#hits mark", viewport=PHONE, device_scale_factor=2)
         browser.close()
 
 
