@@ -36,10 +36,10 @@ def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
     """Return the outline of a canonical text; headings before `start` (the frontmatter) do not count."""
     if markup == "plain":
         return Outline([], [])
-    fences, open_fence = _fences(text)
+    closed, open_fence = fences(text)
     headings = [h for h in _headings(text, open_fence) if h.start >= start]
-    starts = [fence[0] for fence in fences]
-    return Outline([h for h in headings if not _in_fence(h.start, starts, fences)], fences)
+    starts = [fence[0] for fence in closed]
+    return Outline([h for h in headings if not _in_fence(h.start, starts, closed)], closed)
 
 
 def title_heading(headings: list[Heading]) -> str | None:
@@ -57,19 +57,19 @@ def _headings(text: str, end: int) -> list[Heading]:
     return sorted(headings)
 
 
-def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
+def fences(text: str) -> tuple[list[tuple[int, int]], int]:
     """Return the closed fences, and the start of one that is never closed, else the text's end: there are no headings
     after it."""
-    fences = []
+    closed = []
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(text):
         if opened is None:
             if "`" not in match[2]:
                 opened = match
         elif match[1].startswith(opened[1]) and not match[2].strip():
-            fences.append((opened.start(), min(match.end() + 1, len(text))))
+            closed.append((opened.start(), min(match.end() + 1, len(text))))
             opened = None
-    return fences, opened.start() if opened else len(text)
+    return closed, opened.start() if opened else len(text)
 
 
 def _in_fence(place: int, starts: list[int], fences: list[tuple[int, int]]) -> bool:

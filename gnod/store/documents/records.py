@@ -60,6 +60,21 @@ class Definition(msgspec.Struct, frozen=True, array_like=True):
     path: str
 
 
+class Link(msgspec.Struct, frozen=True, array_like=True):
+    """A link: `markdown[start:end]` in `line` shows it. `kind`: its syntax; `target`: as written. `key`: the name that
+    it looks for among the names of documents, `reach`: the worst rank of a name that counts (see `link_names`); `key`
+    is None for an address outside the collection."""
+
+    kind: str
+    target: str
+    key: str | None
+    reach: int
+    fragment: str
+    line: int
+    start: int
+    end: int
+
+
 class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
     """The pages of a document that have no text. `reader` recognises them; `pending`: those that it has not recognised
     yet, `used`: how many texts of it are in the document. `note`: what is left out."""
@@ -91,7 +106,8 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
     text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
-    `markdown`, for formats whose lines are not those of the file. `unread`: what of the file is not indexed."""
+    `markdown`, for formats whose lines are not those of the file. `aliases` and `labels`: names of the
+    document and of places in it (see `link_names`). `unread`: what of the file is not indexed."""
 
     source_hash: str
     stat: FileStat | None
@@ -109,6 +125,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     chunks: list[Chunk]
     terms: Terms
     definitions: list[Definition] = []
+    links: list[Link] = []
+    aliases: list[str] = []
+    labels: list[str] = []
     scans: ScanReport | None = None
     unread: list[Unread] = []
 

@@ -1,0 +1,91 @@
+"""Links of AsciiDoc, from its source text: `link:`, `xref:`, `<<…>>`, `include::`, `image:` and addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gnod.ingest.links import urls
+from gnod.ingest.links.masking import masked
+from gnod.ingest.links.targets import Found
+
+_LINE = re.compile(r"^(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,}|```\w*)[ \t]*$|^//(?!/)[^\n]*$", re.M)
+_LITERAL = re.compile(r"(?<![\w`+])(?:`\+[^\n`]{1,500}\+`|\+\+\+[^\n+]{1,500}\+\+\+)")
+_MACRO = re.compile(
+    r"(?<![\w\\])(?P<name>link|xref|include|image|video|audio)(?P<colons>::?)"
+    r"(?:\+\+(?P<passed>[^\s\[\]+]{1,1000})\+\+|(?P<target>[^\s\[\]\0:][^\n\[\]\0]{0,1000}?))\[[^\[\]\n]{0,2000}\]"
+)
+_CROSS = re.compile(r"(?<!\\)<<(?P<target>[^<>,\n\0]{1,1000})(?:,[^<>\n]{0,1000})?>>")
+_EXTENSION = re.compile(r"\.\w{1,10}\Z")
+_SPACES_IN_TARGET = frozenset({"include", "image"})
+
+
+def find(text: str) -> Iterator[Found]:
+    text = masked(text, _not_text(text))
+    text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
+    for syntax in (_macros, _cross_references, _addresses):
+        found = list(syntax(text))
+        yield from found
+        text = masked(text, ((each.start, each.end) for each in found))
+
+
+def _not_text(text: str) -> Iterator[tuple[int, int]]:
+    """Yield comments and the blocks of code between two equal lines. An include inside of code is a link, too."""
+    opened: re.Match[str] | None = None
+    for match in _LINE.finditer(text):
+        fence = match["fence"]
+        if opened is None:
+            if fence:
+                opened = match
+            else:
+                yield match.span()
+        elif fence and fence[:3] == opened["fence"][:3] and len(fence) <= len(opened["fence"]):
+            yield from _without_includes(text, opened.start(), match.end())
+            opened = None
+
+
+_INCLUDE_LINE = re.compile(r"^include::[^\n]*$", re.M)
+
+
+def _without_includes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for match in _INCLUDE_LINE.finditer(text, start, end):
+        yield start, match.start()
+        start = match.end()
+    yield start, end
+
+
+def _macros(text: str) -> Iterator[Found]:
+    for match in _MACRO.finditer(text):
+        name, target = match["name"], (match["passed"] or match["target"]).strip()
+        if " " in target and name not in _SPACES_IN_TARGET:
+            continue
+        if "{" in target:  # an attribute, which only the processor knows
+            continue
+        kind = {"link": "asciidoc", "xref": "reference"}.get(name, "include" if name == "include" else "image")
+        if name == "xref":
+            yield _reference(match.span(), target)
+        else:
+            yield Found(*match.span(), kind, target, "url" if name == "link" else "file")
+
+
+def _cross_references(text: str) -> Iterator[Found]:
+    for match in _CROSS.finditer(text):
+        if "{" not in match["target"]:
+            yield _reference(match.span(), match["target"].strip())
+
+
+def _reference(span: tuple[int, int], target: str) -> Found:
+    """Without an extension and `#`, a target is a place in the same file; before `#`, the extension may be left out."""
+    path, sharp, place = target.partition("#")
+    if not sharp and not _EXTENSION.search(path):
+        return Found(*span, "reference", f"#{path}", "file")
+    if path and not _EXTENSION.search(path):
+        path += ".adoc"
+    return Found(*span, "reference", f"{path}#{place}" if place else path, "file")
+
+
+def _addresses(text: str) -> Iterator[Found]:
+    for found in urls.find(text):
+        # In `https://example.org[shown]`, the address ends at the bracket.
+        target = found.target.partition("[")[0]
+        yield found._replace(end=found.start + len(target), target=target)

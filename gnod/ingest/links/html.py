@@ -1,0 +1,22 @@
+"""Links of HTML: `<a href>` and `<img src>`, also those in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gnod.ingest.links.targets import Found
+
+_TAG = re.compile(
+    r"<(?P<tag>a|img)\s(?:[^<>]{0,1000}?\s)?(?:href|src)\s*=\s*"
+    r"(?:\"(?P<double>[^\"<>]{1,2000})\"|'(?P<single>[^'<>]{1,2000})'|(?P<bare>[^\s\"'<>=`]{1,2000}))[^<>]{0,1000}>",
+    re.I,
+)
+
+
+def find(text: str) -> Iterator[Found]:
+    if "<" not in text:
+        return
+    for match in _TAG.finditer(text):
+        target = match["double"] or match["single"] or match["bare"]
+        yield Found(*match.span(), "image" if match["tag"].lower() == "img" else "html", target)

@@ -1,0 +1,163 @@
+"""Links of Markdown (CommonMark 0.31, sections 4.7 and 6.3 to 6.5), with wikilinks and HTML in it; not in code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from gnod.ingest.links import html, urls, wikilinks
+from gnod.ingest.links.masking import masked
+from gnod.ingest.links.targets import Found
+from gnod.ingest.outline import fences
+
+# Most brackets have no others in them, and are taken in pairs.
+_BRACKET = re.compile(r"\\.|\[[^\[\]\\]{0,1000}\]|[\[\]]", re.DOTALL)
+_CHARACTER = r"(?:\\[!-/:-@\[-`{-~]|[^\s()\0])"
+_DESTINATION = (
+    rf"(?:<(?P<angle>[^<>\n\0]{{0,2000}})>"
+    rf"|(?P<bare>(?!<){_CHARACTER}{{0,2000}}(?:\({_CHARACTER}{{0,500}}\){_CHARACTER}{{0,500}}){{0,20}}))"
+)
+_INLINE = re.compile(
+    rf"\([ \t]*\n?[ \t]*{_DESTINATION}"
+    r"(?:[ \t]*\n?[ \t]*(?<=\s)(?:\"(?:\\.|[^\"\\]){0,1000}\"|'(?:\\.|[^'\\]){0,1000}'|\([^()]{0,1000}\)))?"
+    r"[ \t]*\n?[ \t]*\)"
+)
+_LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
+_DEFINITION = re.compile(
+    r"^ {0,3}(?:> ?){0,9}\[(?P<label>[^\[\]^\n][^\[\]\n]{0,999})\]:[ \t]*\n?[ \t]*"
+    r"(?:<(?P<angle>[^<>\n]{0,2000})>|(?P<bare>[^\s<]\S{0,2000}))",
+    re.MULTILINE,
+)
+_AUTOLINK = re.compile(r"(?<!\]\()(?<!\]: )<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
+_TICKS = re.compile(r"`[^`\n]+`(?!`)|`+")
+_INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
+_LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
+_MOST_OPEN = 100
+
+
+def find(text: str, *, wiki: bool = True) -> Iterator[Found]:
+    """Yield the links of a canonical text; in the order of their syntaxes."""
+    text = masked(text, _blocks_of_code(text))
+    text = masked(text, _spans_of_code(text))
+    text = masked(text, _comments(text))
+    found: list[Found] = []
+    for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
+        text = masked(text, ((each.start, each.end) for each in found))
+        found = list(syntax(text))
+        yield from found
+
+
+def _none(_: str) -> Iterator[Found]:
+    return iter(())
+
+
+def _bracketed(text: str) -> Iterator[Found]:
+    """Yield inline links and references, in one pass over the brackets."""
+    if "]" not in text:
+        return
+    addresses, text = _definitions(text)
+    if "](" not in text and not addresses:
+        return
+    opened: list[int] = []
+    resume = 0
+    for bracket in _BRACKET.finditer(text):
+        at = bracket.start()
+        if at < resume or text[at] == "\\":
+            continue
+        if bracket[0] == "[":
+            opened.append(at)
+            del opened[:-_MOST_OPEN]
+        elif text[at] == "[" or opened:
+            start = at if text[at] == "[" else opened.pop()
+            found = _link(text, start, bracket.end() - 1, addresses) if start >= 0 else None
+            if found:
+                yield found
+                resume = found.end
+                if found.kind != "image":  # a link contains no other link: the brackets around it count no more
+                    opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
+
+
+def _link(text: str, start: int, at: int, addresses: dict[str, str]) -> Found | None:
+    """Return the link whose text is between these brackets."""
+    is_image = _is_image(text, start)
+    end, target, kind = at + 1, None, "markdown"
+    if match := _INLINE.match(text, at + 1):
+        end, target = match.end(), match["angle"] if match["angle"] is not None else match["bare"] or ""
+    elif addresses:
+        label = _LABEL.match(text, at + 1)
+        end = label.end() if label else at + 1
+        name = label[1] if label and label[1] else text[start + 1 : min(at, start + 1001)]
+        target, kind = addresses.get(_normalised(name)), "reference"
+    return None if target is None else Found(start - is_image, end, "image" if is_image else kind, target)
+
+
+def _is_image(text: str, start: int) -> bool:
+    return text[start - 1 : start] == "!" and text[max(start - 2, 0) : start - 1] != "\\"
+
+
+def _definitions(text: str) -> tuple[dict[str, str], str]:
+    """Return the addresses by label, of which the first counts, and the text without the definitions."""
+    if "]:" not in text:
+        return {}, text
+    found = list(_DEFINITION.finditer(text))
+    addresses: dict[str, str] = {}
+    for match in found:
+        target = match["angle"] if match["angle"] is not None else match["bare"]
+        addresses.setdefault(_normalised(match["label"]), target)
+    return addresses, masked(text, (match.span() for match in found))
+
+
+def _normalised(label: str) -> str:
+    return " ".join(label.split()).casefold()
+
+
+def _autolinks(text: str) -> Iterator[Found]:
+    return (Found(*match.span(), "url", match[1]) for match in _AUTOLINK.finditer(text))
+
+
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    start = text.find("<!--")
+    while start >= 0 and (end := text.find("-->", start)) >= 0:
+        yield start, end + 3
+        start = text.find("<!--", end)
+
+
+def _blocks_of_code(text: str) -> Iterator[tuple[int, int]]:
+    closed, end = fences(text)
+    return chain(closed, [(end, len(text))] if end < len(text) else [], _indented(text))
+
+
+def _indented(text: str) -> Iterator[tuple[int, int]]:
+    """Yield indented blocks that belong to no item of a list."""
+    for match in _INDENTED.finditer(text):
+        before = (
+            text[: match.start()].rstrip("\n") if match.start() < 200 else text[match.start() - 200 : match.start()]
+        )
+        if not _LIST_OR_INDENTED.match(before.rpartition("\n")[2]):
+            yield match.span(1)
+
+
+def _spans_of_code(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between runs of backticks with equal lengths, within a paragraph."""
+    runs = []
+    for match in _TICKS.finditer(text):
+        if text[match.start() + 1 : match.start() + 2] in "`" or match.end() - match.start() == 1:
+            runs.append(match.span())
+        elif text[max(match.start() - 1, 0)] != "\\":
+            yield match.span()
+    following: dict[int, int] = {}
+    next_equal = [0] * len(runs)
+    for number in range(len(runs) - 1, -1, -1):
+        start, end = runs[number]
+        next_equal[number] = following.get(end - start, 0)
+        following[end - start] = number
+    number = 0
+    while number < len(runs):
+        start, _ = runs[number]
+        closing = next_equal[number]
+        is_escaped = text[max(start - 1, 0) : start] == "\\"
+        if closing and not is_escaped and text.find("\n\n", start, runs[closing][0]) < 0:
+            yield start, runs[closing][1]
+            number = closing
+        number += 1

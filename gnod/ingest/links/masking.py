@@ -1,0 +1,24 @@
+"""Hide parts of a text from a search, so that places stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+HIDDEN = "\0"  # no canonical text has it
+
+
+def masked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
+    """Return the text with other characters in these ranges. A range of whole lines keeps its last line end.
+
+    >>> masked("ab `c` d", [(3, 6)]).replace(HIDDEN, "*")
+    'ab *** d'
+    """
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(ranges):
+        if end <= at:
+            continue
+        start = max(start, at)
+        parts += [text[at:start], HIDDEN * (end - start - 1), "\n" if text[end - 1] == "\n" else HIDDEN]
+        at = end
+    return "".join([*parts, text[at:]]) if parts else text

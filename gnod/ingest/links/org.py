@@ -1,0 +1,87 @@
+"""Links of Org mode, from its source text (Org manual, section 4): `[[target][text]]`, plain and angle addresses, and
+`#+include:`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gnod.ingest.links import urls
+from gnod.ingest.links.masking import masked
+from gnod.ingest.links.targets import Found
+
+_EDGE = re.compile(r"^[ \t]*#\+(begin|end)_(src|example|export|comment)\b[^\n]*$", re.I | re.M)
+_HIDDEN = re.compile(
+    r"^[ \t]*(?::[ \t].*|#[ \t].*)$|(?<![\w=~])([=~])[^\s=~](?:[^=~\n]{0,500}[^\s=~])?\1(?![\w=~])", re.M
+)
+_LINK = re.compile(r"\[\[([^\[\]\n\0]{1,2000})\](?:\[[^\[\]]{0,2000}\])?\]")
+_INCLUDE = re.compile(r"^[ \t]*#\+(?:include|setupfile):[ \t]*(?:\"([^\"\n]{1,1000})\"|(\S{1,1000}))", re.I | re.M)
+_ANGLE = re.compile(r"<((?:file|https?|ftp|mailto):[^<>\n\0]{1,2000})>")
+_FILE = re.compile(r"(?:file(?:\+\w+)?|attachment):")
+_PATH = re.compile(r"\.{0,2}/|~/")
+_SEARCH = re.compile(r"::")
+_ID = re.compile(r"^[ \t]*:ID:[ \t]+(\S{1,200})[ \t]*$", re.I | re.M)
+_ALIASES = re.compile(r"^[ \t]*:ROAM_ALIASES:[ \t]+(.{1,1000})$", re.I | re.M)
+_ALIAS = re.compile(r'"([^"]+)"|(\S+)')
+
+
+def find(text: str) -> Iterator[Found]:
+    text = masked(text, _blocks(text))
+    text = masked(text, (match.span() for match in _HIDDEN.finditer(text)))
+    for syntax in (_links, _angles, _includes, urls.find):
+        found = list(syntax(text))
+        yield from found
+        text = masked(text, ((each.start, each.end) for each in found))
+
+
+def ids(text: str) -> list[str]:
+    """Return the ids that properties give to headings and to the file."""
+    return [match[1] for match in _ID.finditer(text)]
+
+
+def aliases(text: str) -> list[str]:
+    return [found[1] or found[2] for match in _ALIASES.finditer(text) for found in _ALIAS.finditer(match[1])]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the blocks that have an end: code, and what is not shown."""
+    opened: re.Match[str] | None = None
+    for edge in _EDGE.finditer(text):
+        if edge[1].lower() == "begin":
+            opened = opened or edge
+        elif opened and opened[2].lower() == edge[2].lower():
+            yield opened.start(), edge.end()
+            opened = None
+
+
+def _links(text: str) -> Iterator[Found]:
+    for match in _LINK.finditer(text):
+        yield _found(match.span(), match[1])
+
+
+def _angles(text: str) -> Iterator[Found]:
+    for match in _ANGLE.finditer(text):
+        yield _found(match.span(), match[1])
+
+
+def _includes(text: str) -> Iterator[Found]:
+    for match in _INCLUDE.finditer(text):
+        yield Found(*match.span(), "include", _SEARCH.split(match[1] or match[2])[0], "file")
+
+
+def _found(span: tuple[int, int], target: str) -> Found:
+    target = target.replace("\\", "")
+    if target.startswith("id:"):
+        return Found(*span, "org", target[3:].partition("::")[0], "id")
+    if prefix := _FILE.match(target):
+        return Found(*span, "org", _with_fragment(target[prefix.end() :]), "file")
+    if _PATH.match(target):
+        return Found(*span, "org", _with_fragment(target), "file")
+    if ":" in target.partition(" ")[0]:
+        return Found(*span, "url", target)  # of any other protocol
+    return Found(*span, "org", "#" + target.removeprefix("#"), "file")  # a place in the same file
+
+
+def _with_fragment(target: str) -> str:
+    path, search, place = target.partition("::")
+    return f"{path}#{place}" if search else path

@@ -1,0 +1,64 @@
+"""Links and names in the frontmatter of a note: `up:`, `related:`, wikilinks in any value; `aliases:` and `id:`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gnod.ingest.frontmatter import Metadata
+from gnod.ingest.links import urls, wikilinks
+from gnod.ingest.links.targets import Found
+
+_LINKS = frozenset({"up", "down", "parent", "related", "see-also", "prev", "previous", "next"})
+_ALIASES = ("aliases", "alias", "id")
+_MOST = 1000
+
+
+def find(text: str, metadata: Metadata, end: int) -> Iterator[Found]:
+    """Yield the links of the block `text[:end]`, in its order of values."""
+    at = 0
+    for name, value in metadata.items():
+        for target in _targets(value, is_link=name.lower() in _LINKS):
+            place = text.find(target.target, at, end)
+            if place < 0:  # YAML folds lines, and orders nothing
+                place = max(text.find(target.target, 0, end), 0)
+            at = place + len(target.target)
+            yield target._replace(start=place, end=min(at, end))
+
+
+def names(metadata: Metadata) -> list[str]:
+    """Return the aliases and the id of a note, each once."""
+    found: list[str] = []
+    for key in _ALIASES:
+        value = metadata.get(key)
+        if isinstance(value, str) and key == "aliases":
+            found += [part.strip() for part in value.split(",")]
+        else:
+            found += [str(each).strip() for each in _flat(value)]
+    return list(dict.fromkeys(name for name in found if 0 < len(name) <= 300))[:_MOST]
+
+
+def _targets(value: object, *, is_link: bool) -> Iterator[Found]:
+    # `up: [[Note]]` without quotation marks is a list in a list for YAML.
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) and len(value[0]) == 1:
+        value = f"[[{value[0][0]}]]"
+    for each in _flat(value):
+        if not isinstance(each, str):
+            continue
+        wiki = list(wikilinks.find(each))
+        yield from (found._replace(kind="property") for found in wiki)
+        if not wiki:
+            found_urls = list(urls.find(each))
+            yield from found_urls
+            if is_link and not found_urls and each.strip():
+                yield Found(0, 0, "property", each.strip(), "name")
+
+
+def _flat(value: object) -> Iterator[object]:
+    if isinstance(value, list):
+        for each in value[:_MOST]:
+            if isinstance(each, list) and len(each) == 1 and isinstance(each[0], list) and len(each[0]) == 1:
+                yield f"[[{each[0][0]}]]"
+            else:
+                yield from _flat(each)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield value

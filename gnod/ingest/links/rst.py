@@ -1,0 +1,108 @@
+"""Links of reStructuredText, from its source text, with the roles and directives of Sphinx."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from gnod.ingest.links import urls
+from gnod.ingest.links.masking import masked
+from gnod.ingest.links.targets import Addressing, Found
+
+_ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
+_WITH_TEXT = re.compile(r"[^<>]*<(?P<target>[^<>]{1,1000})>\s*\Z")
+_PHRASE = re.compile(r"(?<![\w:`\\])`(?P<content>[^`\0]{1,1000})`__?(?!\w)")
+_WORD = re.compile(r"(?<![\w`:./|\\-])(?P<name>[A-Za-z0-9](?:[\w.+-]{0,60}[A-Za-z0-9])?)_(?=[\s.,;:!?)'\"\]]|\Z)")
+_TARGET = re.compile(
+    r"^[ \t]*\.\.[ \t]+_(?:`(?P<quoted>[^`\n]{1,300})`|(?P<plain>(?:[^:\n\\]|\\.){1,300})):"
+    r"[ \t]*(?P<address>\S[^\n]{0,2000})?$",
+    re.M,
+)
+_DIRECTIVE = re.compile(
+    r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?(?P<name>include|literalinclude|image|figure)::"
+    r"[ \t]+(?P<path>\S[^\n]{0,1000})$",
+    re.M,
+)
+_TOCTREE = re.compile(
+    r"^(?P<margin>[ \t]*)\.\.[ \t]+toctree::[^\n]*\n(?P<body>(?:(?P=margin)[ \t]+[^\n]*\n?|[ \t]*\n)*)", re.M
+)
+_ENTRY = re.compile(r"^[ \t]+(?!:)(?:(?P<shown>[^\n<>]+)<(?P<named>[^\n<>]+)>|(?P<path>\S[^\n]*?))[ \t]*$", re.M)
+_LITERAL = re.compile(r"``(?:[^`]|`(?!`)){1,1000}``")
+_CODE = re.compile(
+    r"^(?P<margin>[ \t]*)(?:\.\.[ \t]+(?:code|code-block|sourcecode|parsed-literal|math|highlight|doctest)::[^\n]*"
+    r"|(?!\.\.[ \t])[^\n]*::)[ \t]*\n(?P<body>(?:[ \t]*\n|(?P=margin)[ \t]+[^\n]*(?:\n|\Z))+)",
+    re.M,
+)
+_ADDRESSINGS: dict[str, Addressing] = {"doc": "document", "ref": "label", "numref": "label", "download": "document"}
+_TEXT_DIRECTIVES = frozenset({"include", "literalinclude"})
+
+
+def find(text: str) -> Iterator[Found]:
+    if "::" in text:
+        text = masked(text, (match.span("body") for match in _CODE.finditer(text)))
+    text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
+    targets = list(_TARGET.finditer(text))
+    addresses = {_name(match): _address(match) for match in targets}
+    text = masked(text, (match.span() for match in targets))
+    for syntax in (_directives, _toctrees, _roles, partial(_references, addresses=addresses), urls.find):
+        found = list(syntax(text))
+        yield from found
+        text = masked(text, ((each.start, each.end) for each in found))
+
+
+def labels(text: str) -> list[str]:
+    """Return the names of places in the text, which `:ref:` finds in every document."""
+    return [_name(match) for match in _TARGET.finditer(text) if not match["address"]]
+
+
+def _name(match: re.Match[str]) -> str:
+    return " ".join((match["quoted"] or match["plain"]).replace("\\", "").split()).casefold()
+
+
+def _address(match: re.Match[str]) -> str:
+    """Return where a named target leads: an address, or the place itself."""
+    address = (match["address"] or "").strip()
+    return address if address and not address.endswith("_") else f"#{_name(match)}"
+
+
+def _directives(text: str) -> Iterator[Found]:
+    for match in _DIRECTIVE.finditer(text):
+        is_text = match["name"] in _TEXT_DIRECTIVES
+        path = match["path"].strip()
+        if path.startswith("<"):  # a file of the installation
+            continue
+        kind = "include" if is_text else "image"
+        yield Found(*match.span(), kind, path, "document" if path.startswith("/") else "file")
+
+
+def _toctrees(text: str) -> Iterator[Found]:
+    for tree in _TOCTREE.finditer(text):
+        for entry in _ENTRY.finditer(text, *tree.span("body")):
+            target = (entry["named"] or entry["path"]).strip()
+            if target != "self" and "*" not in target:
+                yield Found(*entry.span(), "toctree", target, "document")
+
+
+def _roles(text: str) -> Iterator[Found]:
+    for match in _ROLE.finditer(text):
+        content = " ".join(match["content"].split())
+        named = _WITH_TEXT.match(content)
+        target = named["target"] if named else content
+        yield Found(*match.span(), match["role"], target, _ADDRESSINGS[match["role"]])
+
+
+def _references(text: str, addresses: dict[str, str]) -> Iterator[Found]:
+    for match in _PHRASE.finditer(text):
+        content = " ".join(match["content"].split())
+        if named := _WITH_TEXT.match(content):
+            target: str | None = named["target"]
+            if target and target.endswith("_"):
+                target = addresses.get(target[:-1].casefold())
+        else:
+            target = addresses.get(content.casefold(), f"#{content}")  # or a heading
+        if target:
+            yield Found(*match.span(), "rst", target)
+    for match in _WORD.finditer(text):
+        if target := addresses.get(match["name"].casefold()):
+            yield Found(*match.span(), "rst", target)

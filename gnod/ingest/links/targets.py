@@ -1,0 +1,114 @@
+"""What the target of a link means: an address on the web, a path, or a name to look for. Knows no syntax of links."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
+
+from gnod.ingest.member_names import SEPARATOR
+from gnod.store.documents.link_names import ALIAS, END, EXTERNAL, OUTSIDE, PATH, key, label_key
+
+Addressing = Literal["url", "file", "name", "document", "label", "id"]
+"""How a target is written: as a relative URL, as a path of a file, as the name of a note, as a document of Sphinx, as a
+label of Sphinx, or as an id of Org."""
+
+MAX_TARGET = 2000
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
+_WEB = re.compile(r"(?:[a-z][a-z0-9+.-]{1,30}:)?//|(?:mailto|tel|data|javascript|doi|urn|gno):", re.I)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+class Found(NamedTuple):
+    """A link as it is written: `text[start:end]`. `kind`: its syntax."""
+
+    start: int
+    end: int
+    kind: str
+    target: str
+    addressing: Addressing = "url"
+
+
+class Target(NamedTuple):
+    """`key`: the name to look for, and `reach`: the worst rank of names that counts; see `link_names`."""
+
+    key: str | None
+    reach: int
+    fragment: str = ""
+
+
+def target_of(found: Found, path: str) -> Target | None:
+    """Return what a link in the document with that path leads to; None if its target is empty."""
+    written = found.target.strip()
+    if not written or len(written) > MAX_TARGET:
+        return None
+    if _WEB.match(written):
+        return Target(None, EXTERNAL)
+    match found.addressing:
+        case "url":
+            return _url(written, path)
+        case "label":
+            return Target(label_key("ref", written), PATH)
+        case "id":
+            return Target(label_key("id", written), PATH)
+        case "file":
+            return _at(*_parts(written), path)
+    return _name(written, path, END if found.addressing == "document" else ALIAS)
+
+
+def _url(written: str, path: str) -> Target | None:
+    """Follow RFC 3986: the fragment is cut off before percent-encodings are decoded."""
+    written = html.unescape(_ESCAPE.sub(r"\1", written))
+    if _SCHEME.match(written) or written.startswith("//"):
+        return Target(None, EXTERNAL)
+    where, _, fragment = written.partition("#")
+    return _at(unquote(where.partition("?")[0]), unquote(fragment), path)
+
+
+def _name(written: str, path: str, reach: int) -> Target | None:
+    where, fragment = _parts(written)
+    if reach == END:
+        if not where.startswith("/"):
+            return _at(where, fragment, path)
+        where = where.lstrip("/")  # the root of the documentation may be a folder of the collection
+    elif not where or where.startswith(("./", "../", "/")):
+        return _at(where, fragment, path)
+    inside = _within("", where)
+    return Target(key(inside), reach, fragment) if inside else Target(None, OUTSIDE, fragment)
+
+
+def _parts(written: str) -> tuple[str, str]:
+    where, _, fragment = written.partition("#")
+    return where.strip(), fragment.strip()
+
+
+def _at(where: str, fragment: str, path: str) -> Target | None:
+    """Return the target at a path, relative to the document, or with `/` to the root of the collection."""
+    if not where:
+        return Target(key(path), PATH, fragment) if fragment else None
+    # The root of a file in an archive is the archive: no member leads out of it.
+    outer, separator, inner = path.rpartition(SEPARATOR)
+    folder = "" if where.startswith("/") else inner.rpartition("/")[0]
+    inside = _within(folder, where)
+    if inside is None or "\0" in inside:
+        return Target(None, OUTSIDE, fragment)
+    return Target(key(f"{outer}{separator}{inside}"), PATH, fragment)
+
+
+def _within(folder: str, where: str) -> str | None:
+    """Join a folder and a path; None if the path leads above the root.
+
+    >>> _within("a/b", "../c.md"), _within("a", "../../c.md"), _within("a", "./b//c/")
+    ('a/c.md', None, 'a/b/c')
+    """
+    parts = folder.split("/") if folder else []
+    for part in where.replace("\\", "/").split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)

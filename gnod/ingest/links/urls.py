@@ -1,0 +1,33 @@
+"""Addresses of the web in plain text: `https://…`, as GitHub recognises them (GFM 6.9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gnod.ingest.links.targets import MAX_TARGET, Found
+
+_URL = re.compile(rf"(?<![A-Za-z0-9])(?:https?|ftp)://[^\s<>\"`\0|\\^{{}}]{{1,{MAX_TARGET}}}", re.I)
+_TRAILING = "?!.,:*_~'\";”’»"
+_PAIRS = {")": "(", "]": "["}
+
+
+def find(text: str) -> Iterator[Found]:
+    if "://" not in text:
+        return
+    for match in _URL.finditer(text):
+        url = _trimmed(match[0])
+        if not url.endswith("://"):
+            yield Found(match.start(), match.start() + len(url), "url", url)
+
+
+def _trimmed(url: str) -> str:
+    """Leave out punctuation behind an address, and a bracket that is not opened in it."""
+    end = len(url)
+    while end:
+        last = url[end - 1]
+        opening = _PAIRS.get(last)
+        if last not in _TRAILING and (opening is None or url.count(last, 0, end) <= url.count(opening, 0, end)):
+            break
+        end -= 1
+    return url[:end]

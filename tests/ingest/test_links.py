@@ -1,0 +1,157 @@
+"""Links in all syntaxes: a table of cases from the documentation of the formats, and any text at all."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnod.ingest import frontmatter
+from gnod.ingest.canonical import canonicalise
+from gnod.ingest.links.extraction import Extracted, extract
+from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE, PATH, names_of
+from gnod.store.documents.records import Link
+
+CASES = Path(__file__).parent / "link_cases"
+FORMATS = {
+    "markdown": ("text/markdown", "dir/here.md"),
+    "obsidian": ("text/markdown", "dir/here.md"),
+    "org": ("text/org", "dir/here.org"),
+    "rst": ("text/x-rst", "dir/here.rst"),
+    "asciidoc": ("text/asciidoc", "dir/here.adoc"),
+}
+_MARKS = """
+    [[ ]] [ ] ( ) ](b.md) ![ | # < > << >> ` `` ~~~ ``` --- include:: :doc:` .. _a: toctree:: // link: xref: https://a.b
+    #+include: file: id: % %2e%2e / \\ é up: <a href= src= ' " <!-- -->
+"""
+PARTS = [*_MARKS.split(), "\n", "\n\n", " ", "\0", "\u0301"]
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\"}
+
+
+class Case(NamedTuple):
+    syntax: str
+    source: str
+    text: str
+    expected: str
+
+
+def cases() -> Iterator[Case]:
+    """Read the tables: `\\n` is a line end; a line with `# ` says where the rules of the next ones are."""
+    for syntax in FORMATS:
+        source = ""
+        for line in (CASES / f"{syntax}.tsv").read_text().splitlines():
+            text, tab, expected = line.rpartition("\t")
+            if not tab:
+                source = line.removeprefix("# ")
+            else:
+                text = re.sub(r"\\([nt\\])", lambda match: _ESCAPES[match[1]], text)
+                yield Case(syntax, source, text, expected)
+
+
+def found(text: str, syntax: str = "markdown") -> Extracted:
+    mime, path = FORMATS[syntax]
+    source = text if mime != "text/markdown" else None
+    text = canonicalise(text)
+    head = frontmatter.parse(text)
+    return extract(text, source, mime=mime, path=path, metadata=head.metadata, body_start=head.body_start, lost=[])
+
+
+def shown(link: Link) -> str:
+    """`/` begins a path, `~` the end of a path; a name has nothing before it."""
+    if link.reach == EXTERNAL:
+        return link.target
+    if link.reach == OUTSIDE:
+        return "outside"
+    assert link.key is not None
+    mark = "/" if link.reach == PATH else "" if link.reach == ALIAS else "~"
+    return f"{mark}{link.key}" + (f"#{link.fragment}" if link.fragment else "")
+
+
+def test_every_case_of_the_tables() -> None:
+    every = list(cases())
+    wrong = [
+        f"{case.syntax}: {case.text!r}: expected {case.expected}, found {actual} ({case.source})"
+        for case in every
+        if (actual := " ; ".join(map(shown, found(case.text, case.syntax).links)) or "-") != case.expected
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert len(every) >= 500
+    assert all(case.source for case in every)
+
+
+@pytest.mark.parametrize("syntax", FORMATS)
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(PARTS) | st.text(max_size=5), max_size=40).map("".join))
+def test_any_text_has_links_in_its_lines(syntax: str, text: str) -> None:
+    canonical = canonicalise(text)
+    lines = canonical.split("\n")
+    for link in found(canonical, syntax).links:
+        assert 0 <= link.start <= link.end <= len(canonical)
+        assert canonical.count("\n", 0, link.start) + 1 == link.line <= len(lines)
+        assert (link.key is None) == (link.reach in (EXTERNAL, OUTSIDE))
+        assert link.key is None or ".." not in link.key.split("/")
+
+
+@pytest.mark.parametrize(
+    ("syntax", "part", "count"),  # 0: only the time counts
+    [
+        ("markdown", "[[Note]] ", 100_000),
+        ("markdown", "[a](b.md)\n", 100_000),
+        ("markdown", "[a][b] ", 0),
+        ("markdown", "[[a ", 0),
+        ("markdown", "[", 0),
+        ("markdown", "![", 0),
+        ("markdown", "[a](", 0),
+        ("markdown", '[a](b "', 0),
+        ("markdown", "`a``", 0),
+        ("markdown", "` `` ``` ", 0),
+        ("markdown", '<a href="', 0),
+        ("markdown", "<!-- ", 0),
+        ("markdown", "[a]: b\n", 0),
+        ("markdown", "\n\n    a", 0),
+        ("org", "[[file:a.org][x]] ", 100_000),
+        ("org", "#+begin_src\n", 0),
+        ("org", "=a ", 0),
+        ("rst", ":doc:`a` ", 100_000),
+        ("rst", "`a ", 0),
+        ("rst", ".. _a", 0),
+        ("rst", "a::\n\n ", 0),
+        ("rst", ".. toctree::\n\n a\n", 0),
+        ("asciidoc", "link:a.html[x] ", 100_000),
+        ("asciidoc", "<<a", 0),
+        ("asciidoc", "link:a", 0),
+        ("asciidoc", "----\ninclude::a[]\n", 0),
+    ],
+)
+def test_many_links_and_unfinished_ones_take_little_time(syntax: str, part: str, count: int) -> None:
+    started = time.process_time()
+    links = found(part * (count or 20_000), syntax).links
+    assert count in (0, len(links))
+    assert time.process_time() - started < 8
+
+
+def test_the_names_of_a_document() -> None:
+    assert {tuple(each) for each in names_of("Notes/Sub/A B.md", ["Other.md"], ["id:x"])} == {
+        ("notes/sub/a b", 0, 2),
+        ("sub/a b", 1, 2),
+        ("a b", 1, 2),
+        ("other", 2, 2),
+        ("id:x", 0, 2),
+    }
+    assert {each.name for each in names_of("docs/index.rst", [], [])} == {
+        "docs/index.rst", "docs/index", "index.rst", "index", "docs",
+    }  # fmt: skip
+
+
+def test_aliases_ids_and_labels() -> None:
+    assert found("---\naliases: [A, B]\nid: 7\n---\n").aliases == ["A", "B", "7"]
+    assert found("---\naliases: A, B\n---\n").aliases == ["A", "B"]
+    assert found("---\nalias: A\n---\n").aliases == ["A"]
+    assert found(':PROPERTIES:\n:ID: Ab-1\n:ROAM_ALIASES: "A b" c\n:END:\n', "org")[1:] == (["A b", "c"], ["id:ab-1"])
+    assert found(".. _My Label:\n\nText\n\n.. _url: https://a.b\n", "rst").labels == ["ref:my label"]
