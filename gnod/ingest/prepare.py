@@ -19,6 +19,7 @@ from gnod.ingest.canonical import canonicalise, digest, line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.code import source
 from gnod.ingest.convert import Converted
+from gnod.ingest.links.extraction import extract
 from gnod.ingest.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
 from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
@@ -61,6 +62,15 @@ def prepare(
         passages = cut(markdown, structure)
         mirror_hash = _mirror_hash(markdown, converted.markup, structure, head.body_start)
     language = _language(language, metadata, prose)
+    found = extract(
+        markdown,
+        converted.source,
+        mime=converted.mime,
+        path=relative_path,
+        metadata=head.metadata,
+        body_start=head.body_start,
+        lost=lost,
+    )
     return Prepared(
         source_hash=source_hash,
         stat=stat,
@@ -88,6 +98,9 @@ def prepare(
         ],
         terms=_terms(language, relative_path, title, markdown),
         definitions=code.definitions if code else [],
+        links=found.links,
+        aliases=found.aliases,
+        labels=found.labels,
     )
 
 

@@ -544,6 +544,38 @@ def m017_definitions(connection: apsw.Connection) -> None:
     """)
 
 
+def m018_links(connection: apsw.Connection) -> None:
+    # `names`: what links can call a document, `links`: what they look for (see store/documents/link_names.py). All
+    # documents are read again, since each has names.
+    connection.execute("""
+        CREATE TABLE names (
+            collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            rank INTEGER NOT NULL,
+            depth INTEGER NOT NULL,
+            document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            PRIMARY KEY (collection_id, name, rank, depth, document_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX names_by_document ON names (document_id);
+        CREATE TABLE links (
+            document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            collection_id INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            target TEXT NOT NULL,
+            key TEXT,
+            reach INTEGER NOT NULL,
+            fragment TEXT NOT NULL,
+            line INTEGER NOT NULL,
+            start INTEGER NOT NULL,
+            end INTEGER NOT NULL,
+            PRIMARY KEY (document_id, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX links_by_key ON links (collection_id, key, reach) WHERE key IS NOT NULL;
+        UPDATE documents SET mtime_ns = -1;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -562,6 +594,7 @@ MIGRATIONS: list[schema.Migration] = [
     m015_formats,
     m016_members,
     m017_definitions,
+    m018_links,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

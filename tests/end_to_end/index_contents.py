@@ -22,6 +22,12 @@ _QUERIES = {
     "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title, mime,"
     f" converter, d.language, doc_type, author, dated, metadata, line_map, container, unread {_OF} WHERE active",
     "tags": f"SELECT c.name, d.path, tag {_OF} JOIN tags t ON t.document_id = d.id WHERE active",
+    "names": f"SELECT c.name, d.path, n.name, rank, depth {_OF} JOIN names n ON n.document_id = d.id",
+    "links": "SELECT c.name, d.path, seq, kind, target, key, reach, fragment, line, start, end"
+    f" {_OF} JOIN links l ON l.document_id = d.id",
+    "meant": f"SELECT c.name, d.path, l.seq, m.path, n.rank {_OF} JOIN links l ON l.document_id = d.id"
+    " JOIN names n ON n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach"
+    " JOIN documents m ON m.id = n.document_id",
     "content": "SELECT mirror_hash, title, markdown FROM content",
     "chunks": "SELECT * FROM chunks",
     "terms": f"SELECT c.name, d.path, col, offset, term {_OF} JOIN temp.terms ON doc = d.id",

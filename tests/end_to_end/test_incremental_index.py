@@ -52,6 +52,9 @@ texts = st.one_of(
         lambda some: f"---\ntags: [ops, {some[0]}]\ndate: 2024-05-0{len(some)}\n---\n{' '.join(some)}\n".encode()
     ),
     words.map(lambda some: f"## Heading\n\n{(' '.join(some) + '. ') * 200}\n".encode()),  # of several chunks
+    st.sampled_from(["a", "B", "d/b", "../a.md", "/d/a.md", "ghost"]).map(
+        lambda name: f"---\naliases: [ghost]\n---\n[[{name}]] [x]({name}) ![[{name}#heading]]\n".encode()
+    ),
     st.sampled_from(
         [b"", b"\n", b"\0\1\2\3" * 50, b"%PDF-1.4 and then nothing", b"\xff\xfe\xfa words", b"plain zebra"]
     ),

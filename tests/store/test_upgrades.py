@@ -55,6 +55,7 @@ MIGRATIONS = {
     15: "5dd92e5ef4bb487f",
     16: "18cceed2e6d75a5b",
     17: "cb4736c27a33b612",
+    18: "c19d8f55bf8738a6",
 }
 
 # What a sync makes of the same files, whichever way the index came about.
@@ -67,6 +68,9 @@ CONTENTS = (
     "SELECT d.path, t.tag FROM tags t JOIN documents d ON d.id = t.document_id ORDER BY d.path, t.tag",
     "SELECT d.path, e.name, e.kind, e.line, e.end_line, e.path FROM definitions e"
     " JOIN documents d ON d.id = e.document_id ORDER BY d.path, e.seq",
+    "SELECT d.path, n.name, n.rank, n.depth FROM names n JOIN documents d ON d.id = n.document_id ORDER BY 1, 2, 3",
+    "SELECT d.path, kind, target, key, reach, fragment, line, start, end FROM links l"
+    " JOIN documents d ON d.id = l.document_id ORDER BY d.path, l.seq",
     "SELECT path, stage, kind, message, size, mtime_ns FROM ingest_errors ORDER BY path",
     "SELECT collection, path FROM changes WHERE path <> 'empty.md' ORDER BY path",
     "SELECT scope, text FROM contexts",

@@ -82,6 +82,7 @@ def markup(
             metadata=translation.metadata,
             markup="markdown" if headings else "plain",
             keeps_lines=True,
+            source="\n".join(translation.source),
         )
 
     return Converter(

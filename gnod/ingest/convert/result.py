@@ -32,7 +32,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     `converter` is its name and version (`markdown/1`, `markitdown/0.1.8`). `mime` is set where it is not the one that
     the converter declares. `title` is one that the format itself carries, never a guess. `metadata` may have
     `author` (str) and `date` (ISO 8601 str). `keeps_lines`: the lines of `markdown` are lines of the file; otherwise,
-    `locations` says where lines of `markdown` are in the file. `members`: the files in it, which become documents of
+    `locations` says where lines of `markdown` are in the file. `source`: the text that was translated line by line, for
+    what the translation leaves out. `members`: the files in it, which become documents of
     their own. `left_out`: what of the file itself is not in `markdown`, in words.
     """
 
@@ -44,6 +45,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, object] = {}
     keeps_lines: bool = False
     locations: Locations | None = None
+    source: str | None = None
     members: Callable[[], Iterator[Member]] = no_members
     left_out: str | None = None
 

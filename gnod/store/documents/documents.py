@@ -17,7 +17,7 @@ import msgspec
 from gnod import locations
 from gnod.locations import Location, Locations
 from gnod.store.database import Connection
-from gnod.store.documents import definitions, scans
+from gnod.store.documents import definitions, links, scans
 from gnod.store.documents.records import FileStat, Prepared, Unread
 from gnod.types import LineMap
 
@@ -148,6 +148,7 @@ def put(
     connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
     connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
     definitions.put(connection, document_id, new.definitions)
+    links.put(connection, collection_id, document_id, path, new)
     if before and before[2]:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
     connection.execute(
@@ -441,15 +442,17 @@ def _upsert(connection: Connection, collection_id: int, path: str, row: Mapping[
 def _remove(
     connection: Connection, collection_id: int, column: str, value: str, now: float, left: set[str] | None
 ) -> int:
-    rows = connection.execute(
+    removed = connection.execute(
         f"UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND {column} = ? AND active"
         " RETURNING id, mirror_hash",
         (now, collection_id, value),
-    ).fetchall()
+    )
+    rows = list(removed)
     for document_id, _ in rows:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
         connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
         connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
+        links.remove(connection, document_id)
     _leave(connection, [str(mirror) for _, mirror in rows], left)
     return len(rows)
 

@@ -1,0 +1,199 @@
+"""Links between documents, and the names that they look for. Rows are replaced with their document.
+
+No row says where a link leads: that is looked up among the names of the documents that there are now. So a new, renamed
+or deleted file changes nothing in the rows of others (docs/adr/0049-links.md).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from gnod.store.database import Connection
+from gnod.store.documents.link_names import EXTERNAL, names_of
+from gnod.store.documents.records import Link, Prepared
+
+_FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
+_FOUND = (
+    "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
+)
+_BETTER = (
+    "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
+    " AND (b.rank, b.depth) < (n.rank, n.depth)"
+)
+_EQUAL = (
+    "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
+    " AND (b.rank, b.depth) = (n.rank, n.depth) AND b.document_id <> n.document_id"
+)
+
+
+class StoredLink(NamedTuple):
+    """A link with the document that it is in."""
+
+    document_id: int
+    collection_id: int
+    link: Link
+
+
+class Meant(NamedTuple):
+    """A document that a link may lead to, by its id and path."""
+
+    id: int
+    path: str
+
+
+class Incoming(NamedTuple):
+    """The links that lead to a document, or may, and how many there are in all."""
+
+    links: list[StoredLink]
+    total: int
+
+
+def put(connection: Connection, collection_id: int, document_id: int, path: str, new: Prepared) -> None:
+    """Store the links and the names of a document, replacing what was there."""
+    remove(connection, document_id)
+    connection.executemany(
+        "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)",
+        ((collection_id, *name, document_id) for name in names_of(path, new.aliases, new.labels)),
+    )
+    connection.executemany(
+        "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        ((document_id, seq, collection_id, *msgspec.structs.astuple(link)) for seq, link in enumerate(new.links)),
+    )
+
+
+def remove(connection: Connection, document_id: int) -> None:
+    connection.execute("DELETE FROM names WHERE document_id = ?", (document_id,))
+    connection.execute("DELETE FROM links WHERE document_id = ?", (document_id,))
+
+
+def outgoing(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> list[StoredLink]:
+    """Return the links in a document, in their order."""
+    where = "WHERE l.document_id = ? ORDER BY l.seq LIMIT ? OFFSET ?"
+    return list(_select(connection, where, (document_id, limit, offset)))
+
+
+def count_outgoing(connection: Connection, document_id: int) -> int:
+    return int(connection.execute("SELECT count(*) FROM links WHERE document_id = ?", (document_id,)).get)
+
+
+def meant(connection: Connection, stored: StoredLink) -> list[Meant]:
+    """Return the documents that a link leads to: none, one, or several that it cannot tell apart."""
+    link = stored.link
+    if link.key is None:
+        return []
+    select = (
+        "SELECT n.rank, n.depth, n.document_id, d.path FROM names n CROSS JOIN documents d ON d.id = n.document_id"
+        " WHERE n.collection_id = ? AND n.name = ? AND n.rank <= ? ORDER BY n.rank, n.depth, d.path"
+    )
+    rows = list(connection.execute(select, (stored.collection_id, link.key, link.reach)))
+    return _told_apart([Meant(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]], link)
+
+
+def incoming(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> Incoming:
+    """Return the links to a document, by the documents that they are in. The document's own are among them."""
+    names = connection.execute(
+        f"SELECT n.name, n.collection_id, min(n.rank), EXISTS ({_EQUAL}) FROM names n"
+        f" WHERE n.document_id = ? AND NOT EXISTS ({_BETTER}) GROUP BY n.name",
+        (document_id,),
+    ).fetchall()
+    wanted = msgspec.json.encode(names).decode()
+    source = (
+        "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
+        " AND l.reach >= w.value ->> 2"
+    )
+    select = f"SELECT {_FIELDS} {source} ORDER BY l.document_id, l.seq"
+    if any(has_equals for *_, has_equals in names):
+        found = [
+            each
+            for each in _rows(connection, select, (wanted,))
+            if document_id in [document.id for document in meant(connection, each)]
+        ]
+        return Incoming(found[offset:][: limit if limit >= 0 else None], len(found))
+    total = int(connection.execute(f"SELECT count(*) {source}", (wanted,)).get)
+    return Incoming(list(_rows(connection, f"{select} LIMIT ? OFFSET ?", (wanted, limit, offset))), total)
+
+
+def linking(connection: Connection, document_id: int) -> set[int]:
+    """Return the documents with a link to a document."""
+    return {each.document_id for each in incoming(connection, document_id).links}
+
+
+def linked(connection: Connection, document_id: int) -> set[int]:
+    """Return the documents that the links in a document lead to."""
+    return {found.id for each in outgoing(connection, document_id) for found in meant(connection, each)}
+
+
+def unresolved(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> Incoming:
+    """Return the links that lead to no document, in order of paths: below a folder (of a collection), or all."""
+    source, values = _below(collection, prefix)
+    source += f" AND l.reach <> {EXTERNAL} AND (l.key IS NULL OR NOT {_FOUND})"
+    total = int(connection.execute(f"SELECT count(*) {source}", values).get)
+    select = f"SELECT {_FIELDS} {source} ORDER BY c.name, d.path, l.seq LIMIT ? OFFSET ?"
+    return Incoming(list(_rows(connection, select, (*values, limit, offset))), total)
+
+
+def with_fragment(connection: Connection, collection: str | None, prefix: str) -> Iterator[StoredLink]:
+    """Yield the links to a heading or another place in a document, in order of paths."""
+    source, values = _below(collection, prefix)
+    select = f"SELECT {_FIELDS} {source} AND l.fragment <> '' AND l.key IS NOT NULL AND {_FOUND}"
+    return _rows(connection, f"{select} ORDER BY c.name, d.path, l.seq", values)
+
+
+def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:
+    """Return the documents that no other document links to, in order of paths."""
+    where, values = _scope(collection, prefix)
+    rows = connection.execute(
+        f"SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
+        " AND NOT EXISTS (SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
+        "  AND l.key = n.name AND l.reach >= n.rank AND l.document_id <> n.document_id"
+        f"  WHERE n.document_id = d.id AND NOT EXISTS ({_BETTER}))"
+        " ORDER BY c.name, d.path",
+        values,
+    )
+    return [int(id_) for (id_,) in rows]
+
+
+def _told_apart(best: list[Meant], link: Link) -> list[Meant]:
+    """Of documents whose names differ in case only, return those that are written as in the link."""
+    if len(best) < 2:
+        return best
+    written = _stem(unquote(link.target).partition("#")[0])
+    return [each for each in best if _stem(each.path) == written] or best
+
+
+def _stem(path: str) -> str:
+    return unicodedata.normalize("NFC", path.rpartition("/")[2]).removesuffix(".md")
+
+
+def _below(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    where, values = _scope(collection, prefix)
+    return (
+        "FROM documents d JOIN collections c ON c.id = d.collection_id JOIN links l ON l.document_id = d.id"
+        f" WHERE d.active{where}",
+        values,
+    )
+
+
+def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    if collection is None:
+        return "", ()
+    prefix = prefix.rstrip("/")
+    if not prefix:
+        return " AND c.name = ?", (collection,)
+    # "0" is the character after "/": the range holds exactly what is below the folder.
+    below = (collection, prefix, prefix + "/", prefix + "0")
+    return " AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))", below
+
+
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[StoredLink]:
+    return _rows(connection, f"SELECT {_FIELDS} FROM links l {where}", values)
+
+
+def _rows(connection: Connection, select: str, values: tuple[object, ...]) -> Iterator[StoredLink]:
+    for document_id, collection_id, *fields in connection.execute(select, values):
+        yield StoredLink(document_id, collection_id, Link(*fields))

@@ -1,0 +1,131 @@
+"""Where links lead, and how that follows the files: without reading those that link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gnod.store.database import Connection
+from gnod.store.documents import documents, links
+from tests.small_index import SmallIndex
+
+
+def leads(index: SmallIndex, path: str, collection: str = "notes") -> list[list[str]]:
+    """Return, for each link in a document, the paths of the documents that it may mean."""
+
+    def work(connection: Connection) -> list[list[str]]:
+        document = documents.by_path(connection, collection, path)
+        assert document is not None
+        found = links.outgoing(connection, document.id)
+        return [[meant.path for meant in links.meant(connection, each)] for each in found]
+
+    return index.database.submit_read(work).result()
+
+
+def from_where(index: SmallIndex, path: str, **options: int) -> tuple[list[str], int]:
+    def work(connection: Connection) -> tuple[list[str], int]:
+        document = documents.by_path(connection, "notes", path)
+        assert document is not None
+        found = links.incoming(connection, document.id, **options)
+        by_id = documents.by_ids(connection, [each.document_id for each in found.links])
+        return [by_id[each.document_id].path for each in found.links], found.total
+
+    return index.database.submit_read(work).result()
+
+
+def asked(index: SmallIndex, function: Any, *arguments: object) -> Any:
+    return index.database.submit_read(lambda connection: function(connection, *arguments)).result()
+
+
+def test_a_name_is_an_exact_path_then_the_shortest_then_an_alias(small_index: SmallIndex) -> None:
+    texts = {
+        "start.md": "[[Plan]] [[deep/Plan]] [[a/b/Plan.md]] [[PLAN]] [[The plan]] [[nothing]] [[report.pdf]]",
+        "a/b/Plan.md": "x",
+        "c/Plan.md": "---\naliases: [The plan]\n---\n",
+        "deep/Plan.md": "y",
+        "e/deep/Plan.md": "y",
+    }
+    small_index.add(texts)
+    twice = ["c/Plan.md", "deep/Plan.md"]
+    assert leads(small_index, "start.md") == [
+        twice, ["deep/Plan.md"], ["a/b/Plan.md"], twice, ["c/Plan.md"], [], [],
+    ]  # fmt: skip
+    small_index.add({"Plan.md": "of the root"})
+    assert leads(small_index, "start.md")[0] == ["Plan.md"]
+
+
+def test_a_path_is_relative_and_has_no_other_names(small_index: SmallIndex) -> None:
+    small_index.add(
+        {
+            "d/start.md": "[a](a.md) [b](../a.md) [c](/d/a.md) [d](A.md) [e](e/) [f](other.md) [g](../../a.md)"
+            " [h](#here)",
+            "d/a.md": "x",
+            "a.md": "x",
+            "d/e/README.md": "---\naliases: other\n---\n",
+        }
+    )
+    assert leads(small_index, "d/start.md") == [
+        ["d/a.md"], ["a.md"], ["d/a.md"], ["d/a.md"], ["d/e/README.md"], [], [], ["d/start.md"],
+    ]  # fmt: skip
+
+
+def test_names_that_differ_in_case_or_normalisation_only(small_index: SmallIndex) -> None:
+    small_index.add(
+        {
+            "Note.md": "x",
+            "note.md": "y",
+            "Cafe\u0301.md": "z",
+            "start.md": "[[Note]] [[note]] [[NOTE]] [x](note.md) [[café]] [x](Caf%C3%A9.md)",
+        }
+    )
+    assert leads(small_index, "start.md") == [
+        ["Note.md"], ["note.md"], ["Note.md", "note.md"], ["note.md"], ["Cafe\u0301.md"], ["Cafe\u0301.md"],
+    ]  # fmt: skip
+    assert from_where(small_index, "note.md") == (["start.md"] * 3, 3)
+    assert from_where(small_index, "Note.md", limit=1, offset=1) == (["start.md"], 2)
+
+
+def test_no_link_leads_to_another_collection(small_index: SmallIndex) -> None:
+    small_index.add({"secret.md": "x", "sub/secret.md": "y"}, collection="other")
+    small_index.add(
+        {
+            "start.md": "[[secret]] [a](../other/secret.md) [b](%2e%2e/other/secret.md) [c](..%2Fother%2Fsecret.md)"
+            " [[../other/secret]] [d](gno://other/secret.md) [e](/../other/secret.md) [f](file:///data/other/secret.md)",
+        }
+    )
+    assert leads(small_index, "start.md") == [[]] * 8
+    assert asked(small_index, links.unresolved, "notes", "", 100, 0).total == 6
+
+
+def test_links_follow_their_targets(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "[[b]] [x](b.md)\n[[a]]"})
+    assert leads(small_index, "a.md") == [[], [], ["a.md"]]
+    small_index.add({"b.md": "new", "c/b.md": "[[b]]"})
+    assert leads(small_index, "a.md") == [["b.md"], ["b.md"], ["a.md"]]
+    assert from_where(small_index, "b.md") == (["a.md", "a.md", "c/b.md"], 3)
+    small_index.remove("b.md")
+    assert leads(small_index, "a.md") == [["c/b.md"], [], ["a.md"]]
+    small_index.add({"a.md": "no link"})
+    assert from_where(small_index, "c/b.md") == (["c/b.md"], 1)
+    small_index.remove("a.md", "c/b.md")
+    assert small_index.rows("SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM names)") == [(0, 0)]
+
+
+def test_orphans_and_unresolved(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "[[b]] [[c]] https://example.org", "b.md": "[[b]]", "d/e.md": "[x](missing.md)"})
+
+    def paths(connection: Connection, collection: str | None, prefix: str) -> list[str]:
+        ids = links.orphans(connection, collection, prefix)
+        by_id = documents.by_ids(connection, ids)
+        return [by_id[each].path for each in ids]
+
+    assert asked(small_index, paths, None, "") == ["a.md", "d/e.md"]
+    assert asked(small_index, paths, "notes", "d") == ["d/e.md"]
+    found = asked(small_index, links.unresolved, None, "", 100, 0)
+    assert [(each.link.target, each.link.line) for each in found.links] == [("c", 1), ("missing.md", 1)]
+    assert asked(small_index, links.unresolved, "notes", "d", 100, 0).total == 1
+
+
+def test_cycles_and_many_links(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "[[b]]", "b.md": "[[a]] [[b]]", "many.md": "[[a]] " * 20_000})
+    assert from_where(small_index, "a.md", limit=2) == (["b.md", "many.md"], 20_001)
+    assert from_where(small_index, "b.md") == (["a.md", "b.md"], 2)
