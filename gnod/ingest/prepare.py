@@ -69,7 +69,7 @@ def prepare(
         path=relative_path,
         metadata=head.metadata,
         body_start=head.body_start,
-        lost=lost,
+        lost=lost if converted.keeps_lines else [],
     )
     return Prepared(
         source_hash=source_hash,

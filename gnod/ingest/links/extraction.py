@@ -1,4 +1,7 @@
-"""The links of a document, and what others may call it: chooses the syntax by the format, and finds the lines."""
+"""The links of a document, and what others may call it: chooses the syntax by the format, and finds the lines.
+
+Most workers never see most syntaxes, so their modules are imported when they are needed.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from gnod.ingest.frontmatter import Metadata
-from gnod.ingest.links import asciidoc, markdown, org, properties, rst, urls
+from gnod.ingest.links import markdown, properties, urls
 from gnod.ingest.links.masking import masked
 from gnod.ingest.links.targets import Found, target_of
 from gnod.store.documents.link_names import label_key
 from gnod.store.documents.records import Link
-from gnod.types import LineMap, canonical_line
+from gnod.types import LineMap, canonical_line, source_line
 
 MOST_LINKS = 200_000
 
 _LINE = re.compile(r"\n")
-_SOURCES = {"text/org": org.find, "text/x-rst": rst.find, "text/asciidoc": asciidoc.find}
+_SOURCES = frozenset({"text/org", "text/x-rst", "text/asciidoc"})
 _MARKDOWN = frozenset({"text/markdown", "application/x-ipynb+json"})
 _WITHOUT_LINKS = ("text/x-", "application/json", "application/yaml", "application/toml", "text/csv", "text/tab-")
 
@@ -37,16 +40,27 @@ def extract(
 ) -> Extracted:
     """Return the links of a document. `text` is canonical; `source`: what it was translated from, line by line, with
     `lost` as its line map."""
-    aliases = properties.names(metadata) if mime in _MARKDOWN else []
     if source is not None and mime in _SOURCES:
-        links = _located_in_source(text, _links(_SOURCES[mime](source), path), source, lost)
-        labels = [label_key("ref", each) for each in rst.labels(source)] if mime == "text/x-rst" else []
-        if mime == "text/org":
-            aliases = org.aliases(source)
-            labels = [label_key("id", each) for each in org.ids(source)]
-        return Extracted(links, aliases, labels)
+        found, aliases, labels = _of_source(source, mime)
+        return Extracted(_located_in_source(text, _links(found, path), source, lost), aliases, labels)
     found = _found(text, mime, metadata, body_start)
-    return Extracted(_located(text, _links(found, path)), aliases, [])
+    aliases = properties.names(metadata) if mime in _MARKDOWN else []
+    return Extracted(_located(text, _links(found, path), lost), aliases, [])
+
+
+def _of_source(source: str, mime: str) -> tuple[Iterator[Found], list[str], list[str]]:
+    """Return the links, the aliases and the labels."""
+    if mime == "text/org":
+        from gnod.ingest.links import org
+
+        return org.find(source), org.aliases(source), [label_key("id", each) for each in org.ids(source)]
+    if mime == "text/x-rst":
+        from gnod.ingest.links import rst
+
+        return rst.find(source), [], [label_key("ref", each) for each in rst.labels(source)]
+    from gnod.ingest.links import asciidoc
+
+    return asciidoc.find(source), [], []
 
 
 def _found(text: str, mime: str, metadata: Metadata, body_start: int) -> Iterator[Found]:
@@ -69,22 +83,26 @@ def _links(found: Iterator[Found], path: str) -> list[tuple[Found, Link]]:
     return sorted(links, key=lambda pair: pair[0][:2])
 
 
-def _located(text: str, links: list[tuple[Found, Link]]) -> list[Link]:
+def _located(text: str, links: list[tuple[Found, Link]], lost: LineMap) -> list[Link]:
     if not links:
         return []
     starts = _line_starts(text)
-    return [_at(link, bisect_right(starts, found.start), found.start, found.end) for found, link in links]
+    return [
+        _at(link, source_line(lost, bisect_right(starts, found.start)), found.start, found.end) for found, link in links
+    ]
 
 
 def _located_in_source(text: str, links: list[tuple[Found, Link]], source: str, lost: LineMap) -> list[Link]:
-    """Return the links with the lines of the canonical text, of which each is a place as a whole."""
+    """Return the links with the ranges of their lines in the canonical text; empty ones where it does not have them."""
     if not links:
         return []
     source_starts, starts = _line_starts(source), _line_starts(text)
     located = []
     for found, link in links:
-        line = min(canonical_line(lost, bisect_right(source_starts, found.start)), len(starts) - 1)
-        located.append(_at(link, line, starts[line - 1], starts[line] - 1))
+        of_source = bisect_right(source_starts, found.start)
+        line = min(canonical_line(lost, of_source), len(starts) - 1)
+        is_kept = source_line(lost, line) == of_source
+        located.append(_at(link, of_source, starts[line - 1], starts[line] - 1 if is_kept else starts[line - 1]))
     return located
 
 

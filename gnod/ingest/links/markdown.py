@@ -29,8 +29,9 @@ _DEFINITION = re.compile(
     r"(?:<(?P<angle>[^<>\n]{0,2000})>|(?P<bare>[^\s<]\S{0,2000}))",
     re.MULTILINE,
 )
-_AUTOLINK = re.compile(r"(?<!\]\()(?<!\]: )<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
-_TICKS = re.compile(r"`[^`\n]+`(?!`)|`+")
+_AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
+_BEFORE_DESTINATION = ("](", "]: ")  # what is in angle brackets is the destination
+_TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
 _LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
 _MOST_OPEN = 100
@@ -113,7 +114,9 @@ def _normalised(label: str) -> str:
 
 
 def _autolinks(text: str) -> Iterator[Found]:
-    return (Found(*match.span(), "url", match[1]) for match in _AUTOLINK.finditer(text))
+    for match in _AUTOLINK.finditer(text):
+        if not text.endswith(_BEFORE_DESTINATION, 0, match.start()):
+            yield Found(*match.span(), "url", match[1])
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:

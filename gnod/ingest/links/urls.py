@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from gnod.ingest.links.targets import MAX_TARGET, Found
 
-_URL = re.compile(rf"(?<![A-Za-z0-9])(?:https?|ftp)://[^\s<>\"`\0|\\^{{}}]{{1,{MAX_TARGET}}}", re.I)
+# To begin with a literal is much faster.
+_REST = re.compile(rf"://[^\s<>\"`\0|\\^{{}}]{{1,{MAX_TARGET}}}")
+_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)\Z", re.I)
 _TRAILING = "?!.,:*_~'\";”’»"
 _PAIRS = {")": "(", "]": "["}
 
@@ -15,10 +17,10 @@ _PAIRS = {")": "(", "]": "["}
 def find(text: str) -> Iterator[Found]:
     if "://" not in text:
         return
-    for match in _URL.finditer(text):
-        url = _trimmed(match[0])
-        if not url.endswith("://"):
-            yield Found(match.start(), match.start() + len(url), "url", url)
+    for match in _REST.finditer(text):
+        scheme = _SCHEME.search(text, max(match.start() - 5, 0), match.start())
+        if scheme and (rest := _trimmed(match[0])) != "://":
+            yield Found(scheme.start(), match.start() + len(rest), "url", scheme[0] + rest)
 
 
 def _trimmed(url: str) -> str:
