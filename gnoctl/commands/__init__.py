@@ -27,6 +27,13 @@ PANELS: dict[str, dict[str, str]] = {
         "multi-get": "document",
         "ls": "document",
     },
+    "Links": {
+        "links": "links",
+        "backlinks": "links",
+        "unresolved": "links",
+        "orphans": "links",
+        "check-links": "links",
+    },
     "Index folders": {
         "init": "collection",
         "collection add": "collection",

@@ -24,6 +24,7 @@ from gnod.handlers import (
     embedding,
     evidence,
     index,
+    links,
     memory,
     models,
     saved,
@@ -251,6 +252,7 @@ async def _compose(
                 *(ocr, inference, nearest, endpoints),
             )
         ),
+        links.handlers(configuration, database),
         memory.handlers(memory_service),
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)

@@ -9,6 +9,7 @@ from gnod.protocol import daemon as d
 from gnod.protocol import documents as t
 from gnod.protocol import evidence as e
 from gnod.protocol import index as i
+from gnod.protocol import links as li
 from gnod.protocol import memory as m
 from gnod.protocol import models as mo
 from gnod.protocol import search as s
@@ -42,7 +43,15 @@ _ALL = [
         "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
     ),
     Method("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
+    Method(
+        "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document, and to it."
+    ),
     Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
+    Method(
+        "links.unresolved", li.LinksScopeParams, li.LinksUnresolvedResult, "List the links that lead to no document."
+    ),
+    Method("links.orphans", li.LinksScopeParams, t.DocumentListResult, "List the documents that no other links to."),
+    Method("links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links: to no file, or to no heading."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),

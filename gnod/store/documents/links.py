@@ -14,9 +14,10 @@ from urllib.parse import unquote
 import msgspec
 
 from gnod.store.database import Connection
-from gnod.store.documents.link_names import EXTERNAL, names_of
+from gnod.store.documents.link_names import END, EXTERNAL, names_of
 from gnod.store.documents.records import Link, Prepared
 
+_MOST_NAMES = 20_000
 _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
 _FOUND = (
     "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
@@ -142,6 +143,35 @@ def with_fragment(connection: Connection, collection: str | None, prefix: str) -
     source, values = _below(collection, prefix)
     select = f"SELECT {_FIELDS} {source} AND l.fragment <> '' AND l.key IS NOT NULL AND {_FOUND}"
     return _rows(connection, f"{select} ORDER BY c.name, d.path, l.seq", values)
+
+
+def named(connection: Connection, name: str) -> list[int]:
+    """Return the documents that a key names best, in any collection."""
+    select = (
+        "SELECT n.rank, n.document_id FROM collections c"
+        " CROSS JOIN names n ON n.collection_id = c.id AND n.name = ? ORDER BY n.rank, n.document_id"
+    )
+    rows = list(connection.execute(select, (name,)))
+    return [id_ for rank, id_ in rows if rank == rows[0][0]]
+
+
+def file_names(connection: Connection, collection_id: int) -> list[str]:
+    """Return the names of files in a collection, without their folders."""
+    rows = connection.execute(
+        "SELECT DISTINCT name FROM names WHERE collection_id = ? AND rank <= ? AND instr(name, '/') = 0 LIMIT ?",
+        (collection_id, END, _MOST_NAMES),
+    )
+    return [str(name) for (name,) in rows]
+
+
+def path_named(connection: Connection, collection_id: int, name: str) -> str | None:
+    """Return the shortest path that ends with a name."""
+    rows = connection.execute(
+        "SELECT d.path FROM names n JOIN documents d ON d.id = n.document_id"
+        " WHERE n.collection_id = ? AND n.name = ? ORDER BY n.rank, n.depth, d.path LIMIT 1",
+        (collection_id, name),
+    )
+    return next((str(path) for (path,) in rows), None)
 
 
 def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:

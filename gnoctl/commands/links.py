@@ -1,0 +1,158 @@
+"""`gnoctl links`, `backlinks`, `unresolved`, `orphans`, `check-links`: how documents are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from gnoctl import text
+from gnoctl.command import JsonOptions, command
+from gnoctl.options import argument, option
+from gnoctl.references import absolute
+from gnoctl.terminal import BOLD, DIM, Terminal
+from gnod.errors import EXIT_VALIDATION
+from gnod.protocol import links as wire
+from gnod.protocol.documents import DocumentListResult
+from gnod.protocol.search import Limit
+from gnod.types import SCHEME
+
+Offset = Annotated[int, option("--offset", help="Skip this many", ge=0)]
+Scope = Annotated[
+    str | None,
+    argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
+]
+
+
+class LinksOptions(JsonOptions, frozen=True, kw_only=True):
+    ref: Annotated[str, argument("DOC", help="#docid, gno://collection/path, collection/path or a path on disk")]
+    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many of each [default: 100]")] = 100
+    offset: Offset = 0
+
+
+@command("links", LinksOptions)
+def links(options: LinksOptions) -> None:
+    """Print the links in a document, and those to it, with their lines.
+
+    Examples:
+      gnoctl links notes/projects/boat.md
+      gnoctl links ./README.md --json
+    """
+    _print(options, "both")
+
+
+@command("backlinks", LinksOptions)
+def backlinks(options: LinksOptions) -> None:
+    """Print the links to a document, with the text around them.
+
+    Examples:
+      gnoctl backlinks notes/projects/boat.md
+    """
+    _print(options, "in")
+
+
+def _print(options: LinksOptions, direction: Literal["in", "both"]) -> None:
+    params = wire.DocumentLinksParams(
+        ref=absolute(options.ref), direction=direction, limit=options.limit, offset=options.offset
+    )
+    found = options.call("document.links", params, wire.DocumentLinksResult)
+    options.show(found, _both(found, options, direction))
+
+
+def _both(found: wire.DocumentLinksResult, options: LinksOptions, direction: str) -> Iterator[str]:
+    terminal = options.terminal
+    if direction == "both":
+        yield terminal.paint(f"{found.total_links:,} links in {_address(found.uri)}", BOLD)
+        for link in found.links:
+            yield f"{link.line:>5}  {text.line(link.target)}  {terminal.paint(_leads(link), DIM)}"
+    yield terminal.paint(f"{found.total_backlinks:,} links to {_address(found.uri)}", BOLD)
+    for link in found.backlinks:
+        yield f"{_place(link, terminal)}  {text.line(link.passage)}"
+    last = options.offset + options.limit
+    if last < max(found.total_links if direction == "both" else 0, found.total_backlinks):
+        options.note(f"the next page: --offset {last}")
+
+
+def _leads(link: wire.DocumentLink) -> str:
+    if link.to is not None:
+        missing = "" if link.has_place else f", which has no {link.fragment!r}"
+        return text.line(f"→ {_address(link.to)}{missing}")
+    if link.candidates:
+        return text.line(f"ambiguous: {' or '.join(map(_address, link.candidates))}")
+    return {"external": "external", "outside": "outside the collection"}.get(link.state, "unresolved")
+
+
+def _place(link: wire.DocumentLink, terminal: Terminal) -> str:
+    return terminal.paint(text.line(f"{_address(link.uri)}:{link.line}"), BOLD)
+
+
+class ScopeOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Scope = None
+    limit: Annotated[int, option("-n", "--limit", help="List at most this many [default: 1000]", ge=1, le=100_000)] = (
+        1000
+    )
+    offset: Offset = 0
+
+
+@command("unresolved", ScopeOptions)
+def unresolved(options: ScopeOptions) -> None:
+    """List the links that lead to no document in the index.
+
+    Examples:
+      gnoctl unresolved
+      gnoctl unresolved notes/projects
+    """
+    params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
+    found = options.call("links.unresolved", params, wire.LinksUnresolvedResult)
+    lines = (f"{_place(link, options.terminal)}  {text.line(link.target)}" for link in found.links)
+    options.show(found, lines)
+    _note_rest(options, len(found.links), found.total, "links")
+
+
+@command("orphans", ScopeOptions)
+def orphans(options: ScopeOptions) -> None:
+    """List the documents that no other document links to.
+
+    Examples:
+      gnoctl orphans notes
+    """
+    params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
+    found = options.call("links.orphans", params, DocumentListResult)
+    options.show(found, (text.line(f"{each.collection}/{each.path}") for each in found.documents))
+    _note_rest(options, len(found.documents), found.total, "documents")
+
+
+def _note_rest(options: ScopeOptions, shown: int, total: int, noun: str) -> None:
+    last = options.offset + shown
+    if last < total:
+        options.note(f"{last:,} of {total:,} {noun}; the next page: --offset {last}")
+
+
+class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Scope = None
+
+
+@command("check-links", CheckLinksOptions)
+def check_links(options: CheckLinksOptions) -> int:
+    """List links to files or headings that do not exist; the exit status is 1 if there are any.
+
+    Writes nothing. Files that are on the disk but not in the index, such as pictures, are no dead links.
+
+    Examples:
+      gnoctl check-links docs
+      gnoctl index docs && gnoctl check-links docs
+    """
+    params = wire.LinksCheckParams(scope=options.scope)
+    found = options.call("links.check", params, wire.LinksCheckResult)
+    options.show(found, (_dead(each) for each in found.dead))
+    if found.total:
+        options.note(f"{found.total:,} dead links")
+    return EXIT_VALIDATION if found.total else 0
+
+
+def _dead(link: wire.DeadLink) -> str:
+    hint = f"; did you mean {link.suggestion}?" if link.suggestion else ""
+    return text.line(f"{link.source}:{link.line}: {link.target}: {link.problem}{hint}")
+
+
+def _address(uri: str) -> str:
+    return uri.removeprefix(SCHEME)

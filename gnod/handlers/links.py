@@ -1,0 +1,239 @@
+"""`document.links` and `links.*`: where links lead, and what is around them. Looks for files on disk, reads none."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from gnod.handlers.wire_types import entry
+from gnod.ingest.links.places import Places
+from gnod.pipeline import references
+from gnod.protocol import links as wire
+from gnod.protocol.documents import DocumentListResult
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.configuration import Configuration
+from gnod.store.database import Connection, Database
+from gnod.store.documents import documents, links, texts
+from gnod.store.documents.documents import Document
+from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE
+from gnod.store.documents.links import Meant, StoredLink
+from gnod.types import format_uri
+
+_AROUND = 160  # characters of the passage on each side
+_MOST_DEAD = 10_000
+_MOST_SUGGESTIONS = 100  # each compares many names
+_LABELS = ("ref:", "id:")
+
+
+def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
+    def scope_of(scope: str | None) -> tuple[str | None, str]:
+        collection, prefix = references.scope(scope)
+        if collection is not None:
+            configuration.collection(collection)
+        return collection, prefix
+
+    async def document_links(params: wire.DocumentLinksParams, _: Call) -> wire.DocumentLinksResult:
+        return await database.read(lambda connection: _links(connection, params))
+
+    async def links_unresolved(params: wire.LinksScopeParams, _: Call) -> wire.LinksUnresolvedResult:
+        scope = scope_of(params.scope)
+
+        def work(connection: Connection) -> wire.LinksUnresolvedResult:
+            found = links.unresolved(connection, *scope, params.limit, params.offset)
+            return wire.LinksUnresolvedResult(links=_Shown(connection).all(found.links), total=found.total)
+
+        return await database.read(work)
+
+    async def links_orphans(params: wire.LinksScopeParams, _: Call) -> DocumentListResult:
+        scope = scope_of(params.scope)
+
+        def work(connection: Connection) -> DocumentListResult:
+            ids = links.orphans(connection, *scope)
+            page = ids[params.offset : params.offset + params.limit]
+            by_id = documents.by_ids(connection, page)
+            return DocumentListResult(documents=[entry(by_id[id_]) for id_ in page], total=len(ids))
+
+        return await database.read(work)
+
+    async def links_check(params: wire.LinksCheckParams, _: Call) -> wire.LinksCheckResult:
+        scope = scope_of(params.scope)
+        return await database.read(lambda connection: _check(connection, *scope))
+
+    return {
+        "document.links": document_links,
+        "links.unresolved": links_unresolved,
+        "links.orphans": links_orphans,
+        "links.check": links_check,
+    }
+
+
+def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.DocumentLinksResult:
+    document = references.resolve(connection, params.ref).document
+    shown = _Shown(connection)
+    found: list[StoredLink] = []
+    incoming = links.Incoming([], 0)
+    total = 0
+    if params.direction != "in":
+        found = links.outgoing(connection, document.id, params.limit, params.offset)
+        total = links.count_outgoing(connection, document.id)
+    if params.direction != "out":
+        incoming = links.incoming(connection, document.id, params.limit, params.offset)
+    return wire.DocumentLinksResult(
+        uri=_uri(document),
+        title=document.title,
+        links=shown.all(found),
+        total_links=total,
+        backlinks=shown.all(incoming.links),
+        total_backlinks=incoming.total,
+    )
+
+
+class _Shown:
+    """Links as they are shown. Documents, and the places in them, are read once for one answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._documents: dict[int, Document] = {}
+        self._places: dict[int, Places | None] = {}
+        self._meant: dict[tuple[object, ...], list[Meant]] = {}
+
+    def all(self, found: list[StoredLink]) -> list[wire.DocumentLink]:
+        meant = [self.meant(each) for each in found]
+        self._load({each.document_id for each in found} | {document.id for each in meant for document in each})
+        return [self._link(each, to) for each, to in zip(found, meant, strict=True)]
+
+    def meant(self, stored: StoredLink) -> list[Meant]:
+        link = stored.link
+        key = (stored.collection_id, link.key, link.reach, link.target)
+        if key not in self._meant:
+            self._meant[key] = links.meant(self._connection, stored)
+        return self._meant[key]
+
+    def document(self, id_: int) -> Document:
+        self._load({id_})
+        return self._documents[id_]
+
+    def places(self, document: Document) -> Places | None:
+        """Return the places of a document; None if its format has others than Markdown's."""
+        if document.id not in self._places:
+            is_markdown = document.mime == "text/markdown"
+            text = documents.markdown(self._connection, document.mirror_hash) if is_markdown else ""
+            self._places[document.id] = Places(text) if is_markdown else None
+        return self._places[document.id]
+
+    def _load(self, ids: set[int]) -> None:
+        if missing := sorted(ids - self._documents.keys()):
+            self._documents |= documents.by_ids(self._connection, missing)
+
+    def _link(self, stored: StoredLink, meant: list[Meant]) -> wire.DocumentLink:
+        document, link = self._documents[stored.document_id], stored.link
+        to = self._documents[meant[0].id] if len(meant) == 1 else None
+        places = self.places(to) if to and link.fragment else None
+        return wire.DocumentLink(
+            uri=_uri(document),
+            title=document.title,
+            line=link.line,
+            kind=link.kind,
+            target=link.target,
+            fragment=link.fragment,
+            passage=self._passage(document, link.start, link.end) if link.start < link.end else link.target,
+            state=_state(stored, meant),
+            to=_uri(to) if to else None,
+            candidates=[_uri(self._documents[each.id]) for each in meant] if to is None else [],
+            has_place=places is None or places.has(link.fragment),
+        )
+
+    def _passage(self, document: Document, start: int, end: int) -> str:
+        """Return the line around a link, or its part near the link."""
+        first = max(start - _AROUND, 0)
+        text = texts.stretch(self._connection, document.mirror_hash, first, min(end, start + _AROUND) + _AROUND)
+        begin = text.rfind("\n", 0, start - first) + 1
+        stop = text.find("\n", max(min(end, start + _AROUND) - first - 1, 0))
+        return text[begin : stop if stop >= 0 else None].strip()
+
+
+def _state(stored: StoredLink, meant: list[Meant]) -> wire.LinkState:
+    if stored.link.reach == EXTERNAL:
+        return "external"
+    if stored.link.reach == OUTSIDE:
+        return "outside"
+    return "unresolved" if not meant else "resolved" if len(meant) == 1 else "ambiguous"
+
+
+def _check(connection: Connection, collection: str | None, prefix: str) -> wire.LinksCheckResult:
+    """Return the links to files that are neither in the index nor on the disk, and to places that are not there."""
+    shown = _Shown(connection)
+    dead: list[wire.DeadLink] = []
+    total = 0
+    names: dict[int, list[str]] = {}
+    for stored in links.unresolved(connection, collection, prefix, -1, 0).links:
+        document = shown.document(stored.document_id)
+        if (stored.link.key or "").startswith(_LABELS) or _is_on_disk(document, stored):
+            continue
+        total += 1
+        if total <= _MOST_DEAD:
+            suggestion = _nearest(connection, stored, names) if total <= _MOST_SUGGESTIONS else None
+            dead.append(_dead(document, stored, _problem(stored), suggestion))
+    for stored in links.with_fragment(connection, collection, prefix):
+        meant = shown.meant(stored)
+        places = shown.places(shown.document(meant[0].id)) if len(meant) == 1 else None
+        if places is None or places.has(stored.link.fragment):
+            continue
+        total += 1
+        if total <= _MOST_DEAD:
+            problem = f"{meant[0].path} has no heading or block {stored.link.fragment!r}"
+            suggestion = places.suggestion(stored.link.fragment)
+            dead.append(_dead(shown.document(stored.document_id), stored, problem, suggestion))
+    dead.sort(key=lambda each: (each.uri, each.line))
+    return wire.LinksCheckResult(dead=dead, total=total)
+
+
+def _problem(stored: StoredLink) -> str:
+    if stored.link.reach == OUTSIDE:
+        return "the path leads out of the collection, so it is not followed"
+    return "no document has this name" if stored.link.reach == ALIAS else "there is no such file"
+
+
+def _dead(document: Document, stored: StoredLink, problem: str, suggestion: str | None) -> wire.DeadLink:
+    return wire.DeadLink(
+        uri=_uri(document),
+        source=document.source,
+        line=stored.link.line,
+        target=stored.link.target,
+        problem=problem,
+        suggestion=suggestion,
+    )
+
+
+def _is_on_disk(document: Document, stored: StoredLink) -> bool:
+    """Tell whether a link leads to a file, or a folder, that is not in the index: a picture, or what is excluded."""
+    written = stored.link.target.partition("#")[0].strip()
+    root = os.path.normpath(document.root)
+    for path in dict.fromkeys((written, unquote(written.partition("?")[0]))):
+        if not path or "\0" in path:
+            continue
+        folders = [root] if path.startswith("/") else [os.path.join(root, os.path.dirname(document.path)), root]  # noqa: PTH118, PTH120
+        for folder in folders:
+            place = os.path.normpath(f"{folder}/{path}")
+            if place.startswith(root + os.sep) and os.path.lexists(place):
+                return True
+    return False
+
+
+def _nearest(connection: Connection, stored: StoredLink, names: dict[int, list[str]]) -> str | None:
+    """Return the path that is nearest to a dead link: of a file with this name elsewhere, or with a similar one."""
+    key = stored.link.key
+    if key is None:
+        return None
+    if stored.collection_id not in names:
+        names[stored.collection_id] = links.file_names(connection, stored.collection_id)
+    known = names[stored.collection_id]
+    name = key.rpartition("/")[2]
+    found = [name] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return links.path_named(connection, stored.collection_id, found[0]) if found else None
+
+
+def _uri(document: Document) -> str:
+    return format_uri(document.collection, document.path)

@@ -1,0 +1,86 @@
+"""What the methods about links return: states, passages, places, suggestions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gnod.handlers import links
+from gnod.protocol import links as wire
+from gnod.rpc.call import Call
+from gnod.services.configuration import Configuration
+from gnod.store.documents import collections
+from gnod.store.documents.collections import Folder
+from tests.small_index import SmallIndex
+
+TEXTS = {
+    "start.md": "---\ntitle: Start\n---\n# Start\n\n\n\nSee [[b#First part]] and [[b#Second]] here.\n\n"
+    "[x](missng.md) [y](picture.png) ![[b#^note]] [z](../x.md) https://example.org [[two]] [here](#start)\n",
+    "b.md": "# B\n\n## First *part*\n\nWords. ^note\n\n```\n## Second\n```\n",
+    "c/two.md": "[[start]]\n",
+    "d/two.md": "Up: [s](../start.md#nothing)\n",
+    "missing.md": "x\n",
+}
+
+
+async def call(index: SmallIndex, folder: Path, method: str, params: Any) -> Any:
+    handlers = links.handlers(Configuration(folder / "index.yml", index.database), index.database)
+    return await handlers[method](params, Call(lambda _: True))
+
+
+def made(index: SmallIndex, folder: Path) -> None:
+    index.database.submit_write(
+        lambda connection: collections.mirror(connection, [Folder("notes", str(folder), None)], [])
+    ).result()
+    (folder / "index.yml").write_text(f"collections:\n  - {{name: notes, path: {folder}}}\n")
+    (folder / "picture.png").write_bytes(b"")
+    index.add(TEXTS)
+
+
+async def test_links_of_a_document(small_index: SmallIndex, tmp_path: Path) -> None:
+    made(small_index, tmp_path)
+    found = await call(small_index, tmp_path, "document.links", wire.DocumentLinksParams(ref="notes/start.md"))
+    assert [(link.target, link.line, link.state, link.to, link.has_place) for link in found.links] == [
+        ("b#First part", 8, "resolved", "gno://notes/b.md", True),
+        ("b#Second", 8, "resolved", "gno://notes/b.md", False),
+        ("missng.md", 10, "unresolved", None, True),
+        ("picture.png", 10, "unresolved", None, True),
+        ("b#^note", 10, "resolved", "gno://notes/b.md", True),
+        ("../x.md", 10, "outside", None, True),
+        ("https://example.org", 10, "external", None, True),
+        ("two", 10, "ambiguous", None, True),
+        ("#start", 10, "resolved", "gno://notes/start.md", True),
+    ]
+    assert found.links[0].passage == "See [[b#First part]] and [[b#Second]] here."
+    assert found.links[7].candidates == ["gno://notes/c/two.md", "gno://notes/d/two.md"]
+    assert (found.total_links, found.total_backlinks) == (9, 3)
+    assert [(link.uri, link.passage, link.has_place) for link in found.backlinks[1:]] == [
+        ("gno://notes/c/two.md", "[[start]]", True),
+        ("gno://notes/d/two.md", "Up: [s](../start.md#nothing)", False),
+    ]
+    params = wire.DocumentLinksParams(ref="notes/b.md", direction="in", limit=1, offset=1)
+    page = await call(small_index, tmp_path, "document.links", params)
+    assert [link.target for link in page.backlinks] == ["b#Second"]
+    assert (page.links, page.total_backlinks) == ([], 3)
+
+
+async def test_dead_links_have_lines_and_suggestions(small_index: SmallIndex, tmp_path: Path) -> None:
+    made(small_index, tmp_path)
+    found = await call(small_index, tmp_path, "links.check", wire.LinksCheckParams())
+    assert [(each.source, each.line, each.target, each.suggestion) for each in found.dead] == [
+        (f"{tmp_path}/d/two.md", 1, "../start.md#nothing", None),
+        (f"{tmp_path}/start.md", 8, "b#Second", None),
+        (f"{tmp_path}/start.md", 10, "missng.md", "missing.md"),
+        (f"{tmp_path}/start.md", 10, "../x.md", None),
+    ]
+    assert found.total == 4
+    none = await call(small_index, tmp_path, "links.check", wire.LinksCheckParams(scope="notes/c"))
+    assert none.total == 0
+
+
+async def test_unresolved_links_and_orphans(small_index: SmallIndex, tmp_path: Path) -> None:
+    made(small_index, tmp_path)
+    found = await call(small_index, tmp_path, "links.unresolved", wire.LinksScopeParams(scope="notes", limit=2))
+    assert ([link.target for link in found.links], found.total) == (["missng.md", "picture.png"], 3)
+    orphans = await call(small_index, tmp_path, "links.orphans", wire.LinksScopeParams())
+    assert [each.path for each in orphans.documents] == ["missing.md"]
