@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnod.pipeline import symbols
+from gnod.errors import GnoError
+from gnod.pipeline import references, symbols
 from gnod.pipeline.fields.conditions import (
     Build,
     after,
@@ -22,6 +23,7 @@ from gnod.pipeline.fields.conditions import (
 )
 from gnod.pipeline.fields.syntax import Value
 from gnod.store.database import Connection
+from gnod.store.documents import link_names, links
 from gnod.store.documents.filters import Condition
 
 
@@ -70,6 +72,26 @@ def _symbol(connection: Connection, value: Value) -> Condition:
 _used = words_in("body")
 
 
+def _documents(connection: Connection, value: Value) -> list[int]:
+    """Return the documents that a reference or a name means."""
+    try:
+        return [references.resolve(connection, value.text, propose=False).document.id]
+    except GnoError:
+        if found := links.named(connection, link_names.key(value.text)):
+            return found
+    raise fault(f"there is no document {value.text!r}: write its address, such as notes/a.md, or its name")
+
+
+def _links_to(connection: Connection, value: Value) -> Condition:
+    found = _documents(connection, value)
+    return Condition("1").with_ids(set[int]().union(*(links.linking(connection, each) for each in found)))
+
+
+def _linked_from(connection: Connection, value: Value) -> Condition:
+    found = _documents(connection, value)
+    return Condition("1").with_ids(set[int]().union(*(links.linked(connection, each) for each in found)))
+
+
 def _language(connection: Connection, value: Value) -> Condition:
     return _lang_text(connection, value._replace(text=value.text.replace("_", "-").partition("-")[0]))
 
@@ -109,6 +131,21 @@ FIELDS = (
         _symbol,
         is_words=True,
         present="EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id)",
+    ),
+    Field(
+        "links-to",
+        "documents with a link to this one, by its address or name",
+        "links-to:boat",
+        _links_to,
+        present="EXISTS (SELECT 1 FROM links WHERE document_id = d.id AND key IS NOT NULL)",
+    ),
+    Field(
+        "linked-from",
+        "documents that this one links to",
+        "linked-from:notes/boat.md",
+        _linked_from,
+        present="EXISTS (SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
+        " AND l.key = n.name AND l.reach >= n.rank WHERE n.document_id = d.id)",
     ),
     Field(
         "tag",

@@ -1,0 +1,75 @@
+"""Links through the daemon and `gnoctl`: they follow files that come, go and are renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.machine import Machine, temporary_machine, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+FILES = {
+    "start.md": "# Start\n\nThe zebra lives in [[Savanna#Plains]], see [old](gone.md).\n",
+    "Savanna.md": "---\naliases: [Steppe]\n---\n# Savanna\n\n## Plains\n\n[[start]] zebra https://example.org\n",
+    "page.html": "<html><body><p>A <a href='Savanna.md'>zebra</a> page</p></body></html>",
+    "manual.org": "* Zebra\n\nSee [[file:Savanna.md][there]] and [[id:ab-1]].\n",
+    "index.rst": "Zebra\n=====\n\n.. include:: Savanna.md\n\n:doc:`manual`\n",
+    "book.adoc": "= Zebra\n\nxref:manual.org[there] and link:missing.pdf[x]\n",
+    "alone.md": "# Alone\n\nzebra [[Steppe]] [[nobody]]\n",
+}
+
+
+@pytest.fixture(scope="module")
+def vault() -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        for name, text in FILES.items():
+            (machine.notes / name).write_text(text)
+        machine.ok("init", str(machine.notes))
+        machine.ok("update")
+        yield machine
+
+
+def test_links_and_filters(vault: Machine) -> None:
+    found = vault.json("backlinks", "notes/Savanna.md")["backlinks"]
+    assert sorted((link["uri"][12:], link["line"], link["state"]) for link in found) == [
+        ("alone.md", 3, "resolved"),
+        ("index.rst", 4, "resolved"),
+        ("manual.org", 3, "resolved"),
+        ("page.html", 1, "resolved"),
+        ("start.md", 3, "resolved"),
+    ]
+    assert "notes/start.md:3  The zebra lives in [[Savanna#Plains]], see [old](gone.md)." in vault.ok(
+        "backlinks", "notes/Savanna.md"
+    )
+    assert "https://example.org  external" in vault.ok("links", str(vault.notes / "Savanna.md"))
+    linking = {"alone.md", "index.rst", "manual.org", "page.html", "start.md"}
+    assert {hit["path"] for hit in vault.json("search", "zebra links-to:steppe")["hits"]} == linking
+    assert {hit["path"] for hit in vault.json("search", "linked-from:notes/start.md")["hits"]} == {"Savanna.md"}
+    assert "there is no document 'nowhere'" in vault.run("search", "links-to:nowhere").stderr
+    unresolved = vault.ok("unresolved", "notes").splitlines()
+    assert [line.partition("  ")[2] for line in unresolved] == ["nobody", "missing.pdf", "ab-1", "gone.md"]
+    assert vault.ok("orphans").split() == ["notes/alone.md", "notes/book.adoc", "notes/index.rst", "notes/page.html"]
+
+
+def test_dead_links_set_the_exit_status(vault: Machine) -> None:
+    done = vault.run("check-links", "notes")
+    assert done.returncode == 1
+    assert f"{vault.notes}/start.md:3: gone.md: there is no such file" in done.stdout
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_links_follow_their_files(vault: Machine) -> None:
+    def leads() -> list[str | None]:
+        return [link["to"] for link in vault.json("links", "notes/start.md")["links"]]
+
+    assert leads() == ["gno://notes/Savanna.md", None]
+    (vault.notes / "Savanna.md").rename(vault.notes / "gone.md")
+    wait_until(lambda: leads() == [None, "gno://notes/gone.md"])
+    (vault.notes / "sub").mkdir()
+    (vault.notes / "sub" / "savanna.md").write_text("# Other\n")
+    wait_until(lambda: leads() == ["gno://notes/sub/savanna.md", "gno://notes/gone.md"])
+    (vault.notes / "sub" / "savanna.md").unlink()
+    (vault.notes / "gone.md").rename(vault.notes / "Savanna.md")
+    wait_until(lambda: leads() == ["gno://notes/Savanna.md", None])
