@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from gnod.protocol.documents import DocumentListResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
-from gnod.store.documents import documents, links, texts
+from gnod.store.documents import documents, link_names, links, texts
 from gnod.store.documents.documents import Document
 from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE
 from gnod.store.documents.links import Meant, StoredLink
@@ -23,11 +24,13 @@ from gnod.types import format_uri
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
-_MOST_SUGGESTIONS = 100  # each compares many names
+_MOST_COMPARED = 100  # of dead links, with all names
 _LABELS = ("ref:", "id:")
 
 
 def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
+    checks = asyncio.Semaphore(1)  # each may take seconds: the other readers stay free for searches
+
     def scope_of(scope: str | None) -> tuple[str | None, str]:
         collection, prefix = references.scope(scope)
         if collection is not None:
@@ -59,7 +62,8 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
     async def links_check(params: wire.LinksCheckParams, _: Call) -> wire.LinksCheckResult:
         scope = scope_of(params.scope)
-        return await database.read(lambda connection: _check(connection, *scope))
+        async with checks:
+            return await database.read(lambda connection: _check(connection, *scope))
 
     return {
         "document.links": document_links,
@@ -174,7 +178,7 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
             continue
         total += 1
         if total <= _MOST_DEAD:
-            suggestion = _nearest(connection, stored, names) if total <= _MOST_SUGGESTIONS else None
+            suggestion = _nearest(connection, stored, names if total <= _MOST_COMPARED else None)
             dead.append(_dead(document, stored, _problem(stored), suggestion))
     for stored in links.with_fragment(connection, collection, prefix):
         meant = shown.meant(stored)
@@ -222,17 +226,22 @@ def _is_on_disk(document: Document, stored: StoredLink) -> bool:
     return False
 
 
-def _nearest(connection: Connection, stored: StoredLink, names: dict[int, list[str]]) -> str | None:
-    """Return the path that is nearest to a dead link: of a file with this name elsewhere, or with a similar one."""
-    key = stored.link.key
-    if key is None:
+def _nearest(connection: Connection, stored: StoredLink, names: dict[int, list[str]] | None) -> str | None:
+    """Return the path that is nearest to a dead link: of a file with this name elsewhere, or with one of `names`."""
+    link, collection = stored.link, stored.collection_id
+    if link.key is None:
         return None
-    if stored.collection_id not in names:
-        names[stored.collection_id] = links.file_names(connection, stored.collection_id)
-    known = names[stored.collection_id]
-    name = key.rpartition("/")[2]
-    found = [name] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-    return links.path_named(connection, stored.collection_id, found[0]) if found else None
+    written = link_names.key(unquote(link.target.partition("#")[0]).lstrip("./"))
+    name = link.key.rpartition("/")[2]
+    for same in (written, name):
+        if found := links.path_named(connection, collection, same):
+            return found
+    if names is None:
+        return None
+    if collection not in names:
+        names[collection] = links.file_names(connection, collection)
+    similar = difflib.get_close_matches(name, names[collection], n=1, cutoff=0.75)
+    return links.path_named(connection, collection, similar[0]) if similar else None
 
 
 def _uri(document: Document) -> str:

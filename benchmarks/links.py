@@ -1,0 +1,114 @@
+"""Measure links: backlinks of a note that has 6,000, and a renamed file that 5,000 links lead to. Prints figures.
+
+.venv/bin/python -m benchmarks.links [DOCUMENTS]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import apsw
+
+from benchmarks.throwaway import Throwaway, percentile, throwaway
+
+ROUNDS = 100
+BACKLINKS, MOVED = 6000, 5000
+RENAMES = 5
+
+
+def main(count: int) -> None:
+    with throwaway() as daemon, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder, count)
+        print(f"indexing {count:,} notes: {daemon.add(folder, 'notes'):.0f} s")
+        _backlinks(daemon)
+        _renames(daemon, folder)
+        _others(daemon)
+
+
+def _backlinks(daemon: Throwaway) -> None:
+    took = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        found = daemon.call("document.links", ref="notes/hub.md", direction="in", limit=50)
+        took.append(1000 * (time.perf_counter() - started))
+        assert found["total_backlinks"] == BACKLINKS, found["total_backlinks"]
+        assert all("[[hub]]" in link["passage"] for link in found["backlinks"])
+    print(f"first 50 of {BACKLINKS:,} backlinks: p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}")
+
+
+def _renames(daemon: Throwaway, folder: Path) -> None:
+    """Rename a file and back; each time, wait until its links are right."""
+    took = []
+    for _ in range(RENAMES):
+        began = time.time()
+        took.append(_until(lambda: _leads(daemon) is None, folder / "moved.md", folder / "elsewhere.md"))
+        took.append(_until(lambda: _leads(daemon) == MOVED, folder / "elsewhere.md", folder / "moved.md"))
+        assert _read_since(daemon, began) <= 2, "a linking file was read again"
+    print(f"a file of {MOVED:,} links is renamed, all right after: p50 {median(took):.2f} s, max {max(took):.2f}")
+
+
+def _until(is_right: Callable[[], bool], path: Path, to: Path) -> float:
+    path.rename(to)
+    started = time.perf_counter()
+    while not is_right():
+        if time.perf_counter() - started > 60:
+            raise TimeoutError(f"the links to {path.name} are still wrong")
+        time.sleep(0.01)
+    return time.perf_counter() - started
+
+
+def _leads(daemon: Throwaway) -> int | None:
+    """Return how many links lead to the file; None if those of a linking note do not."""
+    (link,) = (
+        each for each in daemon.call("document.links", ref="notes/first.md")["links"] if "moved" in each["target"]
+    )
+    if link["state"] != "resolved":
+        return None
+    try:
+        return int(daemon.call("document.links", ref="notes/moved.md", direction="in", limit=1)["total_backlinks"])
+    except RuntimeError:  # its new name was noticed between the two calls
+        return None
+
+
+def _read_since(daemon: Throwaway, began: float) -> int:
+    connection = apsw.Connection(str(daemon.folder / "data" / "index-default.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return int(connection.execute("SELECT count(*) FROM documents WHERE active AND indexed_at >= ?", (began,)).get)
+    finally:
+        connection.close()
+
+
+def _others(daemon: Throwaway) -> None:
+    for method, params in (("links.orphans", {"limit": 50}), ("links.unresolved", {"limit": 50}), ("links.check", {})):
+        started = time.perf_counter()
+        total = daemon.call(method, **params)["total"]
+        print(f"{method}: {time.perf_counter() - started:.2f} s, {total:,} in all")
+
+
+def _write(folder: Path, count: int) -> None:
+    chosen = random.Random(1)
+    links = [
+        f"See [[note-{chosen.randrange(count):05d}]] and [x](../gone-{number // 50}.md)." for number in range(count)
+    ]
+    for number in chosen.sample(range(count), BACKLINKS):
+        links[number] += "\n\nAll of this leads to [[hub]] in the end."
+    for number in chosen.sample(range(count), MOVED - 1):
+        links[number] += "\n\nIt was [moved](../moved.md) once."
+    for number, text in enumerate(links):
+        path = folder / f"{number // 500:03d}" / f"note-{number:05d}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"# Note {number}\n\nWords about {chosen.random()}.\n\n{text}\n")
+    (folder / "first.md").write_text("The [first](moved.md).\n")
+    (folder / "hub.md").write_text("# Hub\n")
+    (folder / "moved.md").write_text("# Moved\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000)
