@@ -24,7 +24,7 @@ from gnod.types import format_uri
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
-_MOST_COMPARED = 100  # of dead links, with all names
+_MOST_COMPARED = 10  # of dead links, with all names
 _LABELS = ("ref:", "id:")
 
 

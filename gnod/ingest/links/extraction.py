@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gnod.ingest.frontmatter import Metadata
 from gnod.ingest.links import markdown, properties, urls
 from gnod.ingest.links.masking import masked
-from gnod.ingest.links.targets import Found, target_of
+from gnod.ingest.links.targets import Found, Target, target_of
 from gnod.store.documents.link_names import label_key
 from gnod.store.documents.records import Link
 from gnod.types import LineMap, canonical_line, source_line
@@ -73,41 +73,39 @@ def _found(text: str, mime: str, metadata: Metadata, body_start: int) -> Iterato
         yield from urls.find(text)
 
 
-def _links(found: Iterator[Found], path: str) -> list[tuple[Found, Link]]:
-    """Return the links in the order of their places, each with its line still to be found."""
-    links = []
-    for each in islice(found, MOST_LINKS):
-        if target := target_of(each, path):
-            link = Link(each.kind, each.target, target.key, target.reach, target.fragment, 0, each.start, each.end)
-            links.append((each, link))
+def _links(found: Iterator[Found], path: str) -> list[tuple[Found, Target]]:
+    """Return the links in the order of their places."""
+    links = [(each, target) for each in islice(found, MOST_LINKS) if (target := target_of(each, path))]
     return sorted(links, key=lambda pair: pair[0][:2])
 
 
-def _located(text: str, links: list[tuple[Found, Link]], lost: LineMap) -> list[Link]:
-    if not links:
-        return []
-    starts = _line_starts(text)
-    return [
-        _at(link, source_line(lost, bisect_right(starts, found.start)), found.start, found.end) for found, link in links
-    ]
+def _located(text: str, links: list[tuple[Found, Target]], lost: LineMap) -> list[Link]:
+    located = []
+    line, at = 1, 0
+    for found, target in links:
+        line += text.count("\n", at, found.start)
+        at = found.start
+        located.append(_link(found, target, source_line(lost, line), found.start, found.end))
+    return located
 
 
-def _located_in_source(text: str, links: list[tuple[Found, Link]], source: str, lost: LineMap) -> list[Link]:
+def _located_in_source(text: str, links: list[tuple[Found, Target]], source: str, lost: LineMap) -> list[Link]:
     """Return the links with the ranges of their lines in the canonical text; empty ones where it does not have them."""
     if not links:
         return []
     source_starts, starts = _line_starts(source), _line_starts(text)
     located = []
-    for found, link in links:
+    for found, target in links:
         of_source = bisect_right(source_starts, found.start)
         line = min(canonical_line(lost, of_source), len(starts) - 1)
         is_kept = source_line(lost, line) == of_source
-        located.append(_at(link, of_source, starts[line - 1], starts[line] - 1 if is_kept else starts[line - 1]))
+        start = starts[line - 1]
+        located.append(_link(found, target, of_source, start, starts[line] - 1 if is_kept else start))
     return located
 
 
-def _at(link: Link, line: int, start: int, end: int) -> Link:
-    return Link(link.kind, link.target, link.key, link.reach, link.fragment, line, start, end)
+def _link(found: Found, target: Target, line: int, start: int, end: int) -> Link:
+    return Link(found.kind, found.target, target.key, target.reach, target.fragment, line, start, end)
 
 
 def _line_starts(text: str) -> list[int]:

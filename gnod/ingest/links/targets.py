@@ -60,7 +60,8 @@ def target_of(found: Found, path: str) -> Target | None:
 
 def _url(written: str, path: str) -> Target | None:
     """Follow RFC 3986: the fragment is cut off before percent-encodings are decoded."""
-    written = html.unescape(_ESCAPE.sub(r"\1", written))
+    if "\\" in written or "&" in written:
+        written = html.unescape(_ESCAPE.sub(r"\1", written))
     if _SCHEME.match(written) or written.startswith("//"):
         return Target(None, EXTERNAL)
     where, _, fragment = written.partition("#")

@@ -35,6 +35,8 @@ def folded(text: str) -> str:
     >>> folded("Cafe\\u0301 STRASSE") == folded("Caf\\xe9 straße")
     True
     """
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
