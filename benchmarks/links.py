@@ -95,7 +95,8 @@ def _others(daemon: Throwaway) -> None:
 def _write(folder: Path, count: int) -> None:
     chosen = random.Random(1)
     links = [
-        f"See [[note-{chosen.randrange(count):05d}]] and [x](../gone-{number // 50}.md)." for number in range(count)
+        f"See [[note-{chosen.randrange(count):05d}]] and [x](../{_other(chosen, number, count)})."
+        for number in range(count)
     ]
     for number in chosen.sample(range(count), BACKLINKS):
         links[number] += "\n\nAll of this leads to [[hub]] in the end."
@@ -108,6 +109,12 @@ def _write(folder: Path, count: int) -> None:
     (folder / "first.md").write_text("The [first](moved.md).\n")
     (folder / "hub.md").write_text("# Hub\n")
     (folder / "moved.md").write_text("# Moved\n")
+
+
+def _other(chosen: random.Random, number: int, count: int) -> str:
+    """Return the path of another note; of every hundredth link, one that does not exist."""
+    other = chosen.randrange(count)
+    return f"{other // 500:03d}/note-{other:05d}.md" if number % 100 else f"gone-{number}.md"
 
 
 if __name__ == "__main__":

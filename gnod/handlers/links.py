@@ -24,7 +24,7 @@ from gnod.types import format_uri
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
-_MOST_COMPARED = 10  # of dead links, with all names
+_MOST_COMPARED = 100  # dead links, with the names of files
 _LABELS = ("ref:", "id:")
 
 
@@ -128,7 +128,7 @@ class _Shown:
         return self._places[document.id]
 
     def _load(self, ids: set[int]) -> None:
-        if missing := sorted(ids - self._documents.keys()):
+        if missing := sorted(id_ for id_ in ids if id_ not in self._documents):
             self._documents |= documents.by_ids(self._connection, missing)
 
     def _link(self, stored: StoredLink, meant: list[Meant]) -> wire.DocumentLink:
@@ -171,14 +171,13 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
     shown = _Shown(connection)
     dead: list[wire.DeadLink] = []
     total = 0
-    names: dict[int, list[str]] = {}
     for stored in links.unresolved(connection, collection, prefix, -1, 0).links:
         document = shown.document(stored.document_id)
         if (stored.link.key or "").startswith(_LABELS) or _is_on_disk(document, stored):
             continue
         total += 1
         if total <= _MOST_DEAD:
-            suggestion = _nearest(connection, stored, names if total <= _MOST_COMPARED else None)
+            suggestion = _nearest(connection, stored, is_compared=total <= _MOST_COMPARED)
             dead.append(_dead(document, stored, _problem(stored), suggestion))
     for stored in links.with_fragment(connection, collection, prefix):
         meant = shown.meant(stored)
@@ -226,8 +225,8 @@ def _is_on_disk(document: Document, stored: StoredLink) -> bool:
     return False
 
 
-def _nearest(connection: Connection, stored: StoredLink, names: dict[int, list[str]] | None) -> str | None:
-    """Return the path that is nearest to a dead link: of a file with this name elsewhere, or with one of `names`."""
+def _nearest(connection: Connection, stored: StoredLink, *, is_compared: bool) -> str | None:
+    """Return the path that is nearest to a dead link: of a file with this name elsewhere, or with a similar one."""
     link, collection = stored.link, stored.collection_id
     if link.key is None:
         return None
@@ -236,11 +235,8 @@ def _nearest(connection: Connection, stored: StoredLink, names: dict[int, list[s
     for same in (written, name):
         if found := links.path_named(connection, collection, same):
             return found
-    if names is None:
-        return None
-    if collection not in names:
-        names[collection] = links.file_names(connection, collection)
-    similar = difflib.get_close_matches(name, names[collection], n=1, cutoff=0.75)
+    names = links.file_names(connection, collection, name[:2]) if is_compared else []
+    similar = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
     return links.path_named(connection, collection, similar[0]) if similar else None
 
 

@@ -17,7 +17,6 @@ from gnod.store.database import Connection
 from gnod.store.documents.link_names import END, EXTERNAL, names_of
 from gnod.store.documents.records import Link, Prepared
 
-_MOST_NAMES = 20_000
 _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
 _FOUND = (
     "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
@@ -155,11 +154,12 @@ def named(connection: Connection, name: str) -> list[int]:
     return [id_ for rank, id_ in rows if rank == rows[0][0]]
 
 
-def file_names(connection: Connection, collection_id: int) -> list[str]:
-    """Return the names of files in a collection, without their folders."""
+def file_names(connection: Connection, collection_id: int, beginning: str) -> list[str]:
+    """Return names of files in a collection, without their folders, that begin so: at most 500."""
     rows = connection.execute(
-        "SELECT DISTINCT name FROM names WHERE collection_id = ? AND rank <= ? AND instr(name, '/') = 0 LIMIT ?",
-        (collection_id, END, _MOST_NAMES),
+        "SELECT DISTINCT name FROM names WHERE collection_id = ? AND name >= ? AND name < ? AND rank <= ?"
+        " AND instr(name, '/') = 0 LIMIT 500",
+        (collection_id, beginning, beginning + "\U0010ffff", END),
     )
     return [str(name) for (name,) in rows]
 
