@@ -39,7 +39,7 @@ class Listing(NamedTuple):
     """`files`: path relative to the root, to stat. `excluded` counts excluded files. `unreadable`: folders that could
     not be listed ("" is the root), with the reason; `undecodable`: names that are not text, in a printable form: what
     they contain is unknown. `folders` were entered. `links`: files with other names, symbolic or hard, under which they
-    may change."""
+    may change, and symbolic links whose target does not exist yet."""
 
     files: dict[str, FileStat]
     excluded: int
@@ -184,8 +184,10 @@ class _Walker:
                 self._enter(path, is_file=True)
                 self.links.add(path)
                 stat = self._stat(os.fspath(file), is_link=is_link)
-        except OSError:
-            return  # removed meanwhile
+        except OSError:  # removed meanwhile, or a link whose target is not there yet
+            if is_link and len(self.links) < _MAX_LINKS:
+                self.links.add(path)
+            return
         if stat is None or self._rules.reason_against_file(path, ignores) is not None:
             self.excluded += 1
             return

@@ -77,7 +77,10 @@ def test_links_pipes_and_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with socket.socket(socket.AF_UNIX) as s:
         monkeypatch.chdir(root)
         s.bind("sock.md")
-        assert set(listed(root).files) == {"real/a.md", "inside.md"}
+        found = listed(root)
+    assert set(found.files) == {"real/a.md", "inside.md"}
+    assert {"inside.md", "dangling.md"} <= found.links, "a link changes when its target does, or comes into being"
+    assert "out.md" not in found.links
 
 
 def test_a_name_that_is_no_text_is_reported(tmp_path: Path) -> None:
