@@ -61,7 +61,7 @@ export class Ask {
   }
 
   #progress(view, { quotes, text, stage }, route) {
-    if (quotes) fill(view.quotes, quoted(quotes, route));
+    if (quotes) this.#quotes(view, quotes, route);
     if (text) {
       if (view.draft.hidden) fill(view.draft, h("p.draft-note", {}, "Not checked yet:"), (view.text = h("p", {})));
       view.draft.hidden = false;
@@ -71,10 +71,18 @@ export class Ask {
     }
   }
 
+  /** Equal quotes stay as they are: somebody may be clicking one. */
+  #quotes(view, quotes, route) {
+    const written = JSON.stringify(quotes);
+    if (view.written === written) return;
+    view.written = written;
+    fill(view.quotes, quoted(quotes, route));
+  }
+
   #done(view, result, route) {
     view.draft.hidden = true;
     this.onAnswer(result.quotes[0] ?? null);
-    fill(view.quotes, quoted(result.quotes, route));
+    this.#quotes(view, result.quotes, route);
     const cut = CUT[result.finish];
     if (result.answer) fill(view.answer, h("section.answer", {}, h("h2", {}, "Answer"), h("p", { dir: "auto" }, cited(result, route)), cut ? h("p.hint", {}, `(${cut})`) : null));
     else if (!result.quotes.length) fill(view.answer, h("div.empty", {}, h("p.empty-title", {}, "Your documents do not say."), h("p", {}, h("a", { href: address({ ...route, view: "search", doc: null }) }, "Search for these words"))));
