@@ -177,9 +177,10 @@ def main() -> int:
             return 2
         time.sleep(options.slow_start)
         Path(places.socket).unlink(missing_ok=True)
-        with FakeDaemon(places).serving() as daemon:
-            if options.hang_up:
-                daemon.hang_up_once("daemon.status")
+        daemon = FakeDaemon(places)
+        if options.hang_up:
+            daemon.hang_up_once("daemon.status")
+        with daemon.serving():
             # Nobody stops a fake that a failed test has left behind.
             daemon.stopped.wait(timeout=60)
         time.sleep(options.slow_stop)
