@@ -64,7 +64,8 @@ def compare_contents(ours: Path, theirs: Path, *, of_models: bool = False) -> in
     here, there = contents(ours, of_models=of_models), contents(theirs, of_models=of_models)
     for name in here:
         surplus, missing = here[name] - there[name], there[name] - here[name]
-        assert not surplus and not missing, f"{name}: surplus {list(surplus)[:9]}, missing {list(missing)[:9]}"
+        assert not surplus, f"{name}: {list(surplus)[:9]} is too much, {list(missing)[:9]} is missing"
+        assert not missing, f"{name}: {list(missing)[:9]} is missing"
     return here["documents"].total()
 
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -261,8 +260,8 @@ def test_cancelling_the_client_stops_the_model(answering: Machine) -> None:
     index(answering, halls)
     command = [sys.executable, "-m", "gnoctl", "ask", "--generate", "What", "do", "the", "cranes", "do?"]
     asking = subprocess.Popen(command, env=answering.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until(lambda: answering.json("status")["inference"]["state"] == "busy", 60)
-    time.sleep(0.5)
+    # Asked over the socket, because the model may be done before a command has started.
+    wait_until(lambda: answering.call("index.status")["inference"]["state"] == "busy", 60)
     asking.send_signal(signal.SIGINT)
     asking.communicate(timeout=60)
     assert asking.returncode == 130
