@@ -61,6 +61,7 @@ function show(next, state) {
     else link.removeAttribute("aria-current");
   }
   if (next.view === "search") search.show(next);
+  else search.leave();
   if (next.view === "ask") showAsk(next);
   if (next.view === "collections") collections.show(next);
   else collections.hide();
@@ -149,6 +150,7 @@ function drawModes() {
 
 function setMode(mode) {
   const q = input.value.trim();
+  if (route.view === "search") search.settleNow(); // the way back leads to what was typed
   if (mode === "ask") navigate(address({ ...current(), view: "ask", q, doc: null }));
   else navigate(address({ ...current(), view: "search", q, mode, doc: null }));
   input.focus();

@@ -46,6 +46,12 @@ export class Search {
     if (this.pause) this.#settle();
   }
 
+  /** Another view is shown: what was typed no longer becomes the address. */
+  leave() {
+    clearTimeout(this.pause);
+    this.pause = null;
+  }
+
   /** Load more hits; those that are shown stay. */
   async more() {
     const result = this.shown;
