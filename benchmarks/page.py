@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from benchmarks.throwaway import Throwaway, percentile, require_shared, throwaway, write_documents
+from benchmarks.throwaway import Throwaway, percentile, require_shared, throwaway, web_server, write_documents
 
 STATIC = Path(__file__).resolve().parents[1] / "gnoctl" / "web" / "static"
 QUERIES = [
@@ -74,14 +73,7 @@ class Site:
     def __init__(self, daemon: Throwaway, browser: Any) -> None:
         self.daemon = daemon
         self.browser = browser
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gnoctl", "web", "--no-open", "--port", "0"],
-            env=daemon.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout
-        self.entrance = self.process.stdout.readline().strip()
+        self.process, self.entrance = web_server(daemon)
         self.origin = self.entrance.partition("/?")[0]
         self.state = self._signed_in()
 

@@ -125,3 +125,15 @@ def require_shared() -> None:
 
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(int(len(values) * share), len(values) - 1)]
+
+
+def web_server(daemon: Throwaway) -> tuple[subprocess.Popen[str], str]:
+    """Start `gnoctl web`; return its process and the address that signs a browser in."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnoctl", "web", "--no-open", "--port", "0"],
+        env=daemon.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    return process, process.stdout.readline().strip()

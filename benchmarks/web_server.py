@@ -9,8 +9,6 @@ import contextlib
 import http.client
 import json
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.generated_pdfs import long_file
-from benchmarks.throwaway import Throwaway, percentile, throwaway
+from benchmarks.throwaway import Throwaway, percentile, throwaway, web_server
 
 PAGES = 200
 LONG_BYTES = 5_000_000
@@ -30,14 +28,7 @@ class Site:
 
     def __init__(self, daemon: Throwaway) -> None:
         started = time.perf_counter()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gnoctl", "web", "--no-open", "--port", "0"],
-            env=daemon.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout
-        address = self.process.stdout.readline().strip()
+        self.process, address = web_server(daemon)
         self.origin, _, token = address.partition("/?token=")
         self.connection = self.connected()
         answer = self.get(f"/?token={token}")

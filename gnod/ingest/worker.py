@@ -15,8 +15,9 @@ import socket
 import stat
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -50,6 +51,8 @@ _TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
 _HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
+
+OfSource = TypeVar("OfSource", bound=SourceJob)
 
 # Their first part can be read alone.
 _MAILBOXES = (".mbox", ".mbx")
@@ -135,11 +138,11 @@ def perform(job: Job) -> Outcome:
         case FileJob():
             return _perform_file(job)
         case PageJob():
-            return _perform_page(job)
+            return _with_source(job, _perform_page)
         case ImageJob():
-            return _perform_image(job)
+            return _with_source(job, _perform_image)
         case OcrJob():
-            return _perform_ocr(job)
+            return _with_source(job, _perform_ocr)
     return _perform_text(job)
 
 
@@ -191,52 +194,44 @@ def _with_scans(outcome: Prepared | Container, scans: ScanReport | None) -> Prep
     return replace(outcome, scans=scans)
 
 
-def _perform_page(job: PageJob) -> Outcome:
+def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
+    from gnod.ingest.ocr import pictures
+
+    source_hash = hashlib.sha256(data).hexdigest()
+    if not pictures.is_pdf(data):
+        width, height = pictures.size(data, job.number)
+        return PageRead(source_hash=source_hash, width=width, height=height, text="", boxes=b"")
+    from gnod.ingest.convert.page_text import read_page
+
+    page = read_page(data, job.number)
+    return PageRead(
+        source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
+    )
+
+
+def _perform_image(job: ImageJob, data: bytes, _: FileStat) -> Outcome:
+    from gnod.ingest.convert.page_image import draw_page
+
+    drawn = draw_page(data, job.number, job.width)
+    return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
+
+
+def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:
+    if hashlib.sha256(data).hexdigest() != job.source_hash:
+        return Failure(stage="read", kind="unstable", message="The file has changed.", stat=found)
+    from gnod.ingest.ocr.page import recognise
+    from gnod.ingest.ocr.readers import named
+
+    return recognise(data, job.page, named(job.reader))
+
+
+def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes, FileStat], Outcome]) -> Outcome:
+    """Read the file of a job for `perform_with`; its errors become data."""
     found: FileStat | None = None
     try:
-        data, found = read_source(job.path, job.max_bytes)
-        from gnod.ingest.ocr import pictures
-
-        source_hash = hashlib.sha256(data).hexdigest()
-        if not pictures.is_pdf(data):
-            width, height = pictures.size(data, job.number)
-            return PageRead(source_hash=source_hash, width=width, height=height, text="", boxes=b"")
-        from gnod.ingest.convert.page_text import read_page
-
-        page = read_page(data, job.number)
-        return PageRead(
-            source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
-        )
-    except ReadFailed as failure:
-        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
-    except Exception as error:
-        return _failure("convert", error, found)
-
-
-def _perform_image(job: ImageJob) -> Outcome:
-    found: FileStat | None = None
-    try:
-        data, found = read_source(job.path, job.max_bytes)
-        from gnod.ingest.convert.page_image import draw_page
-
-        drawn = draw_page(data, job.number, job.width)
-        return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
-    except ReadFailed as failure:
-        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
-    except Exception as error:
-        return _failure("convert", error, found)
-
-
-def _perform_ocr(job: OcrJob) -> Outcome:
-    found: FileStat | None = None
-    try:
-        data, found = read_source(job.path, job.max_bytes)
-        if hashlib.sha256(data).hexdigest() != job.source_hash:
-            return Failure(stage="read", kind="unstable", message="The file has changed.", stat=found)
-        from gnod.ingest.ocr.page import recognise
-        from gnod.ingest.ocr.readers import named
-
-        return recognise(data, job.page, named(job.reader))
+        source = read_source(job.path, job.max_bytes)
+        found = source.stat
+        return perform_with(job, source.data, source.stat)
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:

@@ -191,7 +191,7 @@ def test_tag_soup_gives_its_text() -> None:
     assert "zqx80" in converted(soup, "a.html").markdown
 
 
-@pytest.mark.parametrize(("paragraphs", "limit_s"), [(10_000, 15), pytest.param(250_000, 30, marks=pytest.mark.stress)])
+@pytest.mark.parametrize(("paragraphs", "limit_s"), [(10_000, 5), pytest.param(250_000, 30, marks=pytest.mark.stress)])
 def test_a_huge_page_gives_its_text_in_time(paragraphs: int, limit_s: float) -> None:
     page = b"<title>Big</title><body>" + b"<p>some <b>words</b> here &amp; there</p>\n" * paragraphs + b"<p>zqx99</p>"
     started = time.process_time()

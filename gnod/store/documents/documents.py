@@ -442,12 +442,13 @@ def _upsert(connection: Connection, collection_id: int, path: str, row: Mapping[
 def _remove(
     connection: Connection, collection_id: int, column: str, value: str, now: float, left: set[str] | None
 ) -> int:
-    removed = connection.execute(
-        f"UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND {column} = ? AND active"
-        " RETURNING id, mirror_hash",
-        (now, collection_id, value),
+    rows = list(
+        connection.execute(
+            f"UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND {column} = ? AND active"
+            " RETURNING id, mirror_hash",
+            (now, collection_id, value),
+        )
     )
-    rows = list(removed)
     for document_id, _ in rows:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
         connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
