@@ -1,4 +1,4 @@
-"""`gnoctl links`, `backlinks`, `unresolved`, `orphans`, `check-links`: how documents are connected."""
+"""`gnoctl links`, `backlinks`, `graph`, `unresolved`, `orphans`, `check-links`: how documents are connected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.options import argument, option
+from gnoctl.output import print_json
 from gnoctl.references import absolute
 from gnoctl.terminal import BOLD, DIM, Terminal
-from gnod.errors import EXIT_VALIDATION
+from gnod.errors import EXIT_VALIDATION, UsageError
 from gnod.protocol import links as wire
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
@@ -21,6 +22,9 @@ Scope = Annotated[
     str | None,
     argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
 ]
+
+
+_FORMATS = ("tree", "json", "dot", "mermaid")
 
 
 class LinksOptions(JsonOptions, frozen=True, kw_only=True):
@@ -83,6 +87,59 @@ def _leads(link: wire.DocumentLink) -> str:
 
 def _place(link: wire.DocumentLink, terminal: Terminal) -> str:
     return terminal.paint(text.line(f"{_address(link.uri)}:{link.line}"), BOLD)
+
+
+class GraphOptions(JsonOptions, frozen=True, kw_only=True):
+    ref: Annotated[str | None, argument("DOC", help="The document in the middle [default: all of the scope]")] = None
+    depth: Annotated[int, option("--depth", help="Follow links this far, 1 to 5 [default: 2]", ge=1, le=5)] = 2
+    scope: Annotated[
+        str | None, option("--scope", metavar="SCOPE", complete="collections", help="Only documents in this scope")
+    ] = None
+    limit: Annotated[Limit, option("-n", "--limit", help="At most this many documents [default: 200]")] = 200
+    format: Annotated[
+        str,
+        option(
+            "--format",
+            metavar="FORMAT",
+            complete="|".join(_FORMATS),
+            group="Output",
+            help="tree, json, dot (Graphviz) or mermaid [default: tree]",
+        ),
+    ] = "tree"
+
+
+@command("graph", GraphOptions)
+def graph(options: GraphOptions) -> None:
+    """Print the documents around a document, or those of a scope, and the links between them.
+
+    Links are followed in both directions. → links to what is below, ← is linked from it, ↔ both.
+
+    Examples:
+      gnoctl graph notes/projects/boat.md
+      gnoctl graph notes/projects/boat.md --depth 1 --format mermaid
+      gnoctl graph --scope notes --format dot | dot -Tsvg > notes.svg
+    """
+    if options.format not in _FORMATS:
+        raise UsageError(f"there is no format {options.format!r}: choose from {', '.join(_FORMATS)}")
+    ref = absolute(options.ref) if options.ref else None
+    params = wire.LinksGraphParams(ref=ref, scope=options.scope, depth=options.depth, limit=options.limit)
+    found = options.call("links.graph", params, wire.LinksGraphResult)
+    if options.json or options.format == "json":
+        print_json(found)
+        return
+    for line in _graph_lines(found, options):
+        print(line)
+    if found.is_cut:
+        of = f" of {found.total:,}" if found.total and found.total > len(found.nodes) else ""
+        options.note(f"{len(found.nodes):,}{of} documents; --limit shows more")
+
+
+def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterator[str]:
+    from gnoctl import graphs
+
+    if options.format == "dot":
+        return graphs.dot(found)
+    return graphs.mermaid(found) if options.format == "mermaid" else graphs.tree(found, options.terminal)
 
 
 class ScopeOptions(JsonOptions, frozen=True, kw_only=True):

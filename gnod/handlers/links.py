@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
 import os
 from collections.abc import Mapping
@@ -10,8 +11,9 @@ from urllib.parse import unquote
 
 from gnod.handlers.wire_types import entry
 from gnod.ingest.links.places import Places
-from gnod.pipeline import references
+from gnod.pipeline import graph, references
 from gnod.protocol import links as wire
+from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.configuration import Configuration
@@ -65,11 +67,17 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         async with checks:
             return await database.read(lambda connection: _check(connection, *scope))
 
+    async def links_graph(params: wire.LinksGraphParams, _: Call) -> wire.LinksGraphResult:
+        scope = scope_of(params.scope)
+        async with checks if params.ref is None else contextlib.nullcontext():
+            return await database.read(lambda connection: _graph(connection, params, scope))
+
     return {
         "document.links": document_links,
         "links.unresolved": links_unresolved,
         "links.orphans": links_orphans,
         "links.check": links_check,
+        "links.graph": links_graph,
     }
 
 
@@ -91,6 +99,32 @@ def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.Doc
         total_links=total,
         backlinks=shown.all(incoming.links),
         total_backlinks=incoming.total,
+    )
+
+
+def _graph(connection: Connection, params: wire.LinksGraphParams, scope: graph.Scope) -> wire.LinksGraphResult:
+    if params.ref is None:
+        found = graph.of_scope(connection, scope, params.limit)
+    else:
+        document = references.resolve(connection, params.ref).document
+        found = graph.around(connection, document.id, scope, params.depth, params.limit)
+    by_id = documents.by_ids(connection, [node.id for node in found.nodes])
+    uris = {id_: _uri(document) for id_, document in by_id.items()}
+    return wire.LinksGraphResult(
+        nodes=[
+            copied(
+                wire.GraphNode,
+                by_id[node.id],
+                uri=uris[node.id],
+                distance=node.distance,
+                links=node.links,
+                backlinks=node.backlinks,
+            )
+            for node in found.nodes
+        ],
+        edges=[wire.GraphEdge(uris[edge.source], uris[edge.target], edge.times) for edge in found.edges],
+        total=found.total,
+        is_cut=found.is_cut,
     )
 
 

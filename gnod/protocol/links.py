@@ -90,3 +90,46 @@ class LinksCheckResult(Result, frozen=True, kw_only=True):
 
     dead: list[DeadLink]
     total: int
+
+
+class LinksGraphParams(Params, frozen=True):
+    """`ref`: the document in the middle, as in `document.get`; without it, the graph has the documents of `scope`, the
+    best connected first. `scope`: as in `document.list`; other documents are left out. `depth`: the most links between
+    `ref` and a document. `limit`: the most documents."""
+
+    ref: Reference | None = None
+    scope: str | None = None
+    depth: Annotated[int, Meta(ge=1, le=5)] = 2
+    limit: Limit = 200
+
+
+class GraphNode(Result, frozen=True, kw_only=True):
+    """A document. `distance`: the links between it and `ref`; 0 without one. `links`: how many documents it links to,
+    `backlinks`: how many link to it, also those that are not in the graph."""
+
+    uri: str
+    title: str
+    docid: str
+    collection: str
+    distance: int
+    links: int
+    backlinks: int
+
+
+class GraphEdge(Result, frozen=True):
+    """`count` links lead from the document `source` to `target`."""
+
+    source: str
+    target: str
+    count: int
+
+
+class LinksGraphResult(Result, frozen=True, kw_only=True):
+    """`edges`: between documents of `nodes`; links of a document to itself and ambiguous ones are left out. `total`:
+    how many nodes there would be without a limit; null if that is not known. `is_cut`: nodes or edges are missing, by
+    the limit, or because there are very many links."""
+
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    total: int | None
+    is_cut: bool

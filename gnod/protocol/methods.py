@@ -51,6 +51,7 @@ _ALL = [
         "links.unresolved", li.LinksScopeParams, li.LinksUnresolvedResult, "List the links that lead to no document."
     ),
     Method("links.orphans", li.LinksScopeParams, t.DocumentListResult, "List the documents that no other links to."),
+    Method("links.graph", li.LinksGraphParams, li.LinksGraphResult, "Return documents and the links between them."),
     Method("links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links: to no file, or to no heading."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),

@@ -53,6 +53,19 @@ def test_links_and_filters(vault: Machine) -> None:
     assert vault.ok("orphans").split() == ["notes/alone.md", "notes/book.adoc", "notes/index.rst", "notes/page.html"]
 
 
+def test_graph(vault: Machine) -> None:
+    assert vault.ok("graph", "notes/start.md", "--depth", "1").splitlines() == [
+        "notes/start.md  Start  1 out, 1 in",
+        "  ↔ notes/Savanna.md  Savanna  1 out, 5 in",
+    ]
+    found = vault.json("graph", "notes/start.md")
+    assert (len(found["nodes"]), found["total"], found["is_cut"]) == (6, 6, False)
+    assert found == vault.json("graph", str(vault.notes / "start.md"), "--format", "json")
+    assert '"gno://notes/start.md" -> "gno://notes/Savanna.md";' in vault.ok("graph", "--format", "dot")
+    assert "n0 --> n3" in vault.ok("graph", "--scope", "notes", "--format", "mermaid")
+    assert "there is no format 'svg'" in vault.run("graph", "--format", "svg").stderr
+
+
 def test_dead_links_set_the_exit_status(vault: Machine) -> None:
     done = vault.run("check-links", "notes")
     assert done.returncode == 1

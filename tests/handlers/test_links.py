@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gnod.errors import CollectionNotFound
 from gnod.handlers import links
 from gnod.protocol import links as wire
 from gnod.rpc.call import Call
@@ -84,3 +87,17 @@ async def test_unresolved_links_and_orphans(small_index: SmallIndex, tmp_path: P
     assert ([link.target for link in found.links], found.total) == (["missng.md", "picture.png"], 3)
     orphans = await call(small_index, tmp_path, "links.orphans", wire.LinksScopeParams())
     assert [each.path for each in orphans.documents] == ["missing.md"]
+
+
+async def test_graph(small_index: SmallIndex, tmp_path: Path) -> None:
+    made(small_index, tmp_path)
+    found = await call(small_index, tmp_path, "links.graph", wire.LinksGraphParams(ref="notes/b.md", depth=1))
+    assert [(node.uri, node.title, node.distance, node.links, node.backlinks) for node in found.nodes] == [
+        ("gno://notes/b.md", "B", 0, 0, 1),
+        ("gno://notes/start.md", "Start", 1, 1, 2),
+    ]
+    assert found.edges == [wire.GraphEdge("gno://notes/start.md", "gno://notes/b.md", 3)]
+    whole = await call(small_index, tmp_path, "links.graph", wire.LinksGraphParams(scope="notes", limit=2))
+    assert ([node.title for node in whole.nodes], whole.total, whole.is_cut) == (["Start", "B"], 5, True)
+    with pytest.raises(CollectionNotFound):
+        await call(small_index, tmp_path, "links.graph", wire.LinksGraphParams(scope="nothing"))

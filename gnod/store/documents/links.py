@@ -21,11 +21,12 @@ _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.f
 _FOUND = (
     "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
 )
-_BETTER = (
+# Of a name `n`: is there a better one, and is there one of another document that is as good?
+BETTER = (
     "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
     " AND (b.rank, b.depth) < (n.rank, n.depth)"
 )
-_EQUAL = (
+EQUAL = (
     "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
     " AND (b.rank, b.depth) = (n.rank, n.depth) AND b.document_id <> n.document_id"
 )
@@ -44,6 +45,15 @@ class Meant(NamedTuple):
 
     id: int
     path: str
+
+
+class OwnName(NamedTuple):
+    """A name of a document. `has_equals`: other documents have it with the same rank and depth."""
+
+    name: str
+    collection_id: int
+    rank: int
+    has_equals: int
 
 
 class Incoming(NamedTuple):
@@ -77,6 +87,11 @@ def outgoing(connection: Connection, document_id: int, limit: int = -1, offset: 
     return list(_select(connection, where, (document_id, limit, offset)))
 
 
+def at(connection: Connection, document_id: int, seq: int) -> StoredLink:
+    """Return one link of a document, by its number."""
+    return next(_select(connection, "WHERE l.document_id = ? AND l.seq = ?", (document_id, seq)))
+
+
 def count_outgoing(connection: Connection, document_id: int) -> int:
     return int(connection.execute("SELECT count(*) FROM links WHERE document_id = ?", (document_id,)).get)
 
@@ -94,20 +109,26 @@ def meant(connection: Connection, stored: StoredLink) -> list[Meant]:
     return _told_apart([Meant(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]], link)
 
 
+def best_names(connection: Connection, document_id: int) -> list[OwnName]:
+    """Return the names that links find a document by: those that no document has with a better rank."""
+    rows = connection.execute(
+        f"SELECT n.name, n.collection_id, min(n.rank), EXISTS ({EQUAL}) FROM names n"
+        f" WHERE n.document_id = ? AND NOT EXISTS ({BETTER}) GROUP BY n.name",
+        (document_id,),
+    )
+    return [OwnName(*row) for row in rows]
+
+
 def incoming(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> Incoming:
     """Return the links to a document, by the documents that they are in. The document's own are among them."""
-    names = connection.execute(
-        f"SELECT n.name, n.collection_id, min(n.rank), EXISTS ({_EQUAL}) FROM names n"
-        f" WHERE n.document_id = ? AND NOT EXISTS ({_BETTER}) GROUP BY n.name",
-        (document_id,),
-    ).fetchall()
+    names = best_names(connection, document_id)
     wanted = msgspec.json.encode(names).decode()
     source = (
         "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
         " AND l.reach >= w.value ->> 2"
     )
     select = f"SELECT {_FIELDS} {source} ORDER BY l.document_id, l.seq"
-    if any(has_equals for *_, has_equals in names):
+    if any(name.has_equals for name in names):
         found = [
             each
             for each in _rows(connection, select, (wanted,))
@@ -176,12 +197,12 @@ def path_named(connection: Connection, collection_id: int, name: str) -> str | N
 
 def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:
     """Return the documents that no other document links to, in order of paths."""
-    where, values = _scope(collection, prefix)
+    where, values = in_scope(collection, prefix)
     rows = connection.execute(
         f"SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
         " AND NOT EXISTS (SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
         "  AND l.key = n.name AND l.reach >= n.rank AND l.document_id <> n.document_id"
-        f"  WHERE n.document_id = d.id AND NOT EXISTS ({_BETTER}))"
+        f"  WHERE n.document_id = d.id AND NOT EXISTS ({BETTER}))"
         " ORDER BY c.name, d.path",
         values,
     )
@@ -201,7 +222,7 @@ def _stem(path: str) -> str:
 
 
 def _below(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
-    where, values = _scope(collection, prefix)
+    where, values = in_scope(collection, prefix)
     return (
         "FROM documents d JOIN collections c ON c.id = d.collection_id JOIN links l ON l.document_id = d.id"
         f" WHERE d.active{where}",
@@ -209,7 +230,8 @@ def _below(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]
     )
 
 
-def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+def in_scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    """Return the condition for documents `d` of collections `c` below a folder (of a collection), or all."""
     if collection is None:
         return "", ()
     prefix = prefix.rstrip("/")
