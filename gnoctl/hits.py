@@ -103,11 +103,11 @@ def _lines(
         ranges = text.wrap(line, max(1, room)) if room is not None else [(0, len(line))]
         for begin, end in ranges:
             if line.strip():
-                yield margin + _marked(shown, start + begin, start + end, marks, terminal)
+                yield margin + marked(shown, start + begin, start + end, marks, terminal)
         start += len(line) + 1
 
 
-def _marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
+def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
     """Return `shown[start:end]` with the ranges in `marks` painted."""
     pieces = []
     at = start

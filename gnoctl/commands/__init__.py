@@ -30,6 +30,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Links": {
         "links": "links",
         "backlinks": "links",
+        "mentions": "links",
         "graph": "links",
         "unresolved": "links",
         "orphans": "links",

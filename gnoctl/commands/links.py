@@ -1,4 +1,4 @@
-"""`gnoctl links`, `backlinks`, `graph`, `unresolved`, `orphans`, `check-links`: how documents are connected."""
+"""`gnoctl links`, `backlinks`, `mentions`, `graph`, `unresolved`, `orphans`, `check-links`: how documents connect."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
+from gnoctl.hits import marked
 from gnoctl.options import argument, option
 from gnoctl.output import print_json
 from gnoctl.references import absolute
@@ -24,6 +25,7 @@ Scope = Annotated[
 ]
 
 
+_NAMELESS = "this document has no name that could be found: its title is too short, or a common word"
 _FORMATS = ("tree", "json", "dot", "mermaid")
 
 
@@ -85,8 +87,35 @@ def _leads(link: wire.DocumentLink) -> str:
     return {"external": "external", "outside": "outside the collection"}.get(link.state, "unresolved")
 
 
-def _place(link: wire.DocumentLink, terminal: Terminal) -> str:
+def _place(link: wire.DocumentLink | wire.Mention, terminal: Terminal) -> str:
     return terminal.paint(text.line(f"{_address(link.uri)}:{link.line}"), BOLD)
+
+
+class MentionsOptions(LinksOptions, frozen=True, kw_only=True):
+    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many [default: 50]")] = 50
+
+
+@command("mentions", MentionsOptions)
+def mentions(options: MentionsOptions) -> None:
+    """Print where other documents name a document without a link to it there.
+
+    Its names are the title, the aliases, and the file name if it is made of words.
+
+    Examples:
+      gnoctl mentions notes/projects/boat.md
+    """
+    params = wire.LinksMentionsParams(ref=absolute(options.ref), limit=options.limit, offset=options.offset)
+    found = options.call("links.mentions", params, wire.LinksMentionsResult)
+    options.show(found, (_mention(each, options.terminal) for each in found.mentions))
+    if found.has_more:
+        options.note(f"the next page: --offset {options.offset + options.limit}")
+    elif not found.mentions:
+        options.note(f"no other document has {' or '.join(found.names)} outside of links" if found.names else _NAMELESS)
+
+
+def _mention(mention: wire.Mention, terminal: Terminal) -> str:
+    passage = text.line(mention.passage)
+    return f"{_place(mention, terminal)}  {marked(passage, 0, len(passage), mention.marks, terminal)}"
 
 
 class GraphOptions(JsonOptions, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from gnod.handlers import mentions
 from gnod.handlers.wire_types import entry
 from gnod.ingest.links.places import Places
 from gnod.pipeline import graph, references
@@ -72,12 +73,16 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         async with checks if params.ref is None else contextlib.nullcontext():
             return await database.read(lambda connection: _graph(connection, params, scope))
 
+    async def links_mentions(params: wire.LinksMentionsParams, _: Call) -> wire.LinksMentionsResult:
+        return await database.read(lambda connection: mentions.mentions_of(connection, params))
+
     return {
         "document.links": document_links,
         "links.unresolved": links_unresolved,
         "links.orphans": links_orphans,
         "links.check": links_check,
         "links.graph": links_graph,
+        "links.mentions": links_mentions,
     }
 
 

@@ -50,6 +50,12 @@ def parse(markdown: str) -> Frontmatter:
     return Frontmatter(plain if isinstance(plain, dict) else {}, match.end())
 
 
+def block_end(markdown: str) -> int:
+    """Return where what looks like frontmatter ends, without reading it; 0 where there is none."""
+    match = _BLOCK.match(markdown, 0, _MAX_CHARACTERS)
+    return match.end() if match else 0
+
+
 def tags(metadata: Metadata) -> list[str]:
     """Return the tags, lower-case, without `#`, each once, in order. A string is split at commas and spaces.
 

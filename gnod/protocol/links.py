@@ -133,3 +133,38 @@ class LinksGraphResult(Result, frozen=True, kw_only=True):
     edges: list[GraphEdge]
     total: int | None
     is_cut: bool
+
+
+class LinksMentionsParams(Params, frozen=True):
+    """`ref`: as in `document.get`. `limit` and `offset` count mentions."""
+
+    ref: Reference
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class Mention(Result, frozen=True, kw_only=True):
+    """The document `uri` has `name` at `line` of the file where it is text, otherwise of its Markdown. `passage`: the
+    text around it; `marks`: half-open character ranges of the name in it."""
+
+    uri: str
+    title: str
+    line: int
+    passage: str
+    name: str
+    marks: list[tuple[int, int]] = []
+
+
+class LinksMentionsResult(Result, frozen=True, kw_only=True):
+    """`names`: the title of the document, its file name if that is made of words, and its aliases. `mentions`: where
+    other documents of its collection have one of them outside of links and code; documents that do not link to it come
+    first, each by path. `total`: how many mentions there are in all; null while there are more, or if `is_cut`: of very
+    many documents that have a name in links only, not all were read."""
+
+    uri: str
+    title: str
+    names: list[str]
+    mentions: list[Mention]
+    total: int | None
+    has_more: bool
+    is_cut: bool = False

@@ -52,6 +52,9 @@ _ALL = [
     ),
     Method("links.orphans", li.LinksScopeParams, t.DocumentListResult, "List the documents that no other links to."),
     Method("links.graph", li.LinksGraphParams, li.LinksGraphResult, "Return documents and the links between them."),
+    Method(
+        "links.mentions", li.LinksMentionsParams, li.LinksMentionsResult, "Find where a document is named without link."
+    ),
     Method("links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links: to no file, or to no heading."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),

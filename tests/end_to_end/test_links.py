@@ -66,6 +66,22 @@ def test_graph(vault: Machine) -> None:
     assert "there is no format 'svg'" in vault.run("graph", "--format", "svg").stderr
 
 
+def test_mentions(vault: Machine) -> None:
+    (vault.notes / "walk.md").write_text("# Walk\n\nOver the savanna, the `savanna` and the steppe.\n")
+    (vault.notes / "walk.py").write_text("print('savanna')\n")
+    vault.ok("index", "notes")
+    assert vault.ok("mentions", "notes/Savanna.md").splitlines() == [
+        "notes/walk.md:3  Over the savanna, the `savanna` and the steppe.",
+        "notes/walk.md:3  Over the savanna, the `savanna` and the steppe.",
+    ]
+    found = vault.json("mentions", "notes/Savanna.md", "-n", "1", "--offset", "1")
+    assert (found["names"], found["mentions"][0]["name"], found["total"]) == (["Savanna", "Steppe"], "Steppe", 2)
+    assert "no other document has Walk outside of links" in vault.run("mentions", "notes/walk.md").stderr
+    for name in ("walk.md", "walk.py"):
+        (vault.notes / name).unlink()
+    vault.ok("index", "notes")
+
+
 def test_dead_links_set_the_exit_status(vault: Machine) -> None:
     done = vault.run("check-links", "notes")
     assert done.returncode == 1

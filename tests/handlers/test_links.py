@@ -101,3 +101,32 @@ async def test_graph(small_index: SmallIndex, tmp_path: Path) -> None:
     assert ([node.title for node in whole.nodes], whole.total, whole.is_cut) == (["Start", "B"], 5, True)
     with pytest.raises(CollectionNotFound):
         await call(small_index, tmp_path, "links.graph", wire.LinksGraphParams(scope="nothing"))
+
+
+async def test_mentions(small_index: SmallIndex, tmp_path: Path) -> None:
+    made(small_index, tmp_path)
+    small_index.add(
+        {
+            "sea/boat.md": "---\ntitle: Sailing boat\naliases: [Dinghy, the]\nid: sails\n---\nA sailing boat.\n",
+            "a.md": "[[boat]] and a dinghy, then the sailing\nboat. `dinghy`\n",
+            "b.md": "---\ntitle: B\n---\n\n\n\nBoats; sails; **Sailing-boat** today\n",
+            "copy.md": "A sailing boat in [a sailing boat](x.md).\n",
+        }
+    )
+    small_index.add({"copies/copy.md": "A sailing boat in [a sailing boat](x.md).\n"})
+    small_index.add({"x.md": "A sailing boat\n"}, collection="other")
+    found = await call(small_index, tmp_path, "links.mentions", wire.LinksMentionsParams(ref="notes/sea/boat.md"))
+    assert found.names == ["Sailing boat", "boat", "Dinghy"]
+    assert [(each.uri, each.line, each.name, each.passage[slice(*each.marks[0])]) for each in found.mentions] == [
+        ("gno://notes/b.md", 7, "Sailing boat", "Sailing-boat"),
+        ("gno://notes/copies/copy.md", 1, "Sailing boat", "sailing boat"),
+        ("gno://notes/a.md", 1, "Dinghy", "dinghy"),
+        ("gno://notes/a.md", 1, "Sailing boat", "sailing\nboat"),
+    ]
+    assert (found.total, found.has_more, found.is_cut) == (4, False, False)
+    page = wire.LinksMentionsParams(ref="notes/sea/boat.md", limit=2, offset=1)
+    second = await call(small_index, tmp_path, "links.mentions", page)
+    assert (second.mentions, second.total, second.has_more) == (found.mentions[1:3], None, True)
+    assert (
+        await call(small_index, tmp_path, "links.mentions", wire.LinksMentionsParams(ref="notes/c/two.md"))
+    ).names == ["two"]

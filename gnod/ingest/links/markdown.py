@@ -39,14 +39,19 @@ _MOST_OPEN = 100
 
 def find(text: str, *, wiki: bool = True) -> Iterator[Found]:
     """Yield the links of a canonical text; in the order of their syntaxes."""
-    text = masked(text, _blocks_of_code(text))
-    text = masked(text, _spans_of_code(text))
-    text = masked(text, _comments(text))
+    text = without_code(text)
     found: list[Found] = []
     for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
         text = masked(text, ((each.start, each.end) for each in found))
         found = list(syntax(text))
         yield from found
+
+
+def without_code(text: str) -> str:
+    """Return the text with other characters in code and comments."""
+    text = masked(text, _blocks_of_code(text))
+    text = masked(text, _spans_of_code(text))
+    return masked(text, _comments(text))
 
 
 def _none(_: str) -> Iterator[Found]:

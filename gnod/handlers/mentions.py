@@ -1,0 +1,143 @@
+"""`links.mentions`: where other documents name a document without a link to it.
+
+Candidates come from the full-text index; their texts are read in order until the page is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from gnod.errors import QuerySyntaxError
+from gnod.handlers.wire_types import metadata
+from gnod.ingest.links import properties
+from gnod.ingest.links.mentions import Finder, names
+from gnod.pipeline import expression, lexical, references
+from gnod.pipeline.query import Clause
+from gnod.protocol import links as wire
+from gnod.store.database import Connection
+from gnod.store.documents import documents, link_names, mentioning, texts
+from gnod.store.documents.documents import Document
+from gnod.store.documents.mentioning import Candidate
+from gnod.types import format_uri, source_line
+
+# Texts without a mention that are read for one answer: a name that is in links only may be in all texts.
+_MOST_FRUITLESS = 1000
+_AROUND = 160  # characters of the passage on each side
+
+
+class _Mention(NamedTuple):
+    """`line`: of the canonical text. `mark`: the name in the passage."""
+
+    document_id: int
+    line: int
+    name: str
+    passage: str
+    mark: tuple[int, int]
+
+
+def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wire.LinksMentionsResult:
+    document = references.resolve(connection, params.ref).document
+    known = _names(connection, document)
+    wanted = params.offset + params.limit
+    search = _Search(connection, document, known)
+    found: list[_Mention] = []
+    for mention in search.mentions():
+        found.append(mention)
+        if len(found) > wanted:
+            break
+    has_more = len(found) > wanted
+    return wire.LinksMentionsResult(
+        uri=format_uri(document.collection, document.path),
+        title=document.title,
+        names=known,
+        mentions=_shown(connection, found[params.offset : wanted]),
+        total=None if has_more or search.is_cut else len(found),
+        has_more=has_more,
+        is_cut=search.is_cut,
+    )
+
+
+class _Search:
+    """The mentions of one document, found while they are asked for. `is_cut`: there may be more."""
+
+    def __init__(self, connection: Connection, document: Document, known: Sequence[str]) -> None:
+        self._connection = connection
+        self._document = document
+        self._names = known
+        self.is_cut = False
+
+    def mentions(self) -> Iterator[_Mention]:
+        phrases = _expression(self._connection, self._names)
+        if phrases is None:
+            return
+        finder, fruitless = Finder(self._names), 0
+        candidates, self.is_cut = mentioning.candidates(self._connection, self._document.id, phrases)
+        for candidate in candidates:
+            before = fruitless
+            fruitless += 1
+            for mention in _in_text(self._connection, candidate, finder):
+                fruitless = before
+                yield mention
+            if fruitless == _MOST_FRUITLESS:
+                self.is_cut = True
+                return
+
+
+def _names(connection: Connection, document: Document) -> list[str]:
+    """Return the names of a document, as they are written where that is known."""
+    values = metadata(document)
+    written = {link_names.key(name): name for name in properties.names(values)}
+    id_ = link_names.key(str(values.get("id")))
+    aliases = [written.get(name, name) for name in mentioning.aliases(connection, document.id) if name != id_]
+    return names(document.title, PurePosixPath(document.path).stem, aliases)
+
+
+def _expression(connection: Connection, known: Sequence[str]) -> str | None:
+    """Return what the texts with one of the names match."""
+    analyzers = lexical.analyzers_of_index(connection)
+    found: list[str] = []
+    for name in known:
+        try:
+            (phrase,) = expression.build([Clause(name, is_phrase=True)], analyzers).required
+        except (QuerySyntaxError, ValueError):
+            continue
+        found.append(phrase.expression)
+    return " OR ".join(found) or None
+
+
+def _in_text(connection: Connection, candidate: Candidate, finder: Finder) -> Iterator[_Mention]:
+    links = mentioning.links_in(connection, candidate.id)
+    start = line = 0
+    for text in texts.parts(connection, candidate.mirror_hash):
+        here = [(max(first - start, 0), last - start) for first, last in links if start <= last <= start + len(text)]
+        for found in finder.find(text, here, is_markdown=candidate.mime == "text/markdown"):
+            passage, mark = _passage(text, found.start, found.end)
+            yield _Mention(candidate.id, line + text.count("\n", 0, found.start) + 1, found.name, passage, mark)
+        start += len(text)
+        line += text.count("\n")
+
+
+def _passage(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
+    """Return the line of a mention, or its part near it, and where it is there."""
+    first = max(text.rfind("\n", 0, start) + 1, start - _AROUND)
+    stop = text.find("\n", end)
+    passage = text[first : min(stop if stop >= 0 else len(text), end + _AROUND)]
+    first += len(passage) - len(passage.lstrip())
+    return passage.strip(), (start - first, end - first)
+
+
+def _shown(connection: Connection, found: Sequence[_Mention]) -> list[wire.Mention]:
+    by_id = documents.by_ids(connection, list({each.document_id for each in found}))
+    return [
+        wire.Mention(
+            uri=format_uri(by_id[each.document_id].collection, by_id[each.document_id].path),
+            title=by_id[each.document_id].title,
+            line=source_line(by_id[each.document_id].line_map, each.line),
+            passage=each.passage,
+            name=each.name,
+            marks=[each.mark],
+        )
+        for each in found
+    ]
