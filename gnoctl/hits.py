@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.wording import also, corrected, count, missed_by
+from gnoctl.wording import also, corrected, count, missed_by, reason
 from gnod.protocol.search import Hit, HitPassage, SearchResult
 
 INDENT = "  "
@@ -38,6 +38,9 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
     title = text.line(hit.title)
     yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
     yield _place(hit, terminal)
+    if hit.reasons:
+        reasons = " · ".join(reason(each.kind, each.number) for each in hit.reasons)
+        yield terminal.paint(INDENT + text.line(reasons), DIM)
     if copies := also(hit.also, hit.also_left_out):
         shown = text.line(copies)
         yield terminal.paint(INDENT + (text.clip(shown, terminal.width - 2) if terminal.width else shown), DIM)

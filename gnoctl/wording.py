@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+_LINKS = {"links_to": "→", "linked_from": "←"}
 _STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
 
 
@@ -21,6 +22,19 @@ def count(number: int, noun: str) -> str:
     ('1 document', '1,200 documents')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def reason(kind: str, number: float) -> str:
+    """Return why a document is related to another one.
+
+    >>> reason("links_to", 2.0), reason("cited_together", 1.0), reason("similar", 0.823)
+    ('→ 2 links', '1 document with links to both', 'similarity 0.82')
+    """
+    if kind in _LINKS:
+        return f"{_LINKS[kind]} {count(int(number), 'link')}"
+    if kind == "cited_together":
+        return f"{count(int(number), 'document')} with links to both"
+    return f"similarity {number:.2f}" if kind == "similar" else f"{kind} {number:g}"
 
 
 def size(number: float) -> str:

@@ -117,6 +117,9 @@ class SimilarOptions(SearchOptions, frozen=True, kw_only=True):
     where: Annotated[
         str, option("--where", metavar="FIELDS", group=FILTERS, help="Only documents with these fields: 'tag:work'")
     ] = ""
+    by_vectors: Annotated[bool, option("--by-vectors", help="By meaning only, the most similar documents first")] = (
+        False
+    )
     ref: Annotated[str, argument("REF", help="A #docid, gno://collection/path, collection/path, or a path on disk")]
 
 
@@ -201,9 +204,11 @@ def query(options: HybridOptions) -> None:
 
 @command("similar", SimilarOptions)
 def similar(options: SimilarOptions) -> None:
-    """Find documents similar to a document, by meaning.
+    """Find documents related to a document: by meaning, and by links.
 
-    The document itself and its copies are left out. It must be indexed and have vectors; --fresh waits for both.
+    Besides similar documents, these are the documents that it links to, those that link to it, and those that others
+    link to beside it; the output says why. Near-copies of a hit come later. The document itself and its copies are left
+    out. --by-vectors shows the most similar documents only; then it must have vectors, and --fresh waits for them.
 
     Examples:
       gnoctl similar notes/deploy.md
@@ -211,7 +216,8 @@ def similar(options: SimilarOptions) -> None:
       gnoctl similar ./draft.md --fresh --files
       gnoctl similar ./draft.md --paths0 | xargs -0 grep -l 2026
     """
-    params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref), where=options.where)
+    by = "vectors" if options.by_vectors else "all"
+    params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref), where=options.where, by=by)
     _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")
 
 

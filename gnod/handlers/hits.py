@@ -14,7 +14,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded
 from gnod.handlers.wire_types import copies_of, entry, location_of
-from gnod.pipeline import anchors, lexical, several_passages
+from gnod.pipeline import anchors, lexical, related, several_passages
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.code_passages import best_in_definition
 from gnod.pipeline.expression import Expression
@@ -100,10 +100,16 @@ def hits_of(
                 text=text,
                 explain=dict(each.components) if params.explain else None,
                 passages=passages,
+                reasons=_reasons(each),
                 **also.get(each.id, {}),
             )
         )
     return hits
+
+
+def _reasons(ranked: RankedDocument) -> list[wire.Reason] | UnsetType:
+    components = ranked.components
+    return [wire.Reason(kind=kind, number=components[kind]) for kind in related.KINDS if kind in components] or UNSET
 
 
 def _definition(connection: Connection, document: Document, line: int) -> wire.Definition | None:

@@ -25,7 +25,7 @@ from gnod.handlers.wire_types import (
     milliseconds_since,
     stages_of,
 )
-from gnod.pipeline import lexical, listing, references, symbols, vector
+from gnod.pipeline import lexical, listing, references, related, symbols, vector
 from gnod.pipeline.correction.correcting import Corrected
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.fields import facets, ordering, reading
@@ -239,13 +239,14 @@ def _search_vector(
 
 def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:
     document = references.resolve(connection, params.ref).document
-    models = asked.services.embedding.served()
+    served = asked.services.embedding.served()
     begun = time.perf_counter()
     nearest, limit, min_score = asked.services.nearest, params.limit, params.min_score
-    ranked = vector.similar(connection, nearest, document, models, asked.filters, limit=limit, min_score=min_score)
-    stages: Stages = [
-        {"stage": "knn", "ran": True, "ms": milliseconds_since(begun), "model": models[document.collection]}
-    ]
+    find = related.related if params.by == "all" else vector.similar
+    ranked = find(connection, nearest, document, served, asked.filters, limit=limit, min_score=min_score)
+    model = served.get(document.collection)
+    stage = "related" if params.by == "all" else "knn"
+    stages: Stages = [{"stage": stage, "ran": True, "ms": milliseconds_since(begun), "model": model}]
     address = format_uri(document.collection, document.path)
     return _result(asked, connection, params, "similar", address, ranked, marked(connection, []), stages)
 

@@ -106,6 +106,31 @@ def similar(
 ) -> list[RankedDocument]:
     """Return the documents nearest to `document`, without itself and its copies, from the collections that the same
     model serves. Raises NotEmbedded."""
+    uri, query, only = _itself(connection, document, served, filters)
+    found = nearest.search(connection, uri, query, only, limit=limit, exclude_mirror=document.mirror_hash)
+    return _best(found, limit, min_score)
+
+
+def similar_and(
+    connection: Connection,
+    nearest: Nearest,
+    document: Document,
+    served: Mapping[str, str],
+    filters: Filters,
+    *,
+    limit: int,
+    also: Collection[int],
+) -> list[RankedDocument]:
+    """As `similar`, and of the documents in `also` all that have a vector and pass the filters; the filters must leave
+    out the document itself. Raises NotEmbedded."""
+    uri, query, only = _itself(connection, document, served, filters)
+    return nearest.survey(connection, uri, query, only, limit=limit, also=also).ranked
+
+
+def _itself(
+    connection: Connection, document: Document, served: Mapping[str, str], filters: Filters
+) -> tuple[str, Rows, Filters]:
+    """Return the model of a document, its vector, and the filters with the collections that the model serves."""
     address = format_uri(document.collection, document.path)
     uri = served.get(document.collection)
     query = vectors.document_vector(connection, document.mirror_hash, uri) if uri else None
@@ -117,9 +142,7 @@ def similar(
             f"{', '.join(filters.collections)} cannot be compared with {address}: the same model must embed both",
             {"uri": address, "model": uri},
         )
-    only = filters._replace(collections=within)
-    found = nearest.search(connection, uri, query, only, limit=limit, exclude_mirror=document.mirror_hash)
-    return _best(found, limit, min_score)
+    return uri, query, filters._replace(collections=within)
 
 
 def _served_by(uri: str, served: Mapping[str, str], filters: Filters) -> tuple[str, ...]:

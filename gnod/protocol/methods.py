@@ -30,7 +30,7 @@ _ALL = [
     Method("search.lexical", s.SearchLexicalParams, s.SearchResult, "Search by keyword."),
     Method("search.vector", s.SearchVectorParams, s.SearchResult, "Search by meaning (vectors)."),
     Method("search.query", s.SearchQueryParams, s.SearchResult, "Combine keyword and vector search."),
-    Method("search.similar", s.SearchSimilarParams, s.SearchResult, "Find documents similar to a document."),
+    Method("search.similar", s.SearchSimilarParams, s.SearchResult, "Find documents related to a document."),
     Method("search.save", s.SearchSaveParams, s.SearchSaveResult, "Save a query and its filters under a name."),
     Method("search.list", NoParams, s.SearchListResult, "List the saved searches."),
     Method("search.remove", s.SearchRemoveParams, s.SearchRemoveResult, "Remove a saved search."),

@@ -91,11 +91,13 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
 
 class SearchSimilarParams(FilterParams, frozen=True):
     """`ref`: the document, as in `document.get`; the document and its copies are not in the results. `where`: fields,
-    as in a query (`tag:work year:2020..`). `fresh` also waits for the vectors of the document's collection and of those
-    that are searched."""
+    as in a query (`tag:work year:2020..`). `by`: all, similar documents, those that links connect with it, and those
+    that others link to beside it; near-copies of a hit come later. vectors, the most similar ones only. `fresh` also
+    waits for the vectors of the document's collection and of those that are searched."""
 
     ref: Reference
     where: Annotated[str, Meta(max_length=4096)] = ""
+    by: Literal["all", "vectors"] = "all"
 
 
 class QuestionParams(FilterParams, frozen=True):
@@ -139,6 +141,15 @@ class Definition(Result, frozen=True, kw_only=True):
     end_line: int
 
 
+class Reason(Result, frozen=True, kw_only=True):
+    """Why a document is related to the one that was asked for. `kind`: links_to, that one has `number` links to this
+    one; linked_from, this one has `number` links to it; cited_together, `number` documents link to both; similar,
+    `number` is the similarity in [0, 1]."""
+
+    kind: str
+    number: float
+
+
 class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
@@ -150,7 +161,7 @@ class Hit(Result, frozen=True, kw_only=True):
     `definition`: the innermost one of source code that `line` is in. `text` is the whole document if `full` is set.
     `also`: other files with the same bytes that pass the filters, at most ten, and `also_left_out` more; of copies, the
     best-ranked is the hit. `passages`: only if more than one was asked for; best first, and the first is the one above.
-    They do not overlap.
+    They do not overlap. `reasons`: of search.similar.
     """
 
     rank: int
@@ -178,6 +189,7 @@ class Hit(Result, frozen=True, kw_only=True):
     also: list[Copy] = []
     also_left_out: int = 0
     passages: list[HitPassage] | UnsetType = UNSET
+    reasons: list[Reason] | UnsetType = UNSET
 
 
 class FacetCount(Result, frozen=True):

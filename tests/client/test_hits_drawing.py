@@ -13,7 +13,7 @@ from gnoctl.terminal import Terminal
 from gnoctl.text import cells, is_safe
 from gnoctl.wording import missed_by
 from gnod.protocol.base import Freshness
-from gnod.protocol.search import Hit, HitPassage
+from gnod.protocol.search import Hit, HitPassage, Reason
 from tests.client.samples import few, found, hit, hostile_hits
 
 PIPE = Terminal()
@@ -123,3 +123,9 @@ def test_colours_change_nothing_but_colours(hostile: Hit) -> None:
     plain = list(render_hit(hostile, Terminal(width=40)))
     coloured = list(render_hit(hostile, Terminal(colour=True, width=40)))
     assert [SGR.sub("", line) for line in coloured] == plain
+
+
+def test_why_a_document_is_related() -> None:
+    reasons = [Reason(kind="links_to", number=2), Reason(kind="linked_from", number=1), Reason(kind="new", number=3)]
+    lines = list(render(found(hit(reasons=reasons), mode="similar"), PIPE))
+    assert lines[2] == "  → 2 links · ← 1 link · new 3"

@@ -254,6 +254,11 @@ def test_similar(mini: Machine) -> None:
     assert paths[0] == "tiger.md"
     assert not {"cat.md", "copy.md"} & set(paths)
     assert "Tigers" in mini.ok("similar", "notes/cat.md")
+    assert {reason["kind"] for hit in hits["hits"] for reason in hit["reasons"]} == {"similar"}
+    near = mini.json("similar", "notes/cat.md", "--by-vectors")["hits"]
+    assert sorted(hit["path"] for hit in near) == sorted(paths)
+    assert [hit["score"] for hit in near] == sorted((hit["score"] for hit in near), reverse=True)
+    assert "reasons" not in near[0]
     assert mini.run("similar", "notes/none.md").returncode == 1
     only = mini.json("similar", "notes/cat.md", "--where", "-path:tiger")["hits"]
     assert [hit["path"] for hit in only] == paths[1:]

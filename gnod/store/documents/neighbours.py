@@ -6,13 +6,14 @@ At most so many links are read as the caller says: one note may have 100,000 of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from gnod.store.database import Connection
 from gnod.store.documents import links
+from gnod.store.documents.filters import Condition, Filters
 from gnod.store.documents.links import BETTER, EQUAL
 
 # A link `l` with the best of the names that it looks for.
@@ -130,3 +131,33 @@ def _sure(connection: Connection, rows: Sequence[Row]) -> Iterable[Row]:
             stored = links.at(connection, row.source, row.seq)
             if [meant.id for meant in links.meant(connection, stored)] == [row.target]:
                 yield row
+
+
+def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[int, set[int]]:
+    """Return the documents that each of these links to. `most` links are read."""
+    rows = connection.execute(
+        "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM json_each(?) w"
+        " CROSS JOIN links k ON k.document_id = w.value AND k.key IS NOT NULL LIMIT ?)"
+        f" SELECT l.document_id, n.document_id FROM l {_LEADS} AND NOT EXISTS ({EQUAL})"
+        " AND n.document_id <> l.document_id",
+        (msgspec.json.encode(list(ids)).decode(), most),
+    )
+    found: dict[int, set[int]] = {}
+    for source, target in rows:
+        found.setdefault(source, set()).add(target)
+    return found
+
+
+def passing(connection: Connection, ids: Collection[int], filters: Filters) -> list[int]:
+    """Return those of the documents that pass the filters."""
+    where, values = Condition(*filters.condition()).with_ids(ids)
+    return [id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)]
+
+
+def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
+    """Return the documents with the text of this one, and itself."""
+    rows = connection.execute(
+        "SELECT id FROM documents WHERE active AND mirror_hash = (SELECT mirror_hash FROM documents WHERE id = ?)",
+        (document_id,),
+    )
+    return frozenset(id_ for (id_,) in rows)

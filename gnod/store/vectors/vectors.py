@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +17,9 @@ from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store.database import Connection
 from gnod.store.vectors import knn
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
+
+# Chunks of a document that stand for it beside others.
+_BEGINNING = 32
 
 
 class PendingChunk(NamedTuple):
@@ -224,9 +228,28 @@ def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vecto
         (mirror_hash, uri),
     )
     found = [np.frombuffer(embedding, DTYPE) for (embedding,) in rows]
-    if not found:
-        return None
-    mean: NDArray[np.float64] = np.mean(found, axis=0, dtype=np.float64)
+    return _mean(found) if found else None
+
+
+def document_vectors(connection: Connection, ids: Collection[int], uri: str) -> dict[int, Vectors]:
+    """Return the normalised mean of the vectors of documents; of long ones, of their beginning. Those without vectors
+    are left out."""
+    rows = connection.execute(
+        "SELECT d.id, v.embedding FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
+        " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash AND k.seq < ?"
+        " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+        " WHERE v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
+        (msgspec.json.encode(sorted(ids)).decode(), _BEGINNING, uri),
+    )
+    found: dict[int, list[Vectors]] = {}
+    for id_, embedding in rows:
+        found.setdefault(id_, []).append(np.frombuffer(embedding, DTYPE))
+    means = {id_: _mean(each) for id_, each in found.items()}
+    return {id_: mean for id_, mean in means.items() if mean is not None}
+
+
+def _mean(rows: Sequence[Vectors]) -> Vectors | None:
+    mean: NDArray[np.float64] = np.mean(rows, axis=0, dtype=np.float64)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length, np.float32) if length else None
 
