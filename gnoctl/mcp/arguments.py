@@ -28,16 +28,14 @@ A = TypeVar("A", bound=Arguments)
 class FilterArguments(Arguments, frozen=True, kw_only=True):
     """The filters of every search."""
 
-    limit: Annotated[int, Meta(ge=1, le=50, description="Return at most this many documents.")] = 10
+    limit: Annotated[int, Meta(ge=1, le=50, description="At most this many documents.")] = 10
     collections: Annotated[list[str], Meta(description="Only these collections (`status` names them).")] = []
-    tags_all: Annotated[list[str], Meta(description="Only documents with all these tags.")] = []
-    tags_any: Annotated[list[str], Meta(description="Only documents with one of these tags.")] = []
-    languages: Annotated[list[str], Meta(description="Only documents in these languages: en, de, ja.")] = []
-    types: Annotated[list[str], Meta(description="Only documents with this `type` in the frontmatter.")] = []
-    path_prefix: (
-        Annotated[str, Meta(description="Only paths (in the collection) that begin with this.")] | UnsetType
-    ) = UNSET
-    author: Annotated[str, Meta(description="Only documents whose author contains this.")] | UnsetType = UNSET
+    tags_all: Annotated[list[str], Meta(description="Only with all these tags.")] = []
+    tags_any: Annotated[list[str], Meta(description="Only with one of these tags.")] = []
+    languages: Annotated[list[str], Meta(description="Only in these languages: en, de.")] = []
+    types: Annotated[list[str], Meta(description="Only with this `type` in the frontmatter.")] = []
+    path_prefix: Annotated[str, Meta(description="Only paths in the collection that begin so.")] | UnsetType = UNSET
+    author: Annotated[str, Meta(description="Only authors that contain this.")] | UnsetType = UNSET
     since: Annotated[str, Meta(description="Modified since: a date (2026-11-21) or an age (7d, 12h).")] | UnsetType = (
         UNSET
     )
@@ -59,6 +57,20 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
 
 class SimilarArguments(FilterArguments, frozen=True, kw_only=True):
     ref: Annotated[str, Meta(min_length=1, max_length=8192, description="The document, as in `get`.")]
+
+
+class LinksArguments(Arguments, frozen=True, kw_only=True):
+    what: Annotated[
+        Literal["links", "backlinks", "mentions", "graph", "orphans", "unresolved"],
+        Meta(
+            description="links: in `ref`; backlinks: to it; mentions: it is named without a link; graph: around it. "
+            "In `scope`: orphans have no backlinks; unresolved links lead nowhere."
+        ),
+    ]
+    ref: Annotated[str, Meta(description="The document, as in `get`.")] | UnsetType = UNSET
+    scope: Annotated[str, Meta(description="A collection, or collection/folder.")] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=200, description="At most this many.")] = 30
+    offset: Annotated[int, Meta(ge=0, description="Skip this many.")] = 0
 
 
 class AskArguments(FilterArguments, frozen=True, kw_only=True):
@@ -94,7 +106,7 @@ class MultiGetArguments(Arguments, frozen=True, kw_only=True):
         Meta(min_length=1, max_length=1000, description="As in `get`, and globs over collection/path: notes/**/*.md."),
     ]
     max_bytes: Annotated[int, Meta(ge=1, description="Leave out longer documents.")] = 10_240
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Return at most this many documents.")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000, description="At most this many documents.")] = 100
 
 
 class StatusArguments(Arguments, frozen=True, kw_only=True):
@@ -156,6 +168,9 @@ def object_schema(struct: type[Struct]) -> dict[str, Any]:
     root: dict[str, Any] = schemas.pop(struct.__name__)
     for schema in (root, *schemas.values()):
         del schema["title"]
+    for argument in root.get("properties", {}).values():
+        if not argument.get("default", True):  # an empty list, false: each byte of a schema is read in every session
+            del argument["default"]
     required = root.get("required", [])
     root["properties"] = dict(sorted(root["properties"].items(), key=lambda each: each[0] not in required))
     return {**root, "$defs": schemas} if schemas else root

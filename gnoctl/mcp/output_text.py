@@ -26,6 +26,15 @@ def _(output: o.SearchOutput) -> str:
 
 
 @render.register
+def _(output: o.LinksOutput) -> str:
+    shown = len(output.links) or len(output.documents)
+    head = f"{shown:,}" if output.total is None else f"{shown:,} of {output.total:,}"
+    documents = [f"{each.uri} {text.line(each.title)}" for each in output.documents]
+    links = [_connection(each) for each in output.links]
+    return _paragraphs(*filter(None, (head, "\n".join(documents), "\n".join(links))), note=output.note)
+
+
+@render.register
 def _(output: o.DocumentOutput) -> str:
     head = f"{text.line(output.title)}\n{output.uri}, lines {output.start_line}-{output.end_line}"
     head += f" of {output.total_lines}; modified {output.modified}"
@@ -142,8 +151,16 @@ def _about(kind: str, time: str, topics: list[str], namespace: str | None, newer
 
 def _hit(rank: int, hit: o.SearchHit) -> str:
     head = f"{rank}. {text.line(hit.title)}\n   {_place(hit)}, score {hit.score}{_also(hit.also)}"
+    head += f"\n   {', '.join(hit.why)}" if hit.why else ""
     more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]
     return "\n".join([head, _quoted(hit.snippet), *more])
+
+
+def _connection(link: o.Connection) -> str:
+    place = f"{link.uri} line {link.line}" if link.line else link.uri
+    target = f" {text.line(link.target)}" if link.target else ""
+    to = f" -> {' or '.join(link.to)}" if link.to else f" ({link.state})" if link.state else ""
+    return "\n".join(filter(None, (place + target + to, _quoted(link.passage))))
 
 
 def _also(copies: list[str]) -> str:

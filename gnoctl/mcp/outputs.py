@@ -12,12 +12,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gnoctl import evidence, text
-from gnoctl.wording import corrected, missed_by
+from gnoctl.wording import corrected, missed_by, reason
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import DocumentMultiGetResult, DocumentText
+from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText
 from gnod.protocol.evidence import EvidenceResult
 from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
+from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
 from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult, MemoryStoreResult
 from gnod.protocol.search import AskResult, SearchResult
 from gnod.types import canonical_line
@@ -59,11 +60,36 @@ class SearchHit(Output, frozen=True, kw_only=True):
     about: About = None
     more: Annotated[list[HitPassage], Meta(description="Further passages, best first.")] = []
     also: Also = []
+    why: Annotated[list[str], Meta(description="Why it is related: links to it (→), from it (←), similarity.")] = []
 
 
 class SearchOutput(Output, frozen=True, kw_only=True):
     total: Annotated[int, Meta(description="Number of documents that matched, or were compared.")]
     hits: list[SearchHit]
+    note: Note = None
+
+
+class Connection(Output, frozen=True, kw_only=True):
+    """A link or a mention. A link of a graph has no line."""
+
+    uri: Annotated[str, Meta(description="The document that it is in.")]
+    line: int = 0
+    to: Annotated[list[str], Meta(description="Where it leads; several: it is ambiguous.")] = []
+    target: Annotated[str, Meta(description="As it is written; or the name that is mentioned.")] = ""
+    state: Annotated[str, Meta(description="If it leads to no document: unresolved, external, outside.")] = ""
+    passage: str = ""
+
+
+class ConnectedDocument(Output, frozen=True, kw_only=True):
+    uri: str
+    title: str
+    distance: int = 0
+
+
+class LinksOutput(Output, frozen=True, kw_only=True):
+    total: Annotated[int | None, Meta(description="How many there are in all, if that is known.")]
+    links: list[Connection] = []
+    documents: list[ConnectedDocument] = []
     note: Note = None
 
 
@@ -240,6 +266,7 @@ def search_output(result: SearchResult) -> SearchOutput:
             definition=hit.definition.label if hit.definition else None,
             more=[copied(HitPassage, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
             also=_also(hit.also, hit.also_left_out),
+            why=[reason(each.kind, each.number) for each in hit.reasons or []],
         )
         for hit in result.hits
     ]
@@ -251,6 +278,39 @@ def search_output(result: SearchResult) -> SearchOutput:
         *result.hints,
     )
     return SearchOutput(total=result.total, hits=hits, note=_join(notes))
+
+
+def links_output(found: list[DocumentLink], total: int) -> LinksOutput:
+    links = [
+        copied(
+            Connection,
+            each,
+            to=[each.to] if each.to else each.candidates,
+            state=each.state if each.state in ("unresolved", "external", "outside") else "",
+            passage=_clip(each.passage),
+        )
+        for each in found
+    ]
+    return LinksOutput(total=total, links=links)
+
+
+def mentions_output(result: LinksMentionsResult) -> LinksOutput:
+    links = [copied(Connection, each, target=each.name) for each in result.mentions]
+    note = "there are more: add their number to offset" if result.has_more else None
+    return LinksOutput(total=result.total, links=links, note=note)
+
+
+def graph_output(result: LinksGraphResult) -> LinksOutput:
+    return LinksOutput(
+        total=result.total,
+        links=[Connection(uri=each.source, to=[each.target]) for each in result.edges],
+        documents=[copied(ConnectedDocument, each) for each in result.nodes],
+        note="documents or links are left out: raise limit, or choose a ref or scope" if result.is_cut else None,
+    )
+
+
+def orphans_output(result: DocumentListResult) -> LinksOutput:
+    return LinksOutput(total=result.total, documents=[copied(ConnectedDocument, each) for each in result.documents])
 
 
 def document_output(result: DocumentText) -> DocumentOutput:

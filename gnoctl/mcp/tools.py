@@ -12,13 +12,16 @@ from gnoctl.mcp import arguments as a
 from gnoctl.mcp import outputs as o
 from gnoctl.mcp.daemon import Daemon
 from gnod.client.connection import OnProgress
+from gnod.errors import InvalidParams
 from gnod.protocol import evidence as e
+from gnod.protocol import links as li
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
 from gnod.protocol.base import NoParams, Params, Result, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import (
     DocumentGetParams,
+    DocumentListResult,
     DocumentMultiGetParams,
     DocumentMultiGetResult,
     DocumentText,
@@ -84,6 +87,29 @@ async def _status(daemon: Daemon, given: a.StatusArguments, on_progress: OnProgr
     return o.status_output(result, contexts)
 
 
+async def _links(daemon: Daemon, given: a.LinksArguments, on_progress: OnProgress | None) -> o.Output:
+    if given.what in ("links", "backlinks", "mentions") and given.ref is UNSET:
+        raise InvalidParams(f"links: parameter 'ref' is missing: {given.what} are those of one document")
+    if given.what == "mentions":
+        mentions = _params(li.LinksMentionsParams, given)
+        return o.mentions_output(await daemon.call("links.mentions", mentions, li.LinksMentionsResult, on_progress))
+    if given.what == "graph":
+        graph = _params(li.LinksGraphParams, given)
+        return o.graph_output(await daemon.call("links.graph", graph, li.LinksGraphResult, on_progress))
+    if given.what == "orphans":
+        scope = _params(li.LinksScopeParams, given)
+        return o.orphans_output(await daemon.call("links.orphans", scope, DocumentListResult, on_progress))
+    if given.what == "unresolved":
+        scope = _params(li.LinksScopeParams, given)
+        dead = await daemon.call("links.unresolved", scope, li.LinksUnresolvedResult, on_progress)
+        return o.links_output(dead.links, dead.total)
+    params = _params(li.DocumentLinksParams, given, direction="out" if given.what == "links" else "in")
+    found = await daemon.call("document.links", params, li.DocumentLinksResult, on_progress)
+    if given.what == "links":
+        return o.links_output(found.links, found.total_links)
+    return o.links_output(found.backlinks, found.total_backlinks)
+
+
 _ALL = (
     Tool(
         "search",
@@ -128,11 +154,20 @@ _ALL = (
     ),
     Tool(
         "similar",
-        "Find similar documents",
-        "Find documents with a similar meaning to a given document.",
+        "Find related documents",
+        "Find documents related to a given one: by meaning, by links, or linked beside it. `why` says which.",
         a.SimilarArguments,
         o.SearchOutput,
         _calls("search.similar", s.SearchSimilarParams, s.SearchResult, o.search_output),
+    ),
+    Tool(
+        "links",
+        "Follow links between documents",
+        "List the links in a document or to it, where it is named without a link, or the documents around it; in a "
+        "scope, documents that nothing links to, and links that lead nowhere.",
+        a.LinksArguments,
+        o.LinksOutput,
+        _links,
     ),
     Tool(
         "status",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.end_to_end.test_mcp_server import agent, refused, said
 from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -80,6 +81,29 @@ def test_mentions(vault: Machine) -> None:
     for name in ("walk.md", "walk.py"):
         (vault.notes / name).unlink()
     vault.ok("index", "notes")
+
+
+async def test_an_agent_follows_links(vault: Machine) -> None:
+    async with agent(vault) as client:
+
+        async def asked(what: str, **arguments: object) -> str:
+            result = await client.call_tool("links", {"what": what, **arguments})
+            assert not result.is_error
+            return said(result)
+
+        savanna = {"ref": "notes/Savanna.md"}
+        assert "gno://notes/Savanna.md line 8 https://example.org (external)" in await asked("links", **savanna)
+        assert (await asked("backlinks", limit=1, offset=4, **savanna)).startswith("1 of 5")
+        start = "gno://notes/start.md line 3 Savanna#Plains -> gno://notes/Savanna.md\n   | The zebra"
+        assert start in await asked("backlinks", **savanna)
+        assert "gno://notes/alone.md Alone" in await asked("graph", **savanna)
+        assert "gno://notes/start.md -> gno://notes/Savanna.md" in await asked("graph", scope="notes")
+        assert (await asked("orphans", scope="notes")).startswith("4 of 4\n\ngno://notes/alone.md Alone\n")
+        assert "gno://notes/alone.md line 3 nobody (unresolved)" in await asked("unresolved")
+        assert await asked("mentions", **savanna) == "0 of 0"
+        assert "parameter 'ref' is missing" in await refused(client, "links", {"what": "mentions"})
+        related = said(await client.call_tool("similar", savanna))
+        assert "→ 1 link, ← 1 link" in related
 
 
 def test_dead_links_set_the_exit_status(vault: Machine) -> None:

@@ -112,7 +112,7 @@ async def test_both_versions_of_the_protocol(busy: Machine, mode: str) -> None:
 async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
     async with agent(busy) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools)[:7] == ["search", "evidence", "get", "multi_get", "similar", "status", "ask"]
+    assert list(tools)[:8] == ["search", "evidence", "get", "multi_get", "similar", "links", "status", "ask"]
     for tool in tools.values():
         assert tool.annotations
         assert tool.annotations.read_only_hint is (tool.name not in ("memory_store", "memory_forget"))
