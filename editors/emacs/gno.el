@@ -8,9 +8,10 @@
 ;;; Commentary:
 
 ;; `gno-search' searches while you type; RET opens the selected document at
-;; the line that was found.  `gno-status' says whether the index equals the
-;; disk.  The daemon is reached over its socket with jsonrpc.el, and started
-;; through gnoctl when it is not running.
+;; the line that was found.  `gno-follow' goes where the link at point leads;
+;; `gno-backlinks' and `gno-mentions' list what leads here.  `gno-status'
+;; says whether the index equals the disk.  The daemon is reached over its
+;; socket with jsonrpc.el, and started through gnoctl when it is not running.
 
 ;;; Code:
 
@@ -320,6 +321,94 @@ That is the file where it is text, else the text that the index has of it."
     (insert (plist-get document :text)))
   (set-buffer-modified-p nil)
   (special-mode))
+
+;;; Links
+
+;;;###autoload
+(defun gno-follow ()
+  "Go where the link at point leads.
+That is a document and its heading, or an address in the browser."
+  (interactive)
+  (let* ((found (gno--ask :document.links (list :ref (gno--file) :direction "out" :limit 1000)))
+         (line (line-number-at-pos nil t))
+         (here (seq-filter (lambda (link) (eql line (plist-get link :line))) (plist-get found :links)))
+         (link (gno--link-at here (buffer-substring-no-properties (line-beginning-position) (line-end-position))
+                             (- (point) (line-beginning-position)))))
+    (unless link
+      (user-error "The index has no link in this line: save the file first if it is new"))
+    (gno--follow link)))
+
+(defun gno--link-at (links text column)
+  "Return that of LINKS of the line TEXT that holds COLUMN.
+Else return the next, or the last."
+  (let ((from 0))
+    (or (seq-find (lambda (link)
+                    (when-let ((start (string-search (plist-get link :target) text from)))
+                      ;; The brackets that close a link follow its target, after the words that are shown.
+                      (setq from (+ start (length (plist-get link :target))))
+                      (when (string-match "[])]+" text from)
+                        (setq from (match-end 0)))
+                      (< column from)))
+                  links)
+        (car (last links)))))
+
+(defun gno--follow (link)
+  "Go where LINK leads."
+  (let ((target (plist-get link :target))
+        (fragment (plist-get link :fragment))
+        (candidates (append (plist-get link :candidates) nil)))
+    (cond ((plist-get link :to) (gno--go (plist-get link :to) 1 fragment))
+          (candidates (gno--go (completing-read (format "Which %s? " target) candidates nil t) 1 fragment))
+          ((not (equal (plist-get link :state) "external"))
+           (user-error "%s leads to no document of the index" target))
+          ;; A text may not make the browser open anything else.
+          ((string-match-p "\\`\\(https?://\\|mailto:\\)" target) (browse-url target))
+          (t (user-error "%s is not opened: it is no web or mail address" target)))))
+
+;;;###autoload
+(defun gno-backlinks ()
+  "Choose one of the links to this file, and go there."
+  (interactive)
+  (let ((found (gno--ask :document.links (list :ref (gno--file) :direction "in" :limit 1000))))
+    (gno--choose "Links to" "links to" found (plist-get found :backlinks))))
+
+;;;###autoload
+(defun gno-mentions ()
+  "Choose one of the places that name this file without a link, and go there."
+  (interactive)
+  (let ((found (gno--ask :links.mentions (list :ref (gno--file) :limit 1000))))
+    (gno--choose "Mentions of" "mentions" found (plist-get found :mentions))))
+
+(defun gno--choose (prompt verb found places)
+  "Choose one of PLACES by PROMPT, and go there.
+FOUND has the title.  Where there are none, say so with VERB."
+  (let ((title (plist-get found :title))
+        (lines (seq-map (lambda (place) (cons (gno--place place) place)) places)))
+    (unless lines
+      (user-error "Nothing %s %s" verb title))
+    (let ((place (cdr (assoc (completing-read (format "%s %s: " prompt title) lines nil t) lines))))
+      (gno--go (plist-get place :uri) (plist-get place :line) ""))))
+
+(defun gno--place (place)
+  "Return PLACE as a line."
+  (format "%s:%d  %s" (string-remove-prefix "gno://" (plist-get place :uri)) (plist-get place :line)
+          (gno--flat (plist-get place :passage))))
+
+(defun gno--go (uri line fragment)
+  "Open the document URI at LINE, or at the heading FRAGMENT."
+  (gno--open (plist-put (gno--ask :document.locate (list :ref uri)) :line line))
+  (unless (string-empty-p fragment)
+    (let ((name (regexp-quote (string-remove-prefix "^" fragment)))
+          (case-fold-search t))
+      (or (re-search-forward (concat "^[ \t]*[#=*]+[ \t]+" name) nil t)
+          (re-search-forward name nil t)) ; no heading: a block, or a label
+      (beginning-of-line))))
+
+(defun gno--file ()
+  "Return what the index calls this buffer: its file, or its address."
+  (or (and buffer-file-name (expand-file-name buffer-file-name))
+      (and (string-prefix-p "gno://" (buffer-name)) (buffer-name))
+      (user-error "This buffer has no file")))
 
 ;;; The state of the index
 

@@ -68,3 +68,29 @@ def desk(prepared: Desk) -> Iterator[Desk]:
     if prepared.config.read_text() != config:
         prepared.rest()
         prepared.config.write_text(config)
+
+
+LINKS = """# Links
+
+See [[Harbour#Harbour|the harbour]] and [a garden](garden.md).
+
+Outside: https://example.org/x
+[[nowhere]]
+A [[twin]].
+
+The harbour is not linked here.
+"""
+
+
+@pytest.fixture
+def linked(prepared: Desk) -> Iterator[Desk]:
+    """The desk with notes that have links, while a test runs."""
+    texts = {"links.md": LINKS, "a/twin.md": "# Twin\n", "b/twin.md": "# Twin\n\nAnother.\n"}
+    for name, text in texts.items():
+        (prepared.notes / name).parent.mkdir(exist_ok=True)
+        (prepared.notes / name).write_text(text)
+    prepared.ok("index")
+    yield prepared
+    for name in texts:
+        (prepared.notes / name).unlink()
+    prepared.ok("index")

@@ -209,6 +209,53 @@ def test_status(desk: Desk) -> None:
     assert said.startswith("Index default: 3 documents, 3 chunks; up to date\n  notes: 3 of 3 indexed")
 
 
+def test_links_are_followed_and_found_back(linked: Desk) -> None:
+    links, harbour, notes = (
+        json.dumps(str(path)) for path in (linked.notes / "links.md", linked.harbour, linked.notes)
+    )
+    seen = emacs(
+        linked,
+        f"""(defun at () (list (file-relative-name buffer-file-name {notes}) (line-number-at-pos)))
+            (defun follow (line column)
+              (find-file {links})
+              (goto-char (point-min)) (forward-line (1- line)) (forward-char column)
+              (condition-case problem (progn (gno-follow) (at)) (user-error (error-message-string problem))))
+            (defvar asked nil)
+            (defvar browsed nil)
+            (defun offered (prompt lines &rest _)
+              (push prompt asked)
+              (let ((chosen (car (last lines)))) (if (consp chosen) (car chosen) chosen)))
+            (cl-letf (((symbol-function 'recenter) #'ignore)
+                      ((symbol-function 'completing-read) #'offered)
+                      ((symbol-function 'browse-url) (lambda (url &rest _) (setq browsed url))))
+              (list (follow 3 10) (follow 3 50) (progn (follow 5 0) browsed) (follow 6 0) (follow 7 0) (follow 1 0)
+                    (progn (find-file {harbour}) (gno-backlinks) (at))
+                    (progn (find-file {harbour}) (gno-mentions) (at))
+                    asked))""",
+    )
+    assert seen[:3] == [["harbour.md", 4], ["garden.md", 1], "https://example.org/x"]
+    assert "nowhere leads to no document" in seen[3]
+    assert seen[4] == ["b/twin.md", 1]
+    assert "no link in this line" in seen[5]
+    assert seen[6:] == [
+        ["links.md", 3],
+        ["links.md", 9],
+        ["Mentions of Harbour: ", "Links to Harbour: ", "Which twin? "],
+    ]
+
+
+def test_which_link_holds_the_cursor(desk: Desk) -> None:
+    found = emacs(
+        desk,
+        """(let ((links (list '(:target "one" :n 1) '(:target "two.md" :n 2) '(:target "one" :n 3)))
+                 (text "See [[one|shown]], [two](two.md) and [[one]]."))
+             (list (mapconcat (lambda (column) (number-to-string (plist-get (gno--link-at links text column) :n)))
+                              (number-sequence 0 (1- (length text))) "")
+                   (gno--link-at nil text 0)))""",
+    )
+    assert found == ["1" * 17 + "2" * 15 + "3" * 13, None]
+
+
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [

@@ -265,3 +265,51 @@ def test_without_gnoctl_it_says_what_to_do(nvim: Neovim) -> None:
     nvim.lua("require('gno').setup({ command = 'no-such-gnoctl' })")
     nvim.type(":Gno lantern<CR>")
     nvim.sees("no-such-gnoctl cannot be run: install gnod")
+
+
+def test_links_are_followed_and_found_back(linked: Desk) -> None:
+    with Neovim(linked) as nvim:
+        links = str(linked.notes / "links.md")
+        nvim.lua("""
+            require("gno").setup({ browse = function(url) vim.g.browsed = url end })
+            vim.ui.select = function(items, options, done) -- as plugins replace it
+              vim.g.offered = options.prompt .. " " .. options.format_item(items[1])
+              done(items[#items])
+            end
+        """)
+
+        def follow(line: int, column: int) -> None:
+            nvim.lua(f"vim.cmd('edit {links}'); vim.api.nvim_win_set_cursor(0, {{ {line}, {column} }})")
+            nvim.type(":GnoLink<CR>")
+
+        follow(3, 10)
+        wait_until(lambda: nvim.at() == (str(linked.harbour), 4))
+        follow(3, 35)
+        wait_until(lambda: nvim.at()[0] == str(linked.notes / "garden.md"))
+        follow(5, 0)
+        wait_until(lambda: nvim.lua("return vim.g.browsed") == "https://example.org/x")
+        follow(6, 0)
+        wait_until(lambda: "nowhere leads to no document" in nvim.messages())
+        follow(7, 3)
+        wait_until(lambda: nvim.at()[0] == str(linked.notes / "b" / "twin.md"))
+        follow(1, 0)
+        wait_until(lambda: "the index has no link in this line" in nvim.messages())
+        nvim.lua(f"vim.cmd('edit {linked.harbour}')")
+        nvim.type(":GnoBacklinks<CR>")
+        wait_until(lambda: nvim.at() == (links, 3))
+        assert nvim.lua("return vim.g.offered").startswith("Links to Harbour notes/links.md:3  See [[Harbour")
+        nvim.lua(f"vim.cmd('edit {linked.harbour}')")
+        nvim.type(":GnoMentions<CR>")
+        wait_until(lambda: nvim.at() == (links, 9))
+
+
+def test_which_link_holds_the_cursor(nvim: Neovim) -> None:
+    found = nvim.lua("""
+        local text, chosen = "See [[one|shown]], [two](two.md) and [[one]].", {}
+        local links = { { target = "one", n = 1 }, { target = "two.md", n = 2 }, { target = "one", n = 3 } }
+        for column = 0, #text - 1 do
+          table.insert(chosen, require("gno.links").at(links, text, column).n)
+        end
+        return { table.concat(chosen), require("gno.links").at({}, text, 0) == nil }
+    """)
+    assert found == ["1" * 17 + "2" * 15 + "3" * 13, True]

@@ -1,4 +1,4 @@
--- The two commands. Everything else is loaded when one of them is used.
+-- The commands. Everything else is loaded when one of them is used.
 if vim.g.loaded_gno or vim.fn.has("nvim-0.7") == 0 then
   return
 end
@@ -7,6 +7,17 @@ vim.g.loaded_gno = true
 vim.api.nvim_create_user_command("Gno", function(command)
   require("gno").search(command.args)
 end, { nargs = "*", desc = "Search your documents as you type" })
+
+local links = {
+  GnoLink = { "follow", "Go where the link at the cursor leads" },
+  GnoBacklinks = { "backlinks", "Choose one of the links to this file" },
+  GnoMentions = { "mentions", "Choose one of the places that name this file without a link" },
+}
+for name, command in pairs(links) do
+  vim.api.nvim_create_user_command(name, function()
+    require("gno")[command[1]]()
+  end, { desc = command[2] })
+end
 
 vim.api.nvim_create_user_command("GnoStatus", function()
   require("gno").status()

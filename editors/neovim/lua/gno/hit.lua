@@ -45,15 +45,15 @@ function M.is_text(hit)
 end
 
 --- Open the hit at its line: the file where it is text, else the text that the index has of it.
--- `how`: edit, split, vsplit or tabedit. `failed(error_text)` is called when it cannot be opened.
-function M.open(client, hit, how, failed)
+-- `how`: edit, split, vsplit or tabedit. `failed(error_text)` is called when it cannot be opened, else `opened()`.
+function M.open(client, hit, how, failed, opened)
   if M.is_text(hit) and vim.loop.fs_stat(hit.source) then
     vim.cmd("normal! m'")
-    local opened, reason = pcall(vim.cmd, how .. " " .. vim.fn.fnameescape(hit.source))
-    if not opened then
+    local done, reason = pcall(vim.cmd, how .. " " .. vim.fn.fnameescape(hit.source))
+    if not done then
       return failed((tostring(reason):gsub("^.-Vim%(.-%):", "")))
     end
-    return M._go(hit.line)
+    return M._go(hit.line, opened)
   end
   client:request("document.get", { ref = hit.uri }, function(error_text, document)
     if error_text then
@@ -63,11 +63,11 @@ function M.open(client, hit, how, failed)
     if how ~= "edit" then
       vim.cmd(({ split = "split", vsplit = "vsplit", tabedit = "tab split" })[how])
     end
-    local opened, reason = pcall(vim.api.nvim_win_set_buf, 0, M._buffer(document))
-    if not opened then
+    local done, reason = pcall(vim.api.nvim_win_set_buf, 0, M._buffer(document))
+    if not done then
       return failed(tostring(reason))
     end
-    M._go(hit.line)
+    M._go(hit.line, opened)
   end)
 end
 
@@ -89,8 +89,11 @@ function M._buffer(document)
   return buffer
 end
 
-function M._go(line)
+function M._go(line, opened)
   vim.api.nvim_win_set_cursor(0, { math.min(line, vim.api.nvim_buf_line_count(0)), 0 })
+  if opened then
+    opened()
+  end
   vim.cmd("normal! zvzz")
 end
 

@@ -1,4 +1,4 @@
--- What a user calls: setup, search, status. Knows neither the wire nor how windows are drawn.
+-- What a user calls: setup, search, follow, backlinks, mentions, status. Knows neither the wire nor how windows are drawn.
 local Client = require("gno.client")
 
 local M = {}
@@ -8,6 +8,12 @@ M.options = {
   index = nil, -- the name of an index; nil: GNO_INDEX, else the default one
   limit = 20, -- documents shown
   debounce_ms = 10, -- how long to wait for the next key
+  browse = function(url) -- how an address is opened
+    if vim.ui.open then
+      return vim.ui.open(url)
+    end
+    vim.fn.jobstart({ vim.fn.has("mac") == 1 and "open" or "xdg-open", url }, { detach = true })
+  end,
 }
 
 local client
@@ -30,6 +36,21 @@ end
 --- Open the live search, with `query` typed already.
 function M.search(query)
   require("gno.picker").open(M.client(), M.options, query or "")
+end
+
+--- Go where the link at the cursor leads.
+function M.follow()
+  require("gno.links").follow(M.client(), M.options, M.say)
+end
+
+--- Choose one of the links to this file, and go there.
+function M.backlinks()
+  require("gno.links").backlinks(M.client(), M.say)
+end
+
+--- Choose one of the places that name this file without a link, and go there.
+function M.mentions()
+  require("gno.links").mentions(M.client(), M.say)
 end
 
 --- Say in the message area whether the index equals the disk.
