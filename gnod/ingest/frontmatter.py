@@ -91,7 +91,7 @@ def _plain(value: object, depth: int, budget: list[int]) -> object:
     if budget[0] < 0 or depth > _MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        return {str(k)[:200]: _plain(v, depth + 1, budget) for k, v in list(value.items())[:_MAX_VALUES]}
+        return {_joined(str(k))[:200]: _plain(v, depth + 1, budget) for k, v in list(value.items())[:_MAX_VALUES]}
     if isinstance(value, list | tuple | set):
         return [_plain(item, depth + 1, budget) for item in list(value)[:_MAX_VALUES]]
     if isinstance(value, datetime | date):
@@ -102,4 +102,9 @@ def _plain(value: object, depth: int, budget: list[int]) -> object:
         return value if abs(value) < 2**63 else str(value)[:200]
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else str(value)
-    return str(value)
+    return _joined(str(value))
+
+
+def _joined(text: str) -> str:
+    """Join surrogates, as escapes of JSON (`"\\ud83d\\ude42"`) are; a lone one can be neither stored nor sent."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -55,3 +55,8 @@ def test_tags(value: object, tags: list[str]) -> None:
 @given(st.text(max_size=200))
 def test_any_block_is_read_or_left(block: str) -> None:
     frontmatter.parse(f"---\n{block}\n---\nbody\n")
+
+
+def test_escapes_as_in_json_are_characters() -> None:
+    head = frontmatter.parse('---\ntitle: "\\ud83d\\ude42 \\ud83d"\n"\\udc00": x\n---\n')
+    assert head.metadata == {"title": "\U0001f642 \ufffd", "\ufffd": "x"}
