@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,17 @@ async def test_dead_links_have_lines_and_suggestions(small_index: SmallIndex, tm
     assert none.total == 0
 
 
+async def test_what_is_outside_of_the_folder_is_not_looked_for(small_index: SmallIndex, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (tmp_path / "outside.png").write_bytes(b"")
+    made(small_index, root)
+    ways = ["../outside.png", "%2e%2e/outside.png", "..%2foutside.png", "/../outside.png", "a/../../outside.png", "%00"]
+    small_index.add({"start.md": "\n\n".join(f"[x]({way})" for way in [*ways, "picture.png", "./a/../picture.png"])})
+    found = await call(small_index, root, "links.check", wire.LinksCheckParams(scope="notes/start.md"))
+    assert [each.target for each in found.dead] == ways
+
+
 async def test_unresolved_links_and_orphans(small_index: SmallIndex, tmp_path: Path) -> None:
     made(small_index, tmp_path)
     found = await call(small_index, tmp_path, "links.unresolved", wire.LinksScopeParams(scope="notes", limit=2))
@@ -130,3 +142,26 @@ async def test_mentions(small_index: SmallIndex, tmp_path: Path) -> None:
     assert (
         await call(small_index, tmp_path, "links.mentions", wire.LinksMentionsParams(ref="notes/c/two.md"))
     ).names == ["two"]
+
+
+async def test_any_title_can_be_mentioned(small_index: SmallIndex, tmp_path: Path) -> None:
+    made(small_index, tmp_path)
+    titles = [
+        'a" OR "b',
+        "NEAR(boat",
+        "(.*",
+        "[a-z]+boat",
+        "*** boat",
+        "C++",
+        "boat \\",
+        "東京都庁",
+        "🙂🙂🙂",
+        "^boat$",
+        "boat:boat",
+    ]
+    small_index.add({f"t/{at}.md": f"---\ntitle: {json.dumps(title)}\n---\n" for at, title in enumerate(titles)})
+    small_index.add({"all.md": "\n\n".join(f"- {title}, so." for title in titles)})
+    for at, title in enumerate(titles):
+        found = await call(small_index, tmp_path, "links.mentions", wire.LinksMentionsParams(ref=f"notes/t/{at}.md"))
+        assert found.total is not None
+        assert [each.line for each in found.mentions] == [1 + 2 * at] * bool(found.names), title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from gnod.store.database import Connection
@@ -94,6 +95,20 @@ def test_no_link_leads_to_another_collection(small_index: SmallIndex) -> None:
     )
     assert leads(small_index, "start.md") == [[]] * 8
     assert asked(small_index, links.unresolved, "notes", "", 100, 0).total == 6
+
+
+def test_no_spelling_leads_out_of_the_collection(small_index: SmallIndex) -> None:
+    """Whatever hides the way up: percent-encodings, once or twice, of either slash, in any syntax."""
+    chosen = random.Random(7)
+    ups = ["..", "%2e%2e", ".%2E", "%2e.", "%252e%252e", "..%2f..", "..\\\\..", "%2e%2e%5c%2e%2e", "...", "%00.."]
+    ends = ["other/secret.md", "other/secret", "other%2Fsecret.md", "%6fther/secret.md", "secret.md", "OTHER/SECRET"]
+    ways = ["/".join([*chosen.choices(ups, k=chosen.randrange(1, 4)), chosen.choice(ends)]) for _ in range(200)]
+    ways += [f"/{way}" for way in ways[:50]] + [f"d/../../{end}" for end in ends] + [f"gno://{end}" for end in ends]
+    text = "\n\n".join(f"[x]({way}) [[{way}]] ![[{way}|x]] [y](<{way}>)\n\n[z][r]\n\n[r]: {way}" for way in ways)
+    small_index.add({"secret.md": "x", "a/secret.md": "x"}, collection="other")
+    small_index.add({"d/start.md": text, "e.md": "x"})
+    assert not any(leads(small_index, "d/start.md"))
+    assert asked(small_index, links.linked, 3) == set()
 
 
 def test_links_follow_their_targets(small_index: SmallIndex) -> None:
