@@ -223,7 +223,8 @@ def drop(connection: Connection, uri: str) -> None:
 def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vectors | None:
     """Return the normalised mean of the vectors of a document; None without vectors."""
     rows = connection.execute(
-        "SELECT v.embedding FROM chunks k JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+        # CROSS: without statistics, SQLite would read all vectors of the model.
+        "SELECT v.embedding FROM chunks k CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
         " WHERE k.mirror_hash = ? AND v.model_id = (SELECT id FROM embedding_models WHERE uri = ?) ORDER BY k.seq",
         (mirror_hash, uri),
     )
