@@ -21,22 +21,19 @@ def order(relevance: Sequence[float], vectors: Sequence[Vectors | None], limit: 
     """Return the numbers of the documents chosen, in order; of equals, the first. Vectors have length 1. A document
     without one repeats nothing that is known."""
     worth = LAMBDA * np.asarray(relevance, np.float64)
-    similar = _similarities(vectors)
+    rows = _rows(vectors)
     redundant = np.zeros(len(worth))
     chosen: list[int] = []
     for _ in range(min(limit, len(worth))):
         best = int(np.argmax(worth - (1 - LAMBDA) * redundant))
         chosen.append(best)
         worth[best] = -np.inf
-        redundant = np.maximum(redundant, similar[best])
+        redundant = np.maximum(redundant, rows @ rows[best])
     return chosen
 
 
-def _similarities(vectors: Sequence[Vectors | None]) -> NDArray[np.float64]:
-    """Return the cosines of all pairs, none below 0."""
-    known = [number for number, vector in enumerate(vectors) if vector is not None]
-    rows = np.asarray([vector for vector in vectors if vector is not None], np.float64)
-    found = np.zeros((len(vectors), len(vectors)))
-    if known:
-        found[np.ix_(known, known)] = np.clip(rows @ rows.T, 0, 1)
-    return found
+def _rows(vectors: Sequence[Vectors | None]) -> Vectors:
+    """Return the vectors as a matrix, with zeros for those that are not known: their cosine with any is 0."""
+    dimensions = next((len(vector) for vector in vectors if vector is not None), 0)
+    nothing = np.zeros(dimensions, np.float32)
+    return np.asarray([nothing if vector is None else vector for vector in vectors], np.float32)
