@@ -1,4 +1,5 @@
-"""Measure links: backlinks of a note that has 6,000, and a renamed file that 5,000 links lead to. Prints figures.
+"""Measure links: backlinks of a note that has 6,000, a renamed file that 5,000 links lead to, mentions of names that
+12 and 5,000 notes have, and graphs. Prints figures.
 
 .venv/bin/python -m benchmarks.links [DOCUMENTS]
 """
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import apsw
 
@@ -19,6 +21,7 @@ from benchmarks.throwaway import Throwaway, percentile, throwaway
 
 ROUNDS = 100
 BACKLINKS, MOVED = 6000, 5000
+MENTIONED = {"review.md": ("Quarterly harbour review", 12), "blue.md": ("Blue green deployment", 5000)}
 RENAMES = 5
 
 
@@ -28,6 +31,8 @@ def main(count: int) -> None:
         _write(folder, count)
         print(f"indexing {count:,} notes: {daemon.add(folder, 'notes'):.0f} s")
         _backlinks(daemon)
+        _mentions(daemon)
+        _graphs(daemon)
         _renames(daemon, folder)
         _others(daemon)
 
@@ -41,6 +46,31 @@ def _backlinks(daemon: Throwaway) -> None:
         assert found["total_backlinks"] == BACKLINKS, found["total_backlinks"]
         assert all("[[hub]]" in link["passage"] for link in found["backlinks"])
     print(f"first 50 of {BACKLINKS:,} backlinks: p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}")
+
+
+def _mentions(daemon: Throwaway) -> None:
+    for ref, (title, times) in MENTIONED.items():
+        found = _timed(daemon, f"first 50 mentions of {times:,}", "links.mentions", ref=f"notes/{ref}", limit=50)
+        assert {each["name"] for each in found["mentions"]} == {title}
+        assert len(found["mentions"]) == min(times, 50)
+    found = _timed(daemon, "mentions, all of them in links", "links.mentions", ref="notes/hub.md")
+    assert (found["mentions"], found["is_cut"]) == ([], True)
+
+
+def _graphs(daemon: Throwaway) -> None:
+    _timed(daemon, "graph of a note, depth 2", "links.graph", ref="notes/000/note-00001.md")
+    _timed(daemon, "graph of the hub, depth 2", "links.graph", ref="notes/hub.md")
+    _timed(daemon, "graph of the collection", "links.graph", rounds=5)
+
+
+def _timed(daemon: Throwaway, what: str, method: str, *, rounds: int = ROUNDS, **params: object) -> Any:
+    took = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        found = daemon.call(method, **params)
+        took.append(1000 * (time.perf_counter() - started))
+    print(f"{what}: p50 {median(took):.1f} ms, p95 {percentile(took, 0.95):.1f}", flush=True)
+    return found
 
 
 def _renames(daemon: Throwaway, folder: Path) -> None:
@@ -102,11 +132,16 @@ def _write(folder: Path, count: int) -> None:
         links[number] += "\n\nAll of this leads to [[hub]] in the end."
     for number in chosen.sample(range(count), MOVED - 1):
         links[number] += "\n\nIt was [moved](../moved.md) once."
+    for title, times in MENTIONED.values():
+        for number in chosen.sample(range(count), times):
+            links[number] += f"\n\nMore is in the {title.lower()} of this year."
     for number, text in enumerate(links):
         path = folder / f"{number // 500:03d}" / f"note-{number:05d}.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"# Note {number}\n\nWords about {chosen.random()}.\n\n{text}\n")
     (folder / "first.md").write_text("The [first](moved.md).\n")
+    for name, (title, _) in MENTIONED.items():
+        (folder / name).write_text(f"# {title}\n")
     (folder / "hub.md").write_text("# Hub\n")
     (folder / "moved.md").write_text("# Moved\n")
 

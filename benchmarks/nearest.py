@@ -1,6 +1,6 @@
 """Measure latency, recall and memory of the vector search. Prints figures.
 
-    .venv/bin/python -m benchmarks.nearest [exact] [quantised]
+    .venv/bin/python -m benchmarks.nearest [exact] [quantised] [related]
 
 The vectors are synthetic. "like real ones": clusters with a common mean and a decaying spectrum, as in embeddings.
 "random": the hardest case, in which all distances are nearly equal.
@@ -20,9 +20,13 @@ import numpy as np
 import psutil
 
 from benchmarks.throwaway import percentile
+from gnod.pipeline import related as pipeline
+from gnod.pipeline import vector
 from gnod.pipeline.matrix import Floats
 from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection, Database
+from gnod.store.documents import documents
 from gnod.store.documents.filters import Filters
 from gnod.store.vectors import knn
 
@@ -33,6 +37,10 @@ BLOCK = 20_000
 CHUNKS_PER_DOCUMENT = 5
 URI = "file:/bench.gguf"
 
+COLLECTIONS = ("large", "medium", "small", "tiny")
+HUB = 77
+
+Find = Callable[..., list[RankedDocument]]
 Maker = Callable[[int], Floats]
 
 
@@ -67,6 +75,48 @@ def quantised() -> None:
             _measure(database, nearest, queries, "  quantised, k 20", Filters(), true, "p95 <= 80 ms, recall >= .99")
             _measure(database, nearest, queries, "  collection with 20 documents", Filters(collections=("tiny",)))
             database.close()
+
+
+def related() -> None:
+    """20,000 documents with 100,000 vectors and 42,000 links: related documents, and similar ones alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(Path(folder, "i.sqlite"))
+        _fill(database, 100_000, like_real(1))
+        database.submit_write(_link).result()
+        nearest = _loaded(database, "100,000 x 384")
+        chosen = np.random.default_rng(4).choice(20_000, QUERIES, replace=False).tolist()
+        for name, find in (("similar", vector.similar), ("related", pipeline.related)):
+            _find(database, nearest, f"  {name}, 10", find, chosen)
+            _find(database, nearest, f"  {name}, 10, of a document with 2,000 backlinks", find, [HUB])
+        database.close()
+
+
+def _link(connection: Connection) -> None:
+    """Give each document two links, and one document 2,000 backlinks."""
+    chance = np.random.default_rng(3)
+    connection.execute("INSERT INTO names SELECT collection_id, 'd' || id, 0, 0, id FROM documents")
+    targets = chance.integers(1, 20_001, (20_000, 2)).tolist()
+    links = [(source, seq, target) for source, pair in enumerate(targets, 1) for seq, target in enumerate(pair)]
+    links += [(source, 2, HUB) for source in chance.choice(20_000, 2000, replace=False).tolist()]
+    connection.executemany(
+        "INSERT INTO links SELECT d.id, ?2, d.collection_id, 'wikilink', '', 'd' || ?3, 2, '', 1, 0, 0"
+        " FROM documents d WHERE d.id = ?1",
+        links,
+    )
+
+
+def _find(database: Database, nearest: Nearest, name: str, find: Find, ids: list[int]) -> None:
+    took = []
+    for id_ in [ids[0], *ids]:
+
+        def work(connection: Connection, id_: int = id_) -> None:
+            document = documents.by_ids(connection, [id_])[id_]
+            find(connection, nearest, document, dict.fromkeys(COLLECTIONS, URI), Filters(), limit=10)
+
+        started = time.perf_counter()
+        database.submit_read(work).result()
+        took.append((time.perf_counter() - started) * 1000)
+    _row(name, f"p50 {median(took[1:]):.1f} ms, p95 {percentile(took[1:], 0.95):.1f}", "")
 
 
 def like_real(seed: int) -> Maker:
@@ -105,16 +155,17 @@ def _fill(database: Database, count: int, maker: Maker) -> None:
     documents = count // CHUNKS_PER_DOCUMENT
 
     def prepare(connection: Connection) -> None:
-        for name in ("large", "medium", "small", "tiny"):
+        for name in COLLECTIONS:
             connection.execute("INSERT INTO collections (name, path) VALUES (?1, ?1)", (name,))
         connection.execute("INSERT INTO embedding_models (uri, dimensions) VALUES (?, ?)", (URI, DIMENSIONS))
         knn.add_model(connection, 1, URI, DIMENSIONS)
         numbers = "WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
         connection.execute(f"{numbers} INSERT INTO content SELECT 'm' || x, '', '' FROM n", (documents,))
         connection.execute(
-            f"{numbers} INSERT INTO documents SELECT x, CASE WHEN x <= 20 THEN 4 WHEN x % 100 = 0 THEN 3"
-            " WHEN x % 10 = 0 THEN 2 ELSE 1 END, x, '#' || x, x, 1, 1, 1, 'm' || x, 'title', 'text/markdown', 'm',"
-            " 'en', NULL, NULL, 0, '{}', '[]', 1, 0, NULL FROM n",
+            f"{numbers} INSERT INTO documents (id, collection_id, path, docid, source_hash, size, mtime_ns, inode,"
+            " mirror_hash, title, mime, converter, language, dated, metadata, line_map, active, indexed_at)"
+            " SELECT x, CASE WHEN x <= 20 THEN 4 WHEN x % 100 = 0 THEN 3 WHEN x % 10 = 0 THEN 2 ELSE 1 END, x,"
+            " '#' || x, x, 1, 1, 1, 'm' || x, 'title', 'text/markdown', 'm', 'en', 0, '{}', '[]', 1, 0 FROM n",
             (documents,),
         )
         connection.execute(
@@ -239,7 +290,7 @@ def _row(what: str, figure: str, target: str) -> None:
 
 
 def main() -> None:
-    parts: dict[str, Callable[[], None]] = {"exact": exact, "quantised": quantised}
+    parts: dict[str, Callable[[], None]] = {"exact": exact, "quantised": quantised, "related": related}
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for name in sys.argv[1:] or list(parts):
         parts[name]()
