@@ -1,9 +1,10 @@
-// What VS Code sees: three commands, a view of what was found, and documents of the scheme `gno`.
+// What VS Code sees: six commands, a view of what was found, and documents of the scheme `gno`.
 "use strict";
 
 const fs = require("node:fs");
 const vscode = require("vscode");
 const { Client, CANCELLED } = require("./client");
+const links = require("./links");
 const { Live } = require("./live");
 const words = require("./words");
 
@@ -98,6 +99,65 @@ class Extension {
     });
   }
 
+  /** Go where the link at the cursor leads: to a document and its heading, or to an address in the browser. */
+  async follow() {
+    await this.#softly(async () => {
+      const { document, selection } = editor();
+      const { line, character } = selection.active;
+      const found = await this.client.request("document.links", { ref: refOf(document), direction: "out", limit: 1000 });
+      const here = found.links.filter((link) => link.line === line + 1);
+      const link = links.linkAt(here, document.lineAt(line).text, character);
+      if (!link) {
+        throw new Error("the index has no link in this line: save the file first if it is new");
+      }
+      const to = link.to ?? (await this.#which(link));
+      if (to) {
+        await this.#go(to, 1, link.fragment);
+      } else if (link.state === "external" && links.isWeb(link.target)) {
+        await vscode.env.openExternal(vscode.Uri.parse(link.target));
+      } else if (!link.candidates?.length) {
+        throw new Error(`${link.target} leads to no document of the index, and is no web or mail address`);
+      }
+    });
+  }
+
+  /** Choose one of the links to this file, and go there. */
+  async backlinks() {
+    await this.#choose("document.links", { direction: "in", limit: 1000 }, (found) => found.backlinks, "Links to");
+  }
+
+  /** Choose one of the places that name this file without a link, and go there. */
+  async mentions() {
+    await this.#choose("links.mentions", { limit: 1000 }, (found) => found.mentions, "Mentions of");
+  }
+
+  async #choose(method, params, places, prompt) {
+    await this.#softly(async () => {
+      const found = await this.client.request(method, { ref: refOf(editor().document), ...params });
+      const items = places(found).map(links.item);
+      if (!items.length) {
+        throw new Error(`${prompt} ${found.title}: there are none`);
+      }
+      const chosen = await vscode.window.showQuickPick(items, { placeHolder: `${prompt} ${found.title}` });
+      if (chosen) {
+        await this.#go(chosen.place.uri, chosen.place.line, "");
+      }
+    });
+  }
+
+  async #which({ target, candidates }) {
+    return candidates?.length ? vscode.window.showQuickPick(candidates, { placeHolder: `Which ${target}?` }) : undefined;
+  }
+
+  /** Open a document at a line, or at the heading that a fragment names. */
+  async #go(uri, line, fragment) {
+    const place = await this.client.request("document.locate", { ref: uri });
+    if (fragment) {
+      line = links.lineOf((await this.client.request("document.get", { ref: uri })).text, fragment);
+    }
+    await this.open({ ...place, line });
+  }
+
   /** Open the hit at its line: the file where it is text, else the text that the index has of it. */
   async open(hit) {
     await this.#softly(async () => {
@@ -151,6 +211,17 @@ class Extension {
   }
 }
 
+/** Return the editor that has the cursor. */
+function editor() {
+  if (!vscode.window.activeTextEditor) {
+    throw new Error("no file is open");
+  }
+  return vscode.window.activeTextEditor;
+}
+
+/** Return what the index calls a document: its file, or its address. */
+const refOf = ({ uri }) => (uri.scheme === SCHEME ? uri.toString() : uri.fsPath);
+
 function activate(context) {
   const extension = new Extension();
   context.subscriptions.push(
@@ -158,6 +229,9 @@ function activate(context) {
     extension.view,
     vscode.commands.registerCommand("gno.search", () => extension.search()),
     vscode.commands.registerCommand("gno.find", () => extension.find()),
+    vscode.commands.registerCommand("gno.follow", () => extension.follow()),
+    vscode.commands.registerCommand("gno.backlinks", () => extension.backlinks()),
+    vscode.commands.registerCommand("gno.mentions", () => extension.mentions()),
     vscode.commands.registerCommand("gno.status", () => extension.status()),
     vscode.commands.registerCommand("gno.open", (hit) => extension.open(hit)),
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, extension),

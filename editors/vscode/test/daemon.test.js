@@ -152,3 +152,38 @@ daemon("status, and a changed setting is used at once", async (t) => {
   await told.commands["gno.status"]();
   assert.match(told.shown[1][0], /^gno: no-such-gnoctl cannot be run/);
 });
+
+daemon("links are followed and found back", async (t) => {
+  const file = (name) => path.join(notes, name);
+  const text = "# Links\n\nSee [[Harbour#Harbour|the harbour]].\n\nhttps://example.org/x\n\n[[nowhere]]\n\nThe harbour again.\n";
+  fs.writeFileSync(file("links.md"), text);
+  t.after(() => fs.rmSync(file("links.md")));
+  const { told, extension } = activate();
+  t.after(() => extension.dispose());
+  await client(t).request("index.sync", {});
+  const at = (name, line = 1, character = 0) => {
+    const lines = fs.readFileSync(file(name), "utf8").split("\n");
+    const document = { uri: { scheme: "file", fsPath: file(name) }, lineAt: (number) => ({ text: lines[number] }) };
+    told.editor = { document, selection: { active: { line: line - 1, character } } };
+  };
+  const run = async (command) => {
+    await told.commands[`gno.${command}`]();
+    return told.shown.at(-1);
+  };
+  at("links.md", 3, 10);
+  assert.deepEqual(await run("follow"), { address: file("harbour.md"), line: 4, text: "# Harbour" });
+  at("links.md", 5);
+  await run("follow");
+  assert.deepEqual(told.opened, ["https://example.org/x"]);
+  at("links.md", 7);
+  assert.match((await run("follow"))[0], /nowhere leads to no document/);
+  at("links.md", 1);
+  assert.match((await run("follow"))[0], /the index has no link in this line/);
+  at("harbour.md");
+  assert.equal((await run("backlinks")).line, 3);
+  assert.equal((await run("mentions")).line, 9);
+  assert.deepEqual(told.offered, [
+    ["Links to Harbour", "notes/links.md:3"],
+    ["Mentions of Harbour", "notes/links.md:9"],
+  ]);
+});

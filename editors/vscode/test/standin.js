@@ -23,7 +23,7 @@ class Uri {
 
 /** Return the stand-in, and what it was told: `shown`, `commands`, `picks`, `answers` (to give), `settings`. */
 function standIn(settings = {}) {
-  const told = { shown: [], commands: {}, picks: [], providers: {}, view: undefined, answer: undefined, settings };
+  const told = { shown: [], commands: {}, picks: [], providers: {}, opened: [], offered: [], settings };
 
   function quickPick() {
     const events = Object.fromEntries(["onDidChangeValue", "onDidAccept", "onDidHide"].map((n) => [n, new EventEmitter()]));
@@ -62,7 +62,15 @@ function standIn(settings = {}) {
       }
     },
     ProgressLocation: { Window: 10 },
+    env: { openExternal: async (uri) => told.opened.push(uri.toString()) },
     window: {
+      get activeTextEditor() {
+        return told.editor;
+      },
+      showQuickPick: async (items, { placeHolder }) => {
+        told.offered.push([placeHolder, items[0].label ?? items[0]]);
+        return items.at(-1);
+      },
       createQuickPick: quickPick,
       createTreeView: (_, { treeDataProvider }) => (told.view = { provider: treeDataProvider, dispose() {} }),
       showInputBox: async () => told.answer,

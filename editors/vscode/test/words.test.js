@@ -2,6 +2,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
+const { lineOf, linkAt } = require("../src/links");
 const words = require("../src/words");
 
 const hit = (snippet, ...marks) => ({ snippet, marks });
@@ -42,4 +43,17 @@ test("what was left out is said after that", () => {
     words.remarks({ freshness: { current: false, pending: 1 }, notes: ["one server was not asked", "another is down"] }),
     "1 file not indexed yet; one server was not asked; another is down",
   );
+});
+
+test("the link that holds the cursor", () => {
+  const text = "See [[one|shown]], [two](two.md) and [[one]].";
+  const found = ["one", "two.md", "one"].map((target, number) => ({ target, number }));
+  const numbers = [...text].map((_, column) => linkAt(found, text, column).number).join("");
+  assert.equal(numbers, "0".repeat(17) + "1".repeat(15) + "2".repeat(13));
+  assert.equal(linkAt([], text, 0), undefined);
+});
+
+test("the line of a heading, or of a block", () => {
+  const text = "---\ntitle: plan\n---\nA plan.\n\n## Plan B ##\n\nWords. ^note\n";
+  assert.deepEqual(["plan b", "^note", "nothing"].map((name) => lineOf(text, name)), [6, 8, 1]);
 });
