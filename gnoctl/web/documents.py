@@ -14,12 +14,15 @@ from gnoctl.web.streaming import unless_gone
 from gnod.client import AsyncClient
 from gnod.errors import GnoError, InvalidParams
 from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
+from gnod.protocol.links import DocumentLink, DocumentLinksParams, DocumentLinksResult
 
 if TYPE_CHECKING:
     from gnoctl.web.rendering.document import Rendering
 
 _MAX_LINE = 2**31
 _LONG_CHARACTERS = 200_000
+_MOST_LINKS = 1000
+"""Resolved in a text: the others say what is written."""
 
 
 class Documents:
@@ -36,7 +39,8 @@ class Documents:
 
     async def _body(self, ref: str, line: int | None) -> bytes:
         first, rendering = await self._remembered(ref) or await self._read(ref)
-        return await asyncio.to_thread(_body, rendering, line or first)
+        links = await self._links(rendering.document.uri) if rendering.is_linked else []
+        return await asyncio.to_thread(_body, rendering, line or first, links)
 
     async def _remembered(self, ref: str) -> tuple[int, Rendering] | None:
         if self._last is None or self._last[0] != ref:
@@ -49,6 +53,14 @@ class Documents:
             return None
         is_same = (place.docid, place.modified, place.stale) == (known.docid, known.modified, known.stale)
         return (first, rendering) if is_same else None
+
+    async def _links(self, ref: str) -> list[DocumentLink]:
+        """Return the links of a document, as of now: other files may have changed."""
+        params = DocumentLinksParams(ref=ref, direction="out", limit=_MOST_LINKS)
+        try:
+            return (await self._client.call("document.links", params, DocumentLinksResult)).links
+        except GnoError:  # removed since it was read
+            return []
 
     async def _read(self, ref: str) -> tuple[int, Rendering]:
         """Return the line that a reference names, and its whole document."""
@@ -68,10 +80,10 @@ def _rendering(text: DocumentText) -> Rendering:
     return Rendering(text)
 
 
-def _body(rendering: Rendering, line: int) -> bytes:
+def _body(rendering: Rendering, line: int, links: list[DocumentLink]) -> bytes:
     described = msgspec.to_builtins(rendering.document)
     del described["text"], described["line_map"], described["locations"]
-    return msgspec.json.encode({"document": described, **msgspec.to_builtins(rendering.part_at(line))})
+    return msgspec.json.encode({"document": described, **msgspec.to_builtins(rendering.part_at(line, links))})
 
 
 def _params(ref: str) -> DocumentGetParams:

@@ -32,6 +32,7 @@ ALLOWED = frozenset(
         "search.remove",
         "evidence.gather",
         "document.get",
+        "document.links",
         "document.list",
         "document.locate",
         "document.boxes",

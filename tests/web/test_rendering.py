@@ -16,6 +16,7 @@ from gnoctl.web.rendering.document import Rendered, Rendering
 from gnoctl.web.rendering.links import Links
 from gnod.protocol.base import Location
 from gnod.protocol.documents import DocumentText, LocatedLine
+from gnod.protocol.links import DocumentLink
 
 LINKS = Links("notes", "sub/a.md")
 
@@ -148,6 +149,46 @@ def test_no_text_takes_long(text: str) -> None:
     started = time.process_time()
     shown(f"{text}\n")
     assert time.process_time() - started < 20
+
+
+def link(target: str, to: str | None = None, **more: object) -> DocumentLink:
+    state = "resolved" if to else "ambiguous" if more.get("candidates") else "unresolved"
+    fields: dict[str, object] = {"uri": "gno://notes/sub/a.md", "title": "A", "line": 1, "kind": "wikilink"}
+    return DocumentLink(**fields | {"target": target, "to": to, "state": state} | more)  # type: ignore[arg-type]
+
+
+def test_links_lead_to_what_the_index_resolves_them_to() -> None:
+    text = (
+        "[[Boat|the boat]] ![[Boat#The mast]] [[Gone]] [[Twice]] [x](guide%20book) [y](other.md)\n\n"
+        "`[[Boat]]` [[1, 2]] \\[[Boat]]\n\n| a |\n| - |\n| [[Boat\\|in a table]] |\n"
+    )
+    boat = "gno://notes/plans/Boat%20%26%20oar.md"
+    links = [
+        link("Boat", boat),
+        link("Boat#The mast", boat, fragment="The mast", kind="embed"),
+        link("Gone"),
+        link("Twice", candidates=["gno://notes/<b>.md", "gno://notes/c.md"]),
+        link("guide%20book", "gno://notes/sub/guide%20book.md", kind="markdown"),
+    ]
+    html = Rendering(document(text)).part_at(1, links).html
+    address = "/doc/notes/plans/Boat%20%26%20oar.md"
+    assert f'<a href="{address}" rel="noopener noreferrer">the boat</a>' in html
+    assert f'<a href="{address}#doc-The%20mast" rel="noopener noreferrer">Boat#The mast</a>' in html
+    assert '<span class="unresolved" title="no document in the index has this name">Gone</span>' in html
+    assert 'title="ambiguous: notes/&lt;b&gt;.md or notes/c.md">Twice</span>' in html
+    assert '<a href="/doc/notes/sub/guide%20book.md"' in html
+    assert '<a href="/doc/notes/sub/other.md"' in html
+    assert "<code>[[Boat]]</code> [[1, 2]] [[Boat]]" in html
+    assert f'<td><a href="{address}" rel="noopener noreferrer">in a table</a></td>' in html
+    assert not Loads(html).found
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_wikilink_is_text(text: str) -> None:
+    for each in (link(text), link(text, f"gno://notes/{text}"), link(text, fragment=text, to="gno://notes/b.md")):
+        loads = Loads(Rendering(document(f"[[{text}]] [[{text}|{text}]]\n")).part_at(1, [each]).html)
+        assert not loads.found
+        assert not loads.tags & FORBIDDEN
 
 
 def test_blocks_have_the_lines_of_the_file() -> None:

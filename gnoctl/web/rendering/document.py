@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from gnoctl.web.rendering import code, markdown, parts, table
-from gnoctl.web.rendering.links import Links
+from gnoctl.web.rendering.links import Links, links_of
 from gnoctl.web.rendering.parts import Part
 from gnoctl.web.rendering.sanitising import sanitised
 from gnod.protocol.documents import DocumentText
+from gnod.protocol.links import DocumentLink
 from gnod.types import canonical_line, source_line
 
 if TYPE_CHECKING:
@@ -62,9 +63,11 @@ class Rendering:
             self._lexer = code.lexer_of_file(document.path.rpartition("/")[2])
         self.kind: Kind = _kind(converter, has_lexer=self._lexer is not None)
         self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
+        self.is_linked = self._is_markdown and "[" in document.text
+        """Whether it may have links to other documents."""
 
-    def part_at(self, line: int) -> Rendered:
-        """Return the part that contains a line of the source."""
+    def part_at(self, line: int, links: Sequence[DocumentLink] = ()) -> Rendered:
+        """Return the part that contains a line of the source. `links`: those of the document that the index knows."""
         wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
         index = bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
         part = self._parts[index]
@@ -72,7 +75,7 @@ class Rendering:
         pages = [each for each in self.document.locations if each.location.page]
         return Rendered(
             kind=self.kind,
-            html=self._html(part),
+            html=self._html(part, links_of(self.document.collection, self.document.path, links)),
             start=self._number(part.start),
             end=self._number(part.end - 1),
             next=None if is_last else self._number(part.end),
@@ -86,10 +89,9 @@ class Rendering:
     def _parts(self) -> list[Part]:
         return list(parts.split(self._lines, markdown=self._is_markdown))
 
-    def _html(self, part: Part) -> str:
+    def _html(self, part: Part, links: Links) -> str:
         if self._is_markdown:
-            links = Links(self.document.collection, self.document.path)
-            return sanitised(self._markdown(part), links)
+            return sanitised(self._markdown(part, links), links)
         lines, numbers = self._lines[part.start : part.end], self._numbers(part.start, part.end)
         if self.kind == "table":
             has_head = part.start == 0
@@ -105,7 +107,7 @@ class Rendering:
             return code.coloured(above, self._lexer)[part.start :]
         return code.coloured(self._lines[part.start : part.end], self._lexer)
 
-    def _markdown(self, part: Part) -> str:
+    def _markdown(self, part: Part, links: Links) -> str:
         """Render what is between two locations by itself, below the name of the first."""
         out, lead = [], part.lead
         start = part.start
@@ -116,19 +118,19 @@ class Rendering:
         for each in self.document.locations:
             at, where = each.line - 1, each.location
             if start <= at < part.end and (where.page or where.slide or where.cell):
-                out.append(self._segment(start, at, lead))
+                out.append(self._segment(start, at, lead, links))
                 out.append(f'<p class="place" data-line="{each.line}">{where.label}</p>')
                 start, lead = at, ()
-        out.append(self._segment(start, part.end, lead))
+        out.append(self._segment(start, part.end, lead, links))
         return "".join(out)
 
-    def _segment(self, start: int, end: int, lead: Sequence[str]) -> str:
+    def _segment(self, start: int, end: int, lead: Sequence[str], links: Links) -> str:
         text = "\n".join([*lead, *self._lines[start:end]])
         if markdown.is_too_much(text):
             return code.numbered(
                 [code.plain(line) for line in self._lines[start:end]], self._numbers(start, end), "text"
             )
-        return markdown.render(text, lambda line: self._number(start + max(line - len(lead), 0)))
+        return markdown.render(text, lambda line: self._number(start + max(line - len(lead), 0)), links.names)
 
     def _outline(self) -> list[OutlineEntry]:
         if not self._is_markdown:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from gnod.errors import GnoError
+from gnod.protocol.links import DocumentLink
 from gnod.types import SCHEME, format_uri, parse_uri
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _EXTERNAL = ("http://", "https://", "mailto:")
 _IGNORED = re.compile(r"[\x00-\x20\x7f]+")  # browsers drop some of them, even inside of a scheme
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_WIKILINKS = ("wikilink", "embed")
 ANCHOR = "doc-"
 
 
 class Links(NamedTuple):
-    """Of one document. `path` is relative to the collection, with slashes."""
+    """Of one document. `path` is relative to the collection, with slashes. `targets`: what the index knows of the links
+    that are paths, by what they say, and `names`: of wikilinks."""
 
     collection: str
     path: str
+    targets: Mapping[str, DocumentLink] = {}
+    names: Mapping[str, DocumentLink] = {}
 
     def address(self, link: str) -> str | None:
         """Return what a link becomes; None: it leads nowhere.
@@ -36,8 +44,9 @@ class Links(NamedTuple):
         anchor = f"#{ANCHOR}{quote(unquote(fragment))}" if fragment else ""
         if not target:
             return anchor or None
-        found = self._document(target)
-        return None if found is None else f"/doc/{found[0]}/{quote(found[1])}{anchor}"
+        known = self.targets.get(unquote(link))
+        found = self._document(known.to if known and known.to else target)
+        return None if found is None else f"/doc/{quote(found[0])}/{quote(found[1])}{anchor}"
 
     def picture(self, source: str) -> str | None:
         """Return the address of a picture of the collection; None for all others, which are not loaded."""
@@ -56,6 +65,36 @@ class Links(NamedTuple):
         folder = "" if path.startswith("/") else posixpath.dirname(self.path)
         path = posixpath.normpath(posixpath.join(folder, path.lstrip("/")))
         return None if path in (".", "..") or path.startswith(("../", "/")) else (self.collection, path)
+
+
+def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> Links:
+    """Return the links of a document, with what the index knows of them."""
+    targets: dict[str, DocumentLink] = {}
+    names: dict[str, DocumentLink] = {}
+    for link in found:
+        if link.kind in _WIKILINKS:
+            names.setdefault(link.target, link)
+        else:
+            targets.setdefault(_meant(link.target), link)
+    return Links(collection, path, targets, names)
+
+
+def wikilink_address(link: DocumentLink) -> str | None:
+    """Return the address of the document that a wikilink leads to, before it is sanitised."""
+    if link.to is None:
+        return None
+    return f"{link.to}#{quote(link.fragment)}" if link.fragment else link.to
+
+
+def why_nowhere(link: DocumentLink) -> str:
+    if link.candidates:
+        return f"ambiguous: {' or '.join(each.removeprefix(SCHEME) for each in link.candidates)}"
+    return "no document in the index has this name"
+
+
+def _meant(target: str) -> str:
+    """Return what a target in Markdown says, without its escapes."""
+    return unquote(html.unescape(_ESCAPE.sub(r"\1", target)))
 
 
 def is_external(link: str) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from gnoctl.web.rendering.code import coloured, lexer_of_language
-from gnoctl.web.rendering.links import is_external
+from gnoctl.web.rendering.links import is_external, why_nowhere, wikilink_address
+from gnod.protocol.links import DocumentLink
 
 # Above, it may take seconds: each bracket may begin a link, whose end is searched.
 _MAX_LINE = 50_000
@@ -19,13 +21,15 @@ _MAX_BRACKETS = 8_000
 
 _ALIGNMENT = re.compile(r"text-align:(\w+)")
 _SLUG = re.compile(r"[^\w\- ]")
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{1,1000}?)(?:\\?\|([^\[\]\n]{0,1000}))?\]\]")
 
 LineOf = Callable[[int], int]
 """From a line of the text that is rendered, from 0, to the line of the source."""
 
 
-def render(text: str, line_of: LineOf) -> str:
-    tokens = _parser.parse(text)
+def render(text: str, line_of: LineOf, wikilinks: Mapping[str, DocumentLink]) -> str:
+    environment = {"wikilinks": wikilinks}
+    tokens = _parser.parse(text, environment)
     for number, token in enumerate(tokens):
         if token.map is not None and token.nesting >= 0:
             token.attrSet("data-line", str(line_of(token.map[0])))
@@ -36,7 +40,7 @@ def render(text: str, line_of: LineOf) -> str:
         for child in token.children or ():
             if child.type == "link_open" and is_external(str(child.attrGet("href"))):
                 child.attrSet("target", "_blank")
-    return str(_parser.renderer.render(tokens, _parser.options, {}))
+    return str(_parser.renderer.render(tokens, _parser.options, environment))
 
 
 def is_too_much(text: str) -> bool:
@@ -74,7 +78,29 @@ def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
     return f'<img src="{escape(source)}" alt="{escape(alt)}" title="{escape(str(token.attrGet("title") or ""))}">'
 
 
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    """Take a wikilink that the index knows. Two brackets may mean anything else, so all others stay text."""
+    match = _WIKILINK.match(state.src, state.pos)
+    link = state.env["wikilinks"].get(match[1].strip()) if match else None
+    if match is None or link is None:
+        return False
+    if not silent:
+        address = wikilink_address(link)
+        if address is None:
+            state.push("html_inline", "", 0).content = f'<span class="unresolved" title="{escape(why_nowhere(link))}">'
+        else:
+            state.push("link_open", "a", 1).attrs = {"href": address}
+        state.push("text", "", 0).content = (match[2] or match[1]).strip()
+        if address is None:
+            state.push("html_inline", "", 0).content = "</span>"
+        else:
+            state.push("link_close", "a", -1)
+    state.pos = match.end()
+    return True
+
+
 _parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_parser.inline.ruler.before("link", "wikilink", _wikilink)
 _parser.add_render_rule("fence", _fence)
 _parser.add_render_rule("code_block", _fence)
 _parser.add_render_rule("image", _image)

@@ -21,11 +21,12 @@ _ATTRIBUTES = {
     "details": {"open"},
     "img": {"alt", "height", "src", "title", "width"},
     "ol": {"start"},
+    "span": {"title"},
     "td": {"colspan", "rowspan"},
     "th": {"colspan", "rowspan"},
 }
 _NUMBERS = frozenset(["colspan", "data-line", "height", "rowspan", "start", "width"])
-_CLASSES = CLASSES | {"center", "code", "line", "place", "remote", "right", "text"}
+_CLASSES = CLASSES | {"center", "code", "line", "place", "remote", "right", "text", "unresolved"}
 
 
 def sanitised(html: str, links: Links) -> str:
