@@ -33,6 +33,8 @@ ALLOWED = frozenset(
         "evidence.gather",
         "document.get",
         "document.links",
+        "links.graph",
+        "links.mentions",
         "document.list",
         "document.locate",
         "document.boxes",

@@ -92,6 +92,7 @@ def site(browser: object) -> Iterator[Site]:
         (machine.notes / "long.md").write_text(long_text())
         pages = ("The mast stands", "Nothing here", "Nor here", "The mast lies", "The end")
         (machine.notes / "mast.pdf").write_bytes(pdf(pages, title="Of masts"))
+        write_links(machine.notes)
         machine.ok("init", str(machine.notes), "--name", "club")
         machine.quiet()
         site = Site(machine)
@@ -158,3 +159,25 @@ HOSTILE = """# Barnacle
 <style>body { display: none }</style>
 <iframe src="https://elsewhere.example/"></iframe>
 """
+
+
+def write_links(folder: Path) -> None:
+    """Write 230 notes around one of them, some of them hostile."""
+    web = folder / "web"
+    web.mkdir()
+    far = [f"[[knot {number}]]" for number in range(60)]
+    (web / "hub.md").write_text(
+        "# The hub\n\nIt leads to [[rope]], to [the sail](sail.md#Reefing), to [nothing](gone.md) and to [[twin]].\n"
+        "Also to [[rope#^third|a block]], [far away](https://elsewhere.example/) and [bad](javascript:alert(1)).\n\n"
+        f"{' '.join(far)}\n"
+    )
+    (web / "rope.md").write_text("# Rope\n\nSee [[hub]].\n\n" + "A strand.\n\n" * 40 + "The third strand. ^third\n")
+    (web / "sail.md").write_text("# Sail\n\nOf canvas.\n\n" + "A seam.\n\n" * 40 + "## Reefing\n\nBack to [[hub]].\n")
+    for name in ("a", "b"):
+        (web / name).mkdir()
+        (web / name / "twin.md").write_text(f"# Twin {name}\n\nNobody knows which: The hub.\n")
+    for number in range(200):
+        (web / f"knot {number}.md").write_text(f"# Knot {number}\n\nAfter it: [[knot {number + 1}]]. Of [[hub]].\n")
+    titles = ("<script>document.title='pwned'</script>", "\u202eעברית\u202d mixed", "long " * 2000)
+    for number, title in enumerate(titles):
+        (web / f"odd{number}.md").write_text(f"# {title}\n\n[[hub]] <img src=x onerror=\"document.title='pwned'\">\n")

@@ -31,20 +31,20 @@ def test_results_follow_the_keys_and_a_hit_opens_beside_them(visit: Any) -> None
     page = visit()
     page.wait_for_selector(HITS)  # an empty query lists the newest documents
     assert "newest first" in page.inner_text("#count")
-    search(page, "load balan")
+    search(page, "load balancer")
     page.wait_for_selector(f"{HITS} >> text=How we deploy")
     assert page.inner_text("#hits mark >> nth=0") in ("load", "balancer")
     page.wait_for_selector("#reader h1 >> text=How we deploy")  # the first hit is shown beside the list
     page.keyboard.press("ArrowDown")
     page.wait_for_selector("#reader h1 >> text=Decisions")
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(r"/doc/club/docs/decisions\.md\?q=load\+balan#L\d+$"))
+    page.wait_for_url(re.compile(r"/doc/club/docs/decisions\.md\?q=load\+balancer#L\d+$"))
     until(lambda: "balancer" in highlighted(page))
     assert page.title() == "Decisions · gnod"
     assert page.locator(".doc .target").count() == 1
     page.go_back()
-    page.wait_for_url(re.compile(r"/search\?q=load\+balan$"))
-    assert page.input_value("#query") == "load balan"
+    page.wait_for_url(re.compile(r"/search\?q=load\+balancer$"))
+    assert page.input_value("#query") == "load balancer"
     page.go_forward()
     page.wait_for_selector("#reader h1 >> text=Decisions")
 
@@ -234,6 +234,99 @@ def test_memories_are_searched_edited_and_forgotten(visit: Any, site: Site) -> N
     page.wait_for_selector("#memories >> text=The memories are locked.")
 
 
+def test_links_are_beside_the_document(visit: Any, site: Site) -> None:
+    page = visit("/doc/club/web/hub.md")
+    page.wait_for_selector(".links-toggle >> text=Links 272")
+    assert not loaded(page) & {"links.js", "graph.js", "layout.js"}
+    assert (
+        page.evaluate("performance.getEntries().reduce((sum, each) => sum + (each.decodedBodySize ?? 0), 0)") < 170_000
+    )
+    page.click(".doc a >> text=a block")  # a wikilink leads to the block that it names
+    page.wait_for_selector(".doc .target >> text=The third strand")
+    page.keyboard.press("Alt+l")
+    page.wait_for_selector("#links .of-backlinks h3 >> text=Backlinks 2")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/doc/club/web/hub\.md$"))
+    links = page.locator("#links .of-links > ul > li")
+    until(lambda: links.count() == 50)
+    assert page.inner_text("#links .of-links h3") == "Links 67"
+    shown = links.all_inner_texts()
+    assert [text.replace("\n", " ") for text in shown[:7]] == [
+        "club/web/rope.md :3",
+        "club/web/sail.md # Reefing :3",
+        "gone.mdno such document :3",
+        "twinambiguous :3 club/web/a/twin.md club/web/b/twin.md",
+        "club/web/rope.md # ^third :4",
+        "https://elsewhere.example/ :4",
+        "javascript:alert(1)elsewhere :4",
+    ]
+    far = page.locator("#links a.external")
+    assert (far.get_attribute("target"), far.get_attribute("rel")) == ("_blank", "noopener noreferrer")
+    page.click("#links .of-links >> text=Show 17 more of 67")
+    until(lambda: links.count() == 67)
+    new = site.machine.notes / "web" / "new.md"
+    new.write_text("# A new one\n\nIt leads to [[hub]], too.\n")
+    page.wait_for_selector("#links .of-backlinks h3 >> text=Backlinks 206")
+    page.click("#links .of-mentions summary")
+    page.wait_for_selector("#links .of-mentions h3 >> text=Mentions without a link 2")
+    assert page.locator("#links .of-mentions mark").all_inner_texts() == ["The hub", "The hub"]
+    new.unlink()
+    page.wait_for_selector("#links .of-backlinks h3 >> text=Backlinks 205")
+    page.keyboard.press("Alt+l")
+    assert not page.is_visible("#links")
+
+
+def test_the_graph_around_a_document_is_walked_by_keys(visit: Any) -> None:
+    page = visit("/doc/club/web/hub.md", reduced_motion="reduce")
+    page.wait_for_selector(".doc h1")
+    page.keyboard.press("Alt+g")
+    page.wait_for_url(re.compile(r"hub\.md\?graph=2$"))
+    page.wait_for_selector(".graph svg[data-stable]")
+    assert (page.locator(".node").count(), page.title()) == (200, "The hub · gnod")
+    assert focused(page) == "The hub, club/web/hub.md: 62 links, 205 backlinks"
+    assert page.evaluate(SAME_PICTURE)
+    labels = page.evaluate("[...document.querySelectorAll('.node')].map((each) => each.getAttribute('aria-label'))")
+    assert max(map(len, labels)) < 300
+    page.keyboard.press("ArrowRight")
+    neighbour = focused(page)
+    assert neighbour != "The hub, club/web/hub.md: 62 links, 205 backlinks"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#reader h1 >> text={neighbour.partition(',')[0]}")
+    assert page.is_visible(".doc")
+    page.go_back()
+    page.wait_for_selector(".graph svg[data-stable]")
+    page.click("[aria-label='1 link away']")
+    page.wait_for_url(re.compile(r"\?graph=1$"))
+    page.click(".graph-bar >> text=List")
+    page.wait_for_selector(".graph-list >> text=linked from Rope")
+    assert page.locator(".graph-list li").count() == 200
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".doc h1")
+
+
+BYTES = """performance.getEntries()
+  .filter((each) => each.entryType === "navigation" || each.name.includes("/static/"))
+  .reduce((sum, each) => sum + each.decodedBodySize, 0)"""
+SAME_PICTURE = """async () => {
+  const { Layout } = await import("/static/layout.js");
+  const [once, inSteps] = [1, 2].map(() => new Layout([0, 1, 1, 2], [[0, 1], [0, 2], [2, 3]]));
+  once.run();
+  while (!inSteps.isStable) inSteps.run(0.01);
+  return String(once.x) === String(inSteps.x) && once.y.every(Number.isFinite) && new Set(once.x).size === 4;
+}"""
+
+
+def loaded(page: Any) -> set[str]:
+    """Return the names of the page's own files that were loaded."""
+    names = page.evaluate("performance.getEntriesByType('resource').map((each) => each.name.split('/').at(-1))")
+    return set(names)
+
+
+def focused(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.getAttribute('aria-label')"))
+
+
 def test_a_hostile_document_is_text(visit: Any) -> None:
     page = visit("/doc/club/hostile.md", expected="/api/image?ref=")  # there is no picture `x`
     page.wait_for_selector(".doc h1 >> text=Barnacle")
@@ -250,10 +343,18 @@ def test_nothing_keeps_anybody_out(visit: Any, scheme: str) -> None:
     page = visit("/doc/club/docs/how-we-deploy.md?q=deploy", color_scheme=scheme)
     page.wait_for_selector(".doc h1")
     page.keyboard.press("F2")
-    for address in (None, "/ask?q=what+does+error+F28+mean", "/collections", "/memories"):
+    page.click(".links-toggle")
+    page.wait_for_selector("#links .hint")
+    for address in (
+        None,
+        "/doc/club/web/knot%2030.md?graph=1",
+        "/ask?q=what+does+error+F28+mean",
+        "/collections",
+        "/memories",
+    ):
         if address:
             page.goto(page.url.partition("/doc")[0].partition("/ask")[0].partition("/coll")[0] + address)
-            page.wait_for_selector(".quote, .card, #memories :is(.empty, .summary) p")
+            page.wait_for_selector(".quote, .card, #memories :is(.empty, .summary) p, .graph svg[data-stable]")
         found = axe.run(page, options=rules).response["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         assert not serious, [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in serious]

@@ -11,6 +11,8 @@ export const KEYS = [
   ["Ctrl-S", "Similar documents"],
   ["Ctrl-Y", "Copy the path; with Shift a citation"],
   ["Ctrl-O", "Open in your editor or viewer"],
+  ["Alt-L", "Links of the document, and to it"],
+  ["Alt-G", "What is around the document, as a graph"],
   ["n N", "Next and previous match in the document"],
   ["F1 ?", "This help"],
 ];
@@ -22,7 +24,7 @@ export function actionOf(event, { isWriting, isSearching }) {
 }
 
 function withControl({ ctrlKey, metaKey, altKey, shiftKey, code }) {
-  if (altKey && !ctrlKey && !metaKey) return { KeyA: "ask", KeyT: "mode", KeyE: "explain" }[code] ?? null;
+  if (altKey && !ctrlKey && !metaKey) return { KeyA: "ask", KeyT: "mode", KeyE: "explain", KeyL: "links", KeyG: "graph" }[code] ?? null;
   if (!(ctrlKey || metaKey) || altKey) return null;
   if (code === "KeyY") return shiftKey ? "cite" : "copy";
   return shiftKey ? "none" : ({ KeyS: "similar", KeyO: "openFile", KeyK: "focus" }[code] ?? "none");

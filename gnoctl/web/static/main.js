@@ -1,6 +1,8 @@
 /** Starts the page: makes the views, shows the one that the address names, and connects keys and changes to them. */
 
+import { refOf } from "./api.js";
 import { Ask } from "./ask.js";
+import { Beside } from "./beside.js";
 import { Collections } from "./collections.js";
 import { $, button, fill, h } from "./dom.js";
 import { Filters } from "./filters.js";
@@ -10,7 +12,7 @@ import { actionOf } from "./keys.js";
 import { follow } from "./live.js";
 import { Memories } from "./memories.js";
 import { Reader, copyOf } from "./reader.js";
-import { MODES, address, fragmentOf, rewrite, start } from "./router.js";
+import { MODES, address, addressOf as documentAddress, fragmentOf, rewrite, start } from "./router.js";
 import { Search, similarTo, titleOf } from "./search.js";
 import { count, missedBy } from "./text.js";
 
@@ -23,7 +25,18 @@ let isPreview = false;
 
 // Views
 
-const reader = new Reader($("#reader"), { say, onClose: closeDocument, onSimilar: (doc) => similar(doc) });
+const reader = new Reader($("#reader"), {
+  say,
+  onClose: closeDocument,
+  onSimilar: (doc) => similar(doc),
+  onLinks: () => beside.flip(),
+  onGraph: flipGraph,
+  onShown: (doc) => beside.show(doc?.ref ?? null),
+});
+const beside = new Beside($("#links"), {
+  toggle: () => $("#reader .links-toggle"),
+  onClosed: () => reader.body.focus({ preventScroll: true }),
+});
 const list = new HitList($("#hits"), input, {
   onOpen: (hit, isNewTab) => (isNewTab ? window.open(addressOf(hit)) : openHit(hit)),
   onSelect: (hit) => wide.matches && preview(hit),
@@ -80,6 +93,7 @@ function showAsk(next) {
 
 function showDocument(next, state, before) {
   list.opened(next.doc);
+  if (!next.doc || !next.graph) drawGraph(false);
   if (!next.doc) {
     // Back from a document to its list: on a wide screen it stays beside it.
     if (before?.doc && before.view === next.view && wide.matches) isPreview = true;
@@ -91,6 +105,7 @@ function showDocument(next, state, before) {
   reader.show(next.doc, next.q, { line }).then(() => {
     if (route === next) setTitle(next);
     if (!wide.matches) $("#reader h1")?.focus({ preventScroll: true });
+    showGraph(next, next.graph > 0 && !before?.graph);
   });
 }
 
@@ -103,7 +118,7 @@ function setTitle(next) {
 /** What is searched now: more than the address says while the user types. */
 const current = () => (route.view === "search" && search.route ? { ...search.route, doc: route.doc } : route);
 
-const addressOf = (hit) => address({ ...current(), view: "search", doc: { collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) } });
+const addressOf = (hit) => address({ ...current(), view: "search", graph: 0, doc: { collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) } });
 
 function openHit(hit) {
   if (!hit) return;
@@ -116,6 +131,7 @@ function openHit(hit) {
 function preview(hit, q = search.route.q) {
   isPreview = true;
   body.classList.remove("reading");
+  drawGraph(false);
   reader.show({ collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) }, q);
 }
 
@@ -137,6 +153,35 @@ function closeDocument() {
 }
 
 const similar = (doc) => doc && navigate(address({ ...current(), view: "search", q: "", doc: null, similar: similarTo(doc) }));
+
+// The graph of a document: it has an address, so the way back leads to it.
+
+let graph = null;
+
+async function showGraph(next, hasFocus) {
+  const isShown = drawGraph(Boolean(next.doc && next.graph));
+  if (!isShown) return;
+  const { Graph } = await import("./graph.js");
+  graph ??= new Graph($("#graph"), { onOpen: (uri) => navigate(documentAddress(uri)), onDepth: (depth) => navigate(address({ ...route, graph: depth }), { replace: true }) });
+  if (route === next) graph.show(refOf(next.doc.collection, next.doc.path), next.graph, { hasFocus });
+}
+
+/** In place of the text, or the text again. */
+function drawGraph(isShown) {
+  $("#graph").hidden = !isShown;
+  reader.body.hidden = isShown;
+  $("#reader .graph-toggle")?.setAttribute("aria-pressed", String(isShown));
+  if (!isShown) graph?.hide();
+  return isShown;
+}
+
+function flipGraph() {
+  const doc = route.doc ?? reader.open;
+  if (!doc) return;
+  const { collection, path, fragment } = doc;
+  navigate(address({ ...current(), doc: { collection, path, fragment }, graph: route.doc && route.graph ? 0 : 2 }));
+  if (!route.graph) reader.body.focus({ preventScroll: true });
+}
 
 // Modes and theme
 
@@ -225,6 +270,8 @@ function changed({ indexed, removed, failed, freshness, embedding }) {
     const isOpen = (each) => reader.open && each.collection === reader.open.collection && each.path === reader.open.path;
     if (indexed.some(isOpen)) reader.changed(false);
     else if (removed.some(isOpen)) reader.changed(true);
+    beside.changed();
+    graph?.changed();
   }
   collections.changed();
 }
@@ -258,6 +305,8 @@ const ACTIONS = {
   openFile: () => reader.openFile(),
   nextMatch: () => reader.step(1),
   previousMatch: () => reader.step(-1),
+  links: () => $("#reader .links-toggle")?.click(),
+  graph: () => $("#reader .graph-toggle")?.click(),
 };
 
 function enter() {
@@ -270,6 +319,8 @@ function enter() {
 
 function escape() {
   if (filters.isOpen) filters.toggle();
+  else if ($("#links").contains(document.activeElement)) beside.flip();
+  else if (route.doc && route.graph) flipGraph();
   else if (route.doc) closeDocument();
   else if (document.activeElement !== input) input.focus();
   else if (input.value) {

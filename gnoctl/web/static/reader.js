@@ -10,9 +10,12 @@ import { citation, count, day, inline, markedLines, place, size, wordPattern } f
 const BUSY_AFTER_MS = 300;
 
 export class Reader {
-  /** `say(text)`: tell the user; `onClose()`, `onSimilar(document)`: what the user chose. */
-  constructor(root, { say, onClose, onSimilar }) {
-    Object.assign(this, { root, say, onClose, onSimilar });
+  /**
+   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`: what the user chose; `onShown(document)`:
+   * another one, or null, is shown.
+   */
+  constructor(root, { say, onClose, onSimilar, onLinks, onGraph, onShown }) {
+    Object.assign(this, { root, say, onClose, onSimilar, onLinks, onGraph, onShown });
     this.head = root.querySelector(".reader-head");
     this.body = root.querySelector(".reader-body");
     this.open = null;
@@ -51,6 +54,7 @@ export class Reader {
     this.#drop();
     fill(this.head);
     fill(this.body, welcome());
+    this.onShown(null);
   }
 
   /** A file of this document changed: offer to load it again, and leave what is read as it is. */
@@ -106,6 +110,7 @@ export class Reader {
     this.#drawHead(isPaged);
     if (isPaged) this.#drawPages();
     else this.#drawText();
+    this.onShown(this.open);
   }
 
   /** Forget what is drawn in the body. */
@@ -185,6 +190,8 @@ export class Reader {
       button("Copy path", () => this.copy("path"), { title: "Copy the path (Ctrl-Y)" }),
       button("Cite", () => this.copy("citation"), { title: "Copy a citation (Ctrl-Shift-Y)" }),
       button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
+      button("Links", this.onLinks, { class: "button links-toggle", "aria-expanded": "false", "aria-controls": "links", title: "Links of this document (Alt-L)" }),
+      button("Graph", this.onGraph, { class: "button graph-toggle", "aria-pressed": "false", title: "What is around it (Alt-G)" }),
       outline.length > 1 && !isPaged ? this.#outlineButton(outline) : null,
       isPaged && this.answer.kind === "pages" ? this.#textButton() : null,
       isPaged || this.answer.kind === "code" ? null : button("Lines", (event) => this.#toggleLines(event.currentTarget), { "aria-pressed": String(this.hasLines ?? false), title: "Line numbers" }),
@@ -234,6 +241,7 @@ export class Reader {
   #failed(open, error) {
     this.open = { ...open, document: { title: open.path, ...open } };
     this.#drop();
+    this.onShown(null);
     fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })));
     const why = h("a", { href: `/collections?why=${encodeURIComponent(open.name)}` }, "Why is this file not in the index?");
     fill(this.body, h("div.empty", { role: "alert" }, h("p.empty-title", {}, inline(error.message)), error.status === 404 ? h("p", {}, why) : null));

@@ -1,11 +1,13 @@
 /** Addresses: from a location to a route and back. A route says everything that is shown. */
 
+const SCHEME = /^gno:\/\//;
 const LISTS = ["collection", "tag", "type", "lang"];
+export const DEEPEST = 3;
 export const MODES = { query: "Hybrid", lexical: "Keyword", vector: "Meaning" };
 
 /**
  * Return the route of a location: `view` (search, ask, collections, memories), what is asked, and `doc`, the open document, with its
- * `fragment` (`L10`, `page=3`).
+ * `fragment` (`L10`, `page=3`), and `graph`: how far its neighbourhood is shown, 0 for its text.
  */
 export function parse(location) {
   const params = new URLSearchParams(location.search);
@@ -19,10 +21,12 @@ export function parse(location) {
     filters: Object.fromEntries(LISTS.map((name) => [name, params.getAll(name)])),
     doc: null,
     why: params.get("why") ?? "",
+    graph: 0,
   };
   const [first, ...rest] = location.pathname.split("/").filter(Boolean).map(decoded);
   if (first === "doc" && rest.length > 1) {
     route.doc = { collection: rest[0], path: rest.slice(1).join("/"), fragment: decoded(location.hash.slice(1)) };
+    route.graph = Math.min(DEEPEST, Number.parseInt(params.get("graph") ?? "", 10) || 0);
     if (params.has("ask")) return { ...route, view: "ask", q: params.get("ask") };
   } else if (["ask", "collections", "memories"].includes(first)) {
     route.view = first;
@@ -42,6 +46,7 @@ export function address(route) {
     for (const name of LISTS) for (const value of route.filters?.[name] ?? []) params.append(name, value);
     if (route.explain) params.set("explain", "1");
   }
+  if (route.doc && route.graph > 0) params.set("graph", route.graph);
   if (route.why) params.set("why", route.why);
   const query = params.toString();
   return `${path(route)}${query ? `?${query}` : ""}${route.doc?.fragment ? `#${encodeURI(route.doc.fragment)}` : ""}`;
@@ -50,6 +55,12 @@ export function address(route) {
 export function documentPath(collection, name) {
   return `/doc/${[collection, ...name.split("/")].map(encodeURIComponent).join("/")}`;
 }
+
+/** The address in this page of a `gno://` address. */
+export const addressOf = (uri, fragment = "") => `/doc/${uri.replace(SCHEME, "")}${fragment ? `#${encodeURI(fragment)}` : ""}`;
+
+/** `collection/path` of a `gno://` address, to show. */
+export const placeOf = (uri) => uri.replace(SCHEME, "").split("/").map(decoded).join("/");
 
 /** The part after `#` for a hit, a quote or a source: its page, or its line. */
 export function fragmentOf(item) {

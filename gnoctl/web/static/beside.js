@@ -1,0 +1,87 @@
+/** Whether the panel of links is open beside the document, and for which one. Loads its module when it is first opened. */
+
+import { isAbort, rpc } from "./api.js";
+import { number } from "./text.js";
+
+const SETTLED_MS = 150;
+
+export class Beside {
+  /** `root`: the panel; `toggle()` returns the button of the document that opens it, or null; `onClosed()`: where the focus goes then. */
+  constructor(root, { toggle, onClosed }) {
+    Object.assign(this, { root, toggle, onClosed });
+    this.isOpen = remembered();
+    this.ref = null;
+  }
+
+  /** Another document is shown, or none. Who skims a list does not wait for what is asked here. */
+  show(ref) {
+    Object.assign(this, { ref, shown: null });
+    this.abort?.abort();
+    this.abort = new AbortController();
+    clearTimeout(this.pause);
+    this.#draw();
+    if (ref) this.pause = setTimeout(() => this.#load(), SETTLED_MS);
+  }
+
+  changed() {
+    if (!this.ref) return;
+    this.panel?.changed();
+    this.#count();
+  }
+
+  /** Open the panel, with the focus in it, or close it. */
+  async flip() {
+    this.isOpen = !this.isOpen;
+    remember(this.isOpen);
+    this.#draw();
+    if (!this.isOpen) return this.onClosed();
+    await this.#load();
+    this.root.querySelector("summary")?.focus({ preventScroll: true });
+  }
+
+  #draw() {
+    this.root.hidden = !(this.isOpen && this.ref);
+    this.toggle()?.setAttribute("aria-expanded", String(this.isOpen));
+  }
+
+  async #load() {
+    const { ref, abort } = this;
+    if (!ref) return;
+    this.#count();
+    if (!this.isOpen) return;
+    const { LinksPanel } = await import("./links.js");
+    this.panel ??= new LinksPanel(this.root, { onClose: () => this.flip() });
+    if (this.ref !== ref || this.shown === ref) return;
+    this.shown = ref;
+    this.panel.show(ref, abort.signal);
+  }
+
+  async #count() {
+    const { ref, abort } = this;
+    try {
+      const { total_links: links, total_backlinks: backlinks } = await rpc("document.links", { ref, limit: 1 }, { signal: abort.signal });
+      const button = this.toggle();
+      if (button && this.ref === ref) button.textContent = links + backlinks ? `Links ${number(links + backlinks)}` : "Links";
+    } catch (error) {
+      if (!isAbort(error)) this.toggle()?.setAttribute("title", error.message);
+    }
+  }
+}
+
+const KEY = "links";
+
+function remembered() {
+  try {
+    return localStorage.getItem(KEY) === "open";
+  } catch {
+    return false; // storage is blocked
+  }
+}
+
+function remember(isOpen) {
+  try {
+    localStorage.setItem(KEY, isOpen ? "open" : "");
+  } catch {
+    // Storage is blocked: the choice lasts as long as the page.
+  }
+}

@@ -1,0 +1,180 @@
+/** What is connected with the open document: its links, links and mentions in other documents, related ones. Loaded on first use. */
+
+import { isAbort, rpc } from "./api.js";
+import { button, fill, h } from "./dom.js";
+import { addressOf, placeOf } from "./router.js";
+import { inUtf16, marked, number, plain } from "./text.js";
+
+const PAGE = 50;
+const MOST = 1000;
+const RELATED = 12;
+const QUIET_MS = 300;
+
+/**
+ * `isEager`: loaded with the document; the others when they are opened. `load` returns the items and their total, null if
+ * it is not known before the last of them. */
+const SECTIONS = [
+  {
+    name: "links",
+    title: "Links",
+    empty: "This document has no links.",
+    isEager: true,
+    item: outgoing,
+    async load(ref, offset, limit, signal) {
+      const { links, total_links: total } = await rpc("document.links", { ref, direction: "out", offset, limit }, { signal });
+      return { items: links, total };
+    },
+  },
+  {
+    name: "backlinks",
+    title: "Backlinks",
+    empty: "No document links to this one.",
+    isEager: true,
+    item: ({ uri, title, line, passage }) => passageIn({ uri, title, line }, plain(passage, [])),
+    async load(ref, offset, limit, signal) {
+      const { backlinks, total_backlinks: total } = await rpc("document.links", { ref, direction: "in", offset, limit }, { signal });
+      return { items: backlinks, total };
+    },
+  },
+  {
+    name: "mentions",
+    title: "Mentions without a link",
+    empty: "No other document mentions this one by its name.",
+    item: (mention) => passageIn(mention, [mention.passage, inUtf16(mention.passage, mention.marks)]),
+    async load(ref, offset, limit, signal) {
+      const { mentions, total, has_more: hasMore } = await rpc("links.mentions", { ref, offset, limit }, { signal });
+      return { items: mentions, total: hasMore ? null : (total ?? offset + mentions.length) };
+    },
+  },
+  {
+    name: "related",
+    title: "Related",
+    empty: "No related document was found.",
+    item: related,
+    async load(ref, _offset, _limit, signal) {
+      const { hits } = await rpc("search.similar", { ref, limit: RELATED }, { signal });
+      return { items: hits, total: hits.length };
+    },
+  },
+];
+
+export class LinksPanel {
+  /** `root`: the landmark; `onClose()`: the user closed it. */
+  constructor(root, { onClose }) {
+    this.sections = SECTIONS.map((each) => new Section(each));
+    const close = button("×", onClose, { class: "button icon", "aria-label": "Close the links" });
+    fill(root, h("div.links-head", {}, h("h2", {}, "Connections"), close), this.sections.map((each) => each.element));
+  }
+
+  show(ref, signal) {
+    for (const section of this.sections) section.show(ref, signal);
+  }
+
+  /** Files changed, so the links to this document may have: load again what is shown, once for a burst. */
+  changed() {
+    clearTimeout(this.pause);
+    this.pause = setTimeout(() => this.sections.forEach((each) => each.refresh()), QUIET_MS);
+  }
+}
+
+class Section {
+  constructor(kind) {
+    Object.assign(this, kind);
+    this.count = h("span.num");
+    this.list = h("ul");
+    this.foot = h("div.links-foot", { "aria-live": "polite" });
+    this.element = h(`details.links-section.of-${kind.name}`, { open: kind.isEager }, h("summary", {}, h("h3", {}, kind.title, " ", this.count)), this.list, this.foot);
+    this.element.addEventListener("toggle", () => this.element.open && !this.items && this.#load());
+  }
+
+  show(ref, signal) {
+    Object.assign(this, { ref, signal, items: null, total: 0 });
+    if (this.isEager || this.element.open) return void this.#load(); // what is shown stays until then
+    for (const each of [this.count, this.list, this.foot]) fill(each);
+  }
+
+  /** Load what is shown again; what did not change stays as it is. */
+  async refresh() {
+    if (!this.items) return;
+    const before = JSON.stringify([this.items, this.total]);
+    await this.#guard(async () => {
+      const { items, total } = await this.load(this.ref, 0, Math.min(MOST, Math.max(PAGE, this.items.length)), this.signal);
+      if (JSON.stringify([items, total]) === before) return;
+      Object.assign(this, { items, total });
+      keepingFocus(this.list, () => this.#draw(items, true));
+    });
+  }
+
+  #load() {
+    return this.#guard(async () => {
+      const { items, total } = await this.load(this.ref, this.items?.length ?? 0, PAGE, this.signal);
+      const isFirst = !this.items;
+      this.items = [...(this.items ?? []), ...items];
+      this.total = total;
+      this.#draw(items, isFirst);
+    });
+  }
+
+  #draw(items, isAll = false) {
+    const rows = items.map(this.item);
+    if (isAll) fill(this.list, rows);
+    else this.list.append(...rows);
+    const shown = this.items.length;
+    const rest = (this.total ?? Infinity) - shown;
+    const of = this.total === null ? "" : ` of ${number(this.total)}`;
+    this.count.textContent = this.total === null ? `${number(shown)}+` : number(this.total);
+    const more = () => this.#load().then(() => this.list.children[shown]?.querySelector("a")?.focus());
+    fill(this.foot, !shown ? h("p.hint", {}, this.empty) : rest > 0 ? button(`Show ${number(Math.min(PAGE, rest))} more${of}`, more, { class: "button link" }) : null);
+  }
+
+  async #guard(work) {
+    const { ref } = this;
+    try {
+      await work();
+    } catch (error) {
+      if (!isAbort(error) && this.ref === ref) fill(this.foot, h("p.hint", {}, error.message));
+    }
+  }
+}
+
+/** A link in this document: to another one, to the web, or to nothing. */
+function outgoing(link) {
+  const line = h("a.links-line", { href: `#L${link.line}`, "aria-label": `line ${link.line} of this document` }, `:${link.line}`);
+  const place = link.has_place ? null : h("p.hint", {}, `It has no “${link.fragment}”.`);
+  return h("li", {}, h("div.links-row", {}, leading(link), line), place, link.candidates.length ? candidates(link) : null);
+}
+
+function leading({ to, fragment, has_place: hasPlace, state, target }) {
+  if (to) return h("a", { href: addressOf(to, hasPlace && fragment ? `doc-${fragment}` : ""), dir: "auto" }, placeOf(to), fragment ? h("span.muted", {}, ` # ${fragment}`) : null);
+  if (state === "external" && /^(https?:\/\/|mailto:)/i.test(target)) return h("a.external", { href: target, target: "_blank", rel: "noopener noreferrer", dir: "auto" }, target);
+  const why = { ambiguous: "ambiguous", external: "elsewhere", outside: "outside the collection" }[state] ?? "no such document";
+  return h("span", {}, h("span.unresolved", { dir: "auto" }, target), h("span.kind", {}, why));
+}
+
+const candidates = (link) => h("ul.candidates", {}, link.candidates.map((uri) => h("li", {}, h("a", { href: addressOf(uri), dir: "auto" }, placeOf(uri)))));
+
+/** A passage of another document, which opens there. */
+function passageIn({ uri, title, line }, [text, marks]) {
+  return h(
+    "li",
+    {},
+    h("a", { href: addressOf(uri, `L${line}`), dir: "auto" }, title || placeOf(uri)),
+    h("p.links-place", {}, `${placeOf(uri)}:${line}`),
+    h("p.snippet", { dir: "auto" }, marked(text, marks)),
+  );
+}
+
+const REASONS = { similar: "similar", links_to: "this links to it", linked_from: "links to this", cited_together: "linked together" };
+
+function related(hit) {
+  const reasons = (hit.reasons ?? []).map(({ kind }) => h("span.kind", {}, REASONS[kind] ?? kind.replaceAll("_", " ")));
+  return h("li", {}, h("a", { href: addressOf(hit.uri), dir: "auto" }, hit.title || hit.path), h("p.links-place", {}, placeOf(hit.uri)), reasons.length ? h("p", {}, reasons) : null);
+}
+
+/** Draw a list again; the link that has the focus keeps it. */
+function keepingFocus(list, draw) {
+  const links = () => [...list.querySelectorAll("a")];
+  const href = list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  draw();
+  if (href) (links().find((each) => each.getAttribute("href") === href) ?? links()[0])?.focus({ preventScroll: true });
+}
