@@ -42,14 +42,20 @@ def mermaid(graph: LinksGraphResult) -> Iterator[str]:
 
 def tree(graph: LinksGraphResult, terminal: Terminal) -> Iterator[str]:
     """Yield a line for each document, indented below one that is nearer to the first."""
+    for node, arrow in branches(graph):
+        address = terminal.paint(text.line(node.uri.removeprefix(SCHEME)), BOLD)
+        counts = terminal.paint(f"{node.links:,} out, {node.backlinks:,} in", DIM)
+        yield f"{'  ' * node.distance}{arrow}{address}  {text.line(node.title)}  {counts}"
+
+
+def branches(graph: LinksGraphResult) -> Iterator[tuple[GraphNode, str]]:
+    """Yield each document below one that is nearer to the first, with the direction of the links between them."""
     at = {node.uri: node for node in graph.nodes}
     below = _below(graph)
     waiting = [(node, "") for node in reversed(graph.nodes) if node.distance == 0]
     while waiting:
         node, arrow = waiting.pop()
-        address = terminal.paint(text.line(node.uri.removeprefix(SCHEME)), BOLD)
-        counts = terminal.paint(f"{node.links:,} out, {node.backlinks:,} in", DIM)
-        yield f"{'  ' * node.distance}{arrow}{address}  {text.line(node.title)}  {counts}"
+        yield node, arrow
         waiting += [(at[uri], f"{arrow} ") for uri, arrow in reversed(below.get(node.uri, []))]
 
 

@@ -11,7 +11,7 @@ import os
 import subprocess
 from functools import partial
 from importlib import import_module
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import on
@@ -34,6 +34,9 @@ from gnod.errors import GnoError
 from gnod.paths import Places
 from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
 from gnod.protocol.subscription import IndexChanged
+
+if TYPE_CHECKING:
+    from gnoctl.ui.links import Links
 
 NARROW = 100
 """In fewer columns, results and preview take turns."""
@@ -108,6 +111,7 @@ class UserInterface(App[str]):
         self.watched = Watched(self.client, self._connected, self._changed, self._show_state)
         self.prints = prints
         self._note = ""
+        self._links: Links | None = None
         self._copied: tuple[str, int] = ("", 0)
 
     def compose(self) -> ComposeResult:
@@ -253,6 +257,23 @@ class UserInterface(App[str]):
         if ref is not None:
             await self.open(ref)
 
+    def action_links(self) -> None:
+        from gnoctl.ui.links import Links
+
+        if hit := self.results.selected:
+            self._links = Links(hit, self.client, self.choose)
+            self.push_screen(self._links)
+        else:
+            self.say("select a document first")
+
+    async def choose(self, ref: str) -> None:
+        """Open a file; or print its path, and end."""
+        if not self.prints:
+            await self.open(ref)
+            return
+        place = await self.client.call("document.locate", DocumentLocateParams(ref=ref), DocumentPlace)
+        self.exit(place.source)
+
     def action_help(self) -> None:
         from gnoctl.ui.help import Help
 
@@ -270,6 +291,8 @@ class UserInterface(App[str]):
         shown = self.preview.hit
         if shown and any(each.docid == shown.docid for each in changed.indexed):
             self.preview.show(shown, again=True)
+        if self._links is not None and self._links.is_current:
+            self._links.follow()
 
     async def _fetch(self, params: DocumentGetParams) -> DocumentText:
         return await self.client.call("document.get", params, DocumentText)

@@ -23,6 +23,7 @@ KEYS = (
     Key("f2", "F2", "filters", "filters", "Choose collections, tags, types, languages and a date"),
     Key("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),
     Key("ctrl+s", "Ctrl-S", "similar", "similar", "Find documents similar to the selected one"),
+    Key("ctrl+l", "Ctrl-L", "links", "links", "Show the links of the document, and what links to it"),
     Key("ctrl+y", "Ctrl-Y", "copy", "copy", "Copy the path; again: a citation; again: the address"),
     Key("f1", "F1", "help", "help", "Show all keys"),
     Key("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),

@@ -8,12 +8,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from gnoctl import answers, citation, text
 from gnoctl import opening as programs
 from gnoctl.hits import render_hit
 from gnoctl.output import NOTHING_INDEXED
 from gnoctl.terminal import Terminal
+from gnoctl.ui.connections import DEPTHS, Entry, Question, neighbourhood, questions, sections
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.session import MODES
 from gnoctl.viewers import choose
@@ -39,6 +41,9 @@ COMMANDS = {
     ":p NUMBER": "preview: print the lines around that hit",
     ":c NUMBER": "print its citation",
     ":s NUMBER": "find similar documents",
+    ":l NUMBER": "list its links, those to it, mentions without a link, and related documents",
+    ":t NUMBER": "list the documents around it as a tree",
+    ":b": "back to the list before",
     ":a QUESTION": "answer a question with quotes",
     ":m MODE": "search by keyword, by meaning (semantic), or both (hybrid)",
     ":n": "next hits",
@@ -66,6 +71,8 @@ class Dialogue:
         self._query = ""
         self._hits: list[wire.Hit] = []
         self._shown = 0
+        self._visited: list[Callable[[], None]] = []
+        """What listed the hits, the present ones last."""
 
     def greet(self) -> None:
         self._guard(self._greet)
@@ -79,7 +86,7 @@ class Dialogue:
             name, _, rest = line[1:].partition(" ")
             self._guard(lambda: self._command(name, rest.strip()))
         elif line:
-            self._guard(lambda: self._search(line))
+            self._guard(lambda: self._visit(lambda: self._search(line)))
 
     def _guard(self, answer: Callable[[], None]) -> None:
         try:
@@ -96,7 +103,10 @@ class Dialogue:
         commands: dict[str, Callable[[], None]] = {
             "p": lambda: self._preview(self._hit(rest)),
             "c": lambda: self._print(citation.citation(self._hit(rest))),
-            "s": lambda: self._similar(self._hit(rest)),
+            "s": lambda: self._visit(partial(self._similar, self._hit(rest))),
+            "l": lambda: self._visit(partial(self._links, self._hit(rest))),
+            "t": lambda: self._visit(partial(self._tree, self._hit(rest))),
+            "b": self._back,
             "a": lambda: self._ask(rest or self._query),
             "m": lambda: self._use(rest),
             "n": self._next,
@@ -136,6 +146,43 @@ class Dialogue:
     def _similar(self, hit: wire.Hit) -> None:
         self._find("search.similar", wire.SearchSimilarParams, f"like {hit.title}", ref=hit.uri)
 
+    def _visit(self, listing: Callable[[], None]) -> None:
+        listing()
+        self._visited.append(listing)
+
+    def _back(self) -> None:
+        if len(self._visited) < 2:
+            raise Unknown("there is no list before this one")
+        self._visited.pop()
+        self._visited[-1]()
+
+    def _links(self, hit: wire.Hit) -> None:
+        self._list(questions(hit.uri, MOST))
+
+    def _tree(self, hit: wire.Hit) -> None:
+        self._list([neighbourhood(hit.uri, DEPTHS[1])])
+
+    def _list(self, asked: list[Question]) -> None:
+        """Print the sections of the answers; their entries are the hits from now on."""
+        answers = [self._client.call(each.method, each.params, each.result) for each in asked]
+        self._hits = []
+        for section in (section for answer in answers for section in sections(answer)):
+            self._say(section.title)
+            for entry in section.entries:
+                self._entry(entry)
+            if section.rest:
+                self._say(section.rest)
+        self._shown = len(self._hits)
+
+    def _entry(self, entry: Entry) -> None:
+        number = ""
+        if entry.hit:
+            self._hits.append(entry.hit)
+            number = f"{len(self._hits)}. "
+        self._say(f"{number}{entry.shown}")
+        if entry.more:
+            self._say(f"  {entry.more}")
+
     def _find(self, method: str, kind: type[wire.FilterParams], what: str, **asked: str) -> None:
         params = kind(limit=MOST, **self._narrowing.params(), **asked)  # type: ignore[arg-type]
         result = self._client.call(method, params, wire.SearchResult)
@@ -172,11 +219,11 @@ class Dialogue:
             self._say(line)
 
     def _open(self, hit: wire.Hit) -> None:
+        place = self._client.call("document.locate", DocumentLocateParams(ref=f"{hit.uri}:{hit.line}"), DocumentPlace)
         if self._prints:
-            self.chosen = hit.source
+            self.chosen = place.source
             self.end()
             return
-        place = self._client.call("document.locate", DocumentLocateParams(ref=f"{hit.uri}:{hit.line}"), DocumentPlace)
         opening = choose(programs.target_of(place), programs.this_system(), configured=place.viewer)
         if opening.has_window:
             programs.show(opening, place)

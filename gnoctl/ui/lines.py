@@ -40,16 +40,22 @@ class Lines(Scrolling, can_focus=True):
             super().__init__()
             self.entry = entry
 
-    def __init__(self) -> None:
-        super().__init__()
+    class Moved(Message):
+        """Another entry is under the cursor."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.cursor = 0
         self._lines: list[Line] = []
 
-    def show(self, lines: list[Line]) -> None:
-        """Replace the lines; cursor and scroll position stay."""
+    def show(self, lines: list[Line], *, cursor: int | None = None) -> None:
+        """Replace the lines; cursor and scroll position stay, unless another `cursor` is given."""
         self._lines = lines
+        self.cursor = self.cursor if cursor is None else cursor
         self.cursor = max(0, min(self.cursor, self._entries - 1))
         self.set_height(len(lines))
+        if cursor is not None:
+            self._show_cursor()
 
     @property
     def _entries(self) -> int:
@@ -72,13 +78,20 @@ class Lines(Scrolling, can_focus=True):
             self.scroll_relative(y=by, animate=False)
             return
         self.cursor = at
+        self._show_cursor()
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _show_cursor(self) -> None:
+        at = self.cursor
         rows = [row for row, line in enumerate(self._lines) if line.entry == at]
         y, height = self.scroll_offset.y, self.size.height
+        if not rows:
+            return
         if rows[0] < y:
             self.scroll_to(y=rows[0] if at else 0, animate=False)
         elif rows[-1] >= y + height:
             self.scroll_to(y=min(rows[0], rows[-1] - height + 1), animate=False)
-        self.refresh()
 
     def action_choose(self) -> None:
         if self._entries:

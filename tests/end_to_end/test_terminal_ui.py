@@ -19,6 +19,7 @@ from textual.strip import Strip
 
 from gnoctl.ui.app import UserInterface
 from gnoctl.ui.lines import Lines
+from gnoctl.ui.links import Links
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.styles import is_match
 from gnod.paths import resolve
@@ -181,6 +182,47 @@ async def test_copying_and_asking(shared: Machine) -> None:
         await pilot.press("escape")
 
 
+async def test_links_are_followed_there_and_back(shared: Machine) -> None:
+    shared.write(
+        hub_md=f"# The hub\n\nTo [[Boats]], to [[gone]] and to [[spoke]].\n\n# {HOSTILE}\n",
+        spoke_md="# A spoke\n\nBack to the [[hub]].\n",
+        nothing_md="# Nothing\n\nOf the hub, without a link.\n",
+    )
+    async with driven(query="path:hub") as (interface, pilot):
+        await until(lambda: titles(interface) == ["The hub"])
+        await pilot.press("ctrl+l")
+        links = interface.screen
+        assert isinstance(links, Links)
+        await until(lambda: "Related" in drawn(links.lines))
+        shown = drawn(links.lines)
+        for expected in (
+            "Links 3\n▌ notes/boats.md\n  gone  (no such document)\n  notes/spoke.md\n",
+            "Backlinks 1\n  A spoke  notes/spoke.md:3\n    Back to the [[hub]].\n",
+            "Mentions without a link 1\n  Nothing  notes/nothing.md:3\n    Of the hub, without a link.\n",
+        ):
+            assert expected in shown
+        await until(lambda: "heron is a boat" in drawn(links.preview))
+        await pilot.press("down", "down", "down")
+        await until(lambda: "Back to the" in drawn(links.preview))
+        await pilot.press("enter")
+        await until(lambda: "notes/hub.md:3" in drawn(links.lines))
+        shared.write(new_md="# New\n\nTo the [[spoke]].\n")
+        await until(lambda: "New  notes/new.md:3" in drawn(links.lines))
+        await pilot.press("t")
+        await until(lambda: "▌ A spoke  notes/spoke.md  1 out, 2 in\n" in drawn(links.lines))
+        assert "    ← New" in drawn(links.lines)
+        assert "Boats" in drawn(links.lines)
+        await pilot.press("1")
+        await until(lambda: "Boats" not in drawn(links.lines))
+        await pilot.press("t", "backspace")
+        await until(lambda: "▌ A spoke  notes/spoke.md:3" in drawn(links.lines))
+        await pilot.press("escape")
+        assert interface.screen is not links
+    for name in ("hub", "spoke", "nothing", "new"):
+        (shared.notes / f"{name}.md").unlink()
+    shared.ok("index")
+
+
 async def test_a_small_screen_shows_one_pane_at_a_time(shared: Machine) -> None:
     async with driven((60, 15), query="berth") as (interface, pilot):
         await until(lambda: titles(interface) == ["Boats"])
@@ -313,6 +355,19 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
         assert expected in done.stdout
     assert "\x1b" not in done.stdout
     assert "never" not in done.stdout
+    shared.write(to_boats_md="# To boats\n\nSee [[boats]] and [[gone]].\n")
+    lines = "path:to_boats\n:l 1\n:l 1\n:t 1\n:b\n:b\n:p 1\n:b\n:b\n:l 9\n"
+    done = subprocess.run(command, input=lines, env=shared.environment, capture_output=True, text=True, check=True)
+    (shared.notes / "to_boats.md").unlink()
+    for expected in (
+        "Links 2\n1. notes/boats.md\ngone  (no such document)\nBacklinks 0\nMentions without a link 0\n",
+        "Links 0\nBacklinks 1\n1. To boats  notes/to_boats.md:3\n  See [[boats]] and [[gone]].\n",
+        "2 documents\n1. To boats  notes/to_boats.md  1 out, 0 in\n2.   → Boats  notes/boats.md  0 out, 1 in\n",
+        "The **heron** is a boat",
+        "there is no list before this one",
+        "there is no hit 9",
+    ):
+        assert expected in done.stdout
     command += ["--print"]
     done = subprocess.run(command, input="berth\n1\n", env=shared.environment, capture_output=True, text=True)
     assert done.stdout == f"{shared.notes}/boats.md\n"

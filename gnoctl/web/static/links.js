@@ -3,7 +3,7 @@
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { addressOf, placeOf } from "./router.js";
-import { inUtf16, marked, number, plain } from "./text.js";
+import { count, inUtf16, marked, number, plain } from "./text.js";
 
 const PAGE = 50;
 const MOST = 1000;
@@ -164,10 +164,15 @@ function passageIn({ uri, title, line }, [text, marks]) {
   );
 }
 
-const REASONS = { similar: "similar", links_to: "this links to it", linked_from: "links to this", cited_together: "linked together" };
+const REASONS = {
+  links_to: (links) => `→ ${count(links, "link")}`,
+  linked_from: (links) => `← ${count(links, "link")}`,
+  cited_together: (documents) => `${count(documents, "document")} with links to both`,
+  similar: (similarity) => `similarity ${similarity.toFixed(2)}`,
+};
 
 function related(hit) {
-  const reasons = (hit.reasons ?? []).map(({ kind }) => h("span.kind", {}, REASONS[kind] ?? kind.replaceAll("_", " ")));
+  const reasons = (hit.reasons ?? []).map((each) => h("span.kind", {}, REASONS[each.kind]?.(each.number) ?? each.kind));
   return h("li", {}, h("a", { href: addressOf(hit.uri), dir: "auto" }, hit.title || hit.path), h("p.links-place", {}, placeOf(hit.uri)), reasons.length ? h("p", {}, reasons) : null);
 }
 

@@ -1,0 +1,197 @@
+"""Ctrl-L: what is connected with a document, beside the place that the selected entry leads to.
+
+Enter follows an entry: the screen then shows what is connected with that document; Backspace and Esc go back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+
+from gnoctl import text
+from gnoctl.ui import styles
+from gnoctl.ui.connections import DEPTHS, Entry, Question, Section, neighbourhood, questions, sections
+from gnoctl.ui.lines import Line, Lines
+from gnoctl.ui.preview import Preview
+from gnoctl.ui.session import Daemon
+from gnod.errors import GnoError
+from gnod.protocol.documents import DocumentGetParams, DocumentText
+from gnod.protocol.search import Hit
+
+FIRST_LIMIT = 100
+MOST = 1000
+QUIET_S = 0.25
+
+Choose = Callable[[str], Awaitable[None]]
+
+
+class Visited(NamedTuple):
+    """`cursor`: the entry that was selected, for the way back."""
+
+    hit: Hit
+    cursor: int = 0
+
+
+class Links(ModalScreen[None]):
+    """`choose` opens a file at a place."""
+
+    DEFAULT_CSS = """
+    Links #results { border: round ansi_cyan; }
+    Links Lines { height: 1fr; }
+    """
+    BINDINGS = [
+        Binding("escape,backspace", "back", show=False),
+        Binding("tab", "preview", show=False),
+        Binding("t", "tree", show=False),
+        Binding("m", "more", show=False),
+        Binding("ctrl+o", "open", show=False),
+        *(Binding(str(depth), f"depth({depth})", show=False) for depth in DEPTHS),
+    ]
+
+    def __init__(self, hit: Hit, daemon: Daemon, choose: Choose) -> None:
+        super().__init__()
+        self.visited = [Visited(hit)]
+        self.depth: int | None = None
+        """How far the tree reaches; None: the links are shown, no tree."""
+        self._daemon = daemon
+        self._choose = choose
+        self._limit = FIRST_LIMIT
+        self._entries: list[Entry] = []
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            with Vertical(id="results") as frame:
+                frame.border_subtitle = "Enter follows · Backspace back · T tree · Ctrl-O opens · Esc"
+                yield Lines()
+            yield Preview(self._fetch, id="preview")
+
+    def on_mount(self) -> None:
+        self.lines, self.preview = self.query_one(Lines), self.query_one(Preview)
+        self.lines.focus()
+        self._load()
+
+    def on_unmount(self) -> None:
+        self.preview.close()
+
+    @property
+    def selected(self) -> Entry | None:
+        at = self.lines.cursor
+        return self._entries[at] if at < len(self._entries) else None
+
+    # What the user does
+
+    @on(Lines.Moved)
+    def preview_selected(self) -> None:
+        entry = self.selected
+        self.preview.show(entry.hit if entry and entry.hit else self.visited[-1].hit)
+
+    @on(Lines.Chosen)
+    def follow_entry(self) -> None:
+        entry = self.selected
+        if entry and entry.hit:
+            self.visited[-1] = self.visited[-1]._replace(cursor=self.lines.cursor)
+            self.visited.append(Visited(entry.hit))
+            self._load()
+
+    def action_back(self) -> None:
+        if self.focused is self.preview:
+            self.action_preview()
+        elif len(self.visited) > 1:
+            self.visited.pop()
+            self._load()
+        else:
+            self.dismiss()
+
+    def action_preview(self) -> None:
+        reads = self.focused is self.preview
+        self.set_class(not reads, "reading")
+        (self.lines if reads else self.preview).focus()
+
+    def action_tree(self) -> None:
+        self.depth = None if self.depth else DEPTHS[1]
+        self._load()
+
+    def action_depth(self, depth: int) -> None:
+        if self.depth:
+            self.depth = depth
+            self._load()
+
+    def action_more(self) -> None:
+        self._limit = min(MOST, self._limit * 4)
+        self.follow()
+
+    async def action_open(self) -> None:
+        entry = self.selected
+        hit = entry.hit if entry and entry.hit else self.visited[-1].hit
+        await self._choose(f"{hit.uri}:{hit.line}")
+
+    # What the daemon does
+
+    def follow(self) -> None:
+        """The index has changed: show the same as of now."""
+        self.run_worker(self._ask(QUIET_S, None), exclusive=True, group="links")
+        if self.preview.hit:
+            self.preview.show(self.preview.hit, again=True)
+
+    def _load(self) -> None:
+        self.query_one("#results").border_title = text.line(self.visited[-1].hit.title)
+        self.run_worker(self._ask(0, self.visited[-1].cursor), exclusive=True, group="links")
+
+    async def _ask(self, pause_s: float, cursor: int | None) -> None:
+        """Ask the daemon, and show its answers. `cursor`: of another document; None: the same entry stays selected."""
+        await asyncio.sleep(pause_s)
+        shown: list[Section] = []
+        ref = self.visited[-1].hit.uri
+        for question in [neighbourhood(ref, self.depth)] if self.depth else questions(ref, self._limit):
+            shown += await self._answered(question)
+            if cursor == 0:  # a document that was not shown before: show each answer as it comes
+                self._show(shown, cursor)
+                cursor = None
+        self._show(shown, cursor)
+
+    async def _answered(self, question: Question) -> list[Section]:
+        try:
+            return sections(await self._daemon.call(question.method, question.params, question.result))
+        except GnoError as error:
+            return [Section(_NAMES[question.method], [], text.line(error.message))]
+
+    def _show(self, shown: list[Section], cursor: int | None) -> None:
+        before = self.selected
+        self._entries = [entry for section in shown for entry in section.entries]
+        if cursor is None and before in self._entries:
+            cursor = self._entries.index(before)
+        self.lines.show([*_lines(shown)], cursor=cursor)
+        self.preview_selected()
+
+    async def _fetch(self, params: DocumentGetParams) -> DocumentText:
+        return await self._daemon.call("document.get", params, DocumentText)
+
+
+_NAMES = {
+    "document.links": "Links",
+    "links.mentions": "Mentions without a link",
+    "search.similar": "Related",
+    "links.graph": "Around it",
+}
+
+
+def _lines(shown: list[Section]) -> Iterator[Line]:
+    at = 0
+    for number, section in enumerate(shown):
+        if number:
+            yield Line("")
+        yield Line(section.title, styles.KEY)
+        for entry in section.entries:
+            yield Line(entry.shown, styles.PLAIN if entry.hit else styles.DIM, at)
+            if entry.more:
+                yield Line(f"  {entry.more}", styles.DIM, at)
+            at += 1
+        if section.rest:
+            yield Line(f"{section.rest}{'; M shows them' if section.rest.endswith('more') else ''}", styles.WARNING)
