@@ -86,7 +86,7 @@ def _outgoing(link: wire.DocumentLink) -> Iterator[Entry]:
     if link.to is not None:
         place = f" # {link.fragment}" if link.fragment else ""
         missing = "" if link.has_place else ", which is not in it"
-        yield Entry(_hit(link.to), text.line(f"{_address(link.to)}{place}{missing}"))
+        yield Entry(_hit(link.to, line=link.to_line or 1), text.line(f"{_address(link.to)}{place}{missing}"))
     elif link.candidates:
         yield Entry(None, f"{target}  (ambiguous)")
         yield from (Entry(_hit(uri), text.line(f"  {_address(uri)}")) for uri in link.candidates)

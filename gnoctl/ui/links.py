@@ -68,7 +68,7 @@ class Links(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Horizontal():
             with Vertical(id="results") as frame:
-                frame.border_subtitle = "Enter follows · Backspace back · T tree · Ctrl-O opens · Esc"
+                frame.border_subtitle = "Enter follows · Esc back · T tree · Ctrl-O opens"
                 yield Lines()
             yield Preview(self._fetch, id="preview")
 

@@ -23,7 +23,7 @@ from gnod.store.documents import documents, link_names, links, texts
 from gnod.store.documents.documents import Document
 from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE
 from gnod.store.documents.links import Meant, StoredLink
-from gnod.types import format_uri
+from gnod.types import format_uri, source_line
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
@@ -174,6 +174,7 @@ class _Shown:
         document, link = self._documents[stored.document_id], stored.link
         to = self._documents[meant[0].id] if len(meant) == 1 else None
         places = self.places(to) if to and link.fragment else None
+        line = places.line_of(link.fragment) if places else None
         return wire.DocumentLink(
             uri=_uri(document),
             title=document.title,
@@ -184,8 +185,9 @@ class _Shown:
             passage=self._passage(document, link.start, link.end) if link.start < link.end else link.target,
             state=_state(stored, meant),
             to=_uri(to) if to else None,
+            to_line=source_line(to.line_map, line) if to and line else None,
             candidates=[_uri(self._documents[each.id]) for each in meant] if to is None else [],
-            has_place=places is None or places.has(link.fragment),
+            has_place=places is None or line is not None,
         )
 
     def _passage(self, document: Document, start: int, end: int) -> str:

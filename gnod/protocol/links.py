@@ -28,7 +28,8 @@ class DocumentLink(Result, frozen=True, kw_only=True):
 
     `state`: `resolved`, to the document `to`; `ambiguous`, to one of `candidates`; `unresolved`, to no document of the
     index; `external`, to an address; `outside`, above the folder of the collection, or to another one, which is never
-    followed. `fragment`: the heading or block that it names; `has_place` is false if the document does not have it."""
+    followed. `fragment`: the heading or block that it names, at `to_line` of that document;
+    `has_place` is false if the document does not have it."""
 
     uri: str
     title: str
@@ -39,6 +40,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     passage: str = ""
     state: LinkState
     to: str | None = None
+    to_line: int | None = None
     candidates: list[str] = []
     has_place: bool = True
 

@@ -242,6 +242,7 @@ def test_links_are_beside_the_document(visit: Any, site: Site) -> None:
         page.evaluate("performance.getEntries().reduce((sum, each) => sum + (each.decodedBodySize ?? 0), 0)") < 170_000
     )
     page.click(".doc a >> text=a block")  # a wikilink leads to the block that it names
+    page.wait_for_url(re.compile(r"/doc/club/web/rope\.md#L85$"))
     page.wait_for_selector(".doc .target >> text=The third strand")
     page.keyboard.press("Alt+l")
     page.wait_for_selector("#links .of-backlinks h3 >> text=Backlinks 2")

@@ -55,6 +55,7 @@ async def test_links_of_a_document(small_index: SmallIndex, tmp_path: Path) -> N
         ("two", 10, "ambiguous", None, True),
         ("#start", 10, "resolved", "gno://notes/start.md", True),
     ]
+    assert [link.to_line for link in found.links] == [3, None, None, None, 5, None, None, None, 4]
     assert found.links[0].passage == "See [[b#First part]] and [[b#Second]] here."
     assert found.links[7].candidates == ["gno://notes/c/two.md", "gno://notes/d/two.md"]
     assert (found.total_links, found.total_backlinks) == (9, 3)

@@ -165,7 +165,7 @@ def test_links_lead_to_what_the_index_resolves_them_to() -> None:
     boat = "gno://notes/plans/Boat%20%26%20oar.md"
     links = [
         link("Boat", boat),
-        link("Boat#The mast", boat, fragment="The mast", kind="embed"),
+        link("Boat#The mast", boat, fragment="The mast", to_line=7, kind="embed"),
         link("Gone"),
         link("Twice", candidates=["gno://notes/<b>.md", "gno://notes/c.md"]),
         link("guide%20book", "gno://notes/sub/guide%20book.md", kind="markdown"),
@@ -173,7 +173,7 @@ def test_links_lead_to_what_the_index_resolves_them_to() -> None:
     html = Rendering(document(text)).part_at(1, links).html
     address = "/doc/notes/plans/Boat%20%26%20oar.md"
     assert f'<a href="{address}" rel="noopener noreferrer">the boat</a>' in html
-    assert f'<a href="{address}#doc-The%20mast" rel="noopener noreferrer">Boat#The mast</a>' in html
+    assert f'<a href="{address}#L7" rel="noopener noreferrer">Boat#The mast</a>' in html
     assert '<span class="unresolved" title="no document in the index has this name">Gone</span>' in html
     assert 'title="ambiguous: notes/&lt;b&gt;.md or notes/c.md">Twice</span>' in html
     assert '<a href="/doc/notes/sub/guide%20book.md"' in html

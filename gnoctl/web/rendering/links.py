@@ -18,6 +18,7 @@ _EXTERNAL = ("http://", "https://", "mailto:")
 _IGNORED = re.compile(r"[\x00-\x20\x7f]+")  # browsers drop some of them, even inside of a scheme
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _WIKILINKS = ("wikilink", "embed")
+_LINE = re.compile(r"L[1-9]\d{0,8}", re.ASCII)
 ANCHOR = "doc-"
 
 
@@ -40,13 +41,14 @@ class Links(NamedTuple):
         link = _IGNORED.sub("", link)
         if is_external(link):
             return link
-        target, _, fragment = link.partition("#")
+        known = None if link.startswith("#") else self.targets.get(unquote(link))
+        target, _, fragment = ((known and uri_of(known)) or link).partition("#")
         anchor = f"#{ANCHOR}{quote(unquote(fragment))}" if fragment else ""
         if not target:
             return anchor or None
-        known = self.targets.get(unquote(link))
-        found = self._document(known.to if known and known.to else target)
-        return None if found is None else f"/doc/{quote(found[0])}/{quote(found[1])}{anchor}"
+        found = self._document(target)
+        at = f"#{fragment}" if _LINE.fullmatch(fragment) else anchor
+        return None if found is None else f"/doc/{found[0]}/{quote(found[1])}{at}"
 
     def picture(self, source: str) -> str | None:
         """Return the address of a picture of the collection; None for all others, which are not loaded."""
@@ -79,11 +81,9 @@ def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> Links
     return Links(collection, path, targets, names)
 
 
-def wikilink_address(link: DocumentLink) -> str | None:
-    """Return the address of the document that a wikilink leads to, before it is sanitised."""
-    if link.to is None:
-        return None
-    return f"{link.to}#{quote(link.fragment)}" if link.fragment else link.to
+def uri_of(link: DocumentLink) -> str | None:
+    """Return the document that a link leads to, with the line; None: it leads to none."""
+    return f"{link.to}#L{link.to_line}" if link.to and link.to_line else link.to
 
 
 def why_nowhere(link: DocumentLink) -> str:

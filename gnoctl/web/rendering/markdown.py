@@ -12,7 +12,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from gnoctl.web.rendering.code import coloured, lexer_of_language
-from gnoctl.web.rendering.links import is_external, why_nowhere, wikilink_address
+from gnoctl.web.rendering.links import is_external, uri_of, why_nowhere
 from gnod.protocol.links import DocumentLink
 
 # Above, it may take seconds: each bracket may begin a link, whose end is searched.
@@ -85,13 +85,13 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
     if match is None or link is None:
         return False
     if not silent:
-        address = wikilink_address(link)
-        if address is None:
+        uri = uri_of(link)
+        if uri is None:
             state.push("html_inline", "", 0).content = f'<span class="unresolved" title="{escape(why_nowhere(link))}">'
         else:
-            state.push("link_open", "a", 1).attrs = {"href": address}
+            state.push("link_open", "a", 1).attrs = {"href": uri}
         state.push("text", "", 0).content = (match[2] or match[1]).strip()
-        if address is None:
+        if uri is None:
             state.push("html_inline", "", 0).content = "</span>"
         else:
             state.push("link_close", "a", -1)

@@ -50,15 +50,7 @@ export class Article {
     const name = fragment.replace(/^doc-/, "");
     const heading = this.element.querySelector(`#${CSS.escape(`doc-${name}`)}`);
     if (heading) return Number(heading.closest("[data-line]")?.dataset.line) || null;
-    if (name.startsWith("^")) return this.#lineOfBlock(name);
-    const last = slug(name.split("#").at(-1));
-    return outline.find((each) => slug(each.title) === last)?.line ?? null;
-  }
-
-  /** The line of a block that ends in `^name`, as Obsidian has them. */
-  #lineOfBlock(name) {
-    const found = [...this.element.querySelectorAll("[data-line]")].findLast((each) => each.textContent.trimEnd().endsWith(` ${name}`));
-    return found ? Number(found.dataset.line) : null;
+    return outline.find((each) => slug(each.title) === slug(name))?.line ?? null;
   }
 
   /** Scroll so that something is a share of the height below the top; what is visible on the first screen stays there. */

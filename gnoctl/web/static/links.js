@@ -144,8 +144,8 @@ function outgoing(link) {
   return h("li", {}, h("div.links-row", {}, leading(link), line), place, link.candidates.length ? candidates(link) : null);
 }
 
-function leading({ to, fragment, has_place: hasPlace, state, target }) {
-  if (to) return h("a", { href: addressOf(to, hasPlace && fragment ? `doc-${fragment}` : ""), dir: "auto" }, placeOf(to), fragment ? h("span.muted", {}, ` # ${fragment}`) : null);
+function leading({ to, to_line: line, fragment, state, target }) {
+  if (to) return h("a", { href: addressOf(to, line ? `L${line}` : ""), dir: "auto" }, placeOf(to), fragment ? h("span.muted", {}, ` # ${fragment}`) : null);
   if (state === "external" && /^(https?:\/\/|mailto:)/i.test(target)) return h("a.external", { href: target, target: "_blank", rel: "noopener noreferrer", dir: "auto" }, target);
   const why = { ambiguous: "ambiguous", external: "elsewhere", outside: "outside the collection" }[state] ?? "no such document";
   return h("span", {}, h("span.unresolved", { dir: "auto" }, target), h("span.kind", {}, why));

@@ -1,4 +1,4 @@
-"""Does a text have the place that the fragment of a link names: a heading, a block, an anchor? Pure."""
+"""Where in a text is the place that the fragment of a link names: a heading, a block, an anchor? Pure."""
 
 from __future__ import annotations
 
@@ -19,24 +19,33 @@ class Places:
     """The places of a Markdown text that links can name."""
 
     def __init__(self, text: str) -> None:
-        self.headings = [each.text for each in outline(text).headings]
-        self._blocks = frozenset(_BLOCK.findall(text))
-        self._anchors = frozenset(first or second for first, second in _ANCHOR.findall(text))
-        self._slugs: set[str] = set()
-        for heading in self.headings:
-            slug = base = slug_of(heading)
+        headings = outline(text).headings
+        self.headings = [each.text for each in headings]
+        self._text = text
+        self._blocks = {match[1]: match.start(1) for match in reversed([*_BLOCK.finditer(text)])}
+        self._anchors = {match[1] or match[2]: match.start() for match in reversed([*_ANCHOR.finditer(text)])}
+        self._slugs: dict[str, int] = {}
+        for heading in headings:
+            slug = base = slug_of(heading.text)
             number = 0
-            while slug in self._slugs and number < len(self.headings):
+            while slug in self._slugs and number < len(headings):
                 number += 1
                 slug = f"{base}-{number}"  # as GitHub numbers headings with equal text
-            self._slugs.add(slug)
+            self._slugs[slug] = heading.start
 
     def has(self, fragment: str) -> bool:
-        """Tell whether there is such a place. Of `#A#B`, as Obsidian writes a heading below another one, B counts."""
+        return self.line_of(fragment) is not None
+
+    def line_of(self, fragment: str) -> int | None:
+        """Return the line of a place, from 1; None if there is no such place.
+
+        Of `#A#B`, as Obsidian writes a heading below another one, B counts."""
         last = fragment.strip("#").rpartition("#")[2]
         if last.startswith("^"):
-            return last[1:] in self._blocks
-        return last in self._anchors or slug_of(last) in self._slugs or last.lower() in ("", "top")
+            start = self._blocks.get(last[1:])
+        else:
+            start = self._anchors.get(last, self._slugs.get(slug_of(last), 0 if last.lower() in ("", "top") else None))
+        return None if start is None else self._text.count("\n", 0, start) + 1
 
     def suggestion(self, fragment: str) -> str | None:
         """Return the heading that is nearest in writing."""
