@@ -80,15 +80,16 @@ export class LinksPanel {
 class Section {
   constructor(kind) {
     Object.assign(this, kind);
+    this.last = Promise.resolve();
     this.count = h("span.num");
     this.list = h("ul");
     this.foot = h("div.links-foot", { "aria-live": "polite" });
     this.element = h(`details.links-section.of-${kind.name}`, { open: kind.isEager }, h("summary", {}, h("h3", {}, kind.title, " ", this.count)), this.list, this.foot);
-    this.element.addEventListener("toggle", () => this.element.open && !this.items && this.#load());
+    this.element.addEventListener("toggle", () => this.element.open && !this.items && !this.isLoading && this.#load());
   }
 
   show(ref, signal) {
-    Object.assign(this, { ref, signal, items: null, total: 0 });
+    Object.assign(this, { ref, signal, items: null, total: 0, isLoading: false });
     if (this.isEager || this.element.open) return void this.#load(); // what is shown stays until then
     for (const each of [this.count, this.list, this.foot]) fill(each);
   }
@@ -96,8 +97,8 @@ class Section {
   /** Load what is shown again; what did not change stays as it is. */
   async refresh() {
     if (!this.items) return;
-    const before = JSON.stringify([this.items, this.total]);
     await this.#guard(async () => {
+      const before = JSON.stringify([this.items, this.total]);
       const { items, total } = await this.load(this.ref, 0, Math.min(MOST, Math.max(PAGE, this.items.length)), this.signal);
       if (JSON.stringify([items, total]) === before) return;
       Object.assign(this, { items, total });
@@ -127,13 +128,20 @@ class Section {
     fill(this.foot, !shown ? h("p.hint", {}, this.empty) : rest > 0 ? button(`Show ${number(Math.min(PAGE, rest))} more${of}`, more, { class: "button link" }) : null);
   }
 
-  async #guard(work) {
-    const { ref } = this;
-    try {
-      await work();
-    } catch (error) {
-      if (!isAbort(error) && this.ref === ref) fill(this.foot, h("p.hint", {}, error.message));
-    }
+  /** Do one thing after the other: a page that is loaded and one that is loaded again would mix. */
+  #guard(work) {
+    const { signal } = this;
+    this.isLoading = true;
+    const run = async () => {
+      try {
+        if (!signal.aborted) await work();
+      } catch (error) {
+        if (!isAbort(error) && this.signal === signal) fill(this.foot, h("p.hint", {}, error.message));
+      } finally {
+        if (this.signal === signal) this.isLoading = false;
+      }
+    };
+    return (this.last = this.last.then(run));
   }
 }
 
@@ -145,7 +153,7 @@ function outgoing(link) {
 }
 
 function leading({ to, to_line: line, fragment, state, target }) {
-  if (to) return h("a", { href: addressOf(to, line ? `L${line}` : ""), dir: "auto" }, placeOf(to), fragment ? h("span.muted", {}, ` # ${fragment}`) : null);
+  if (to) return h("a", { href: addressOf(to, line ? `L${line}` : ""), dir: "auto" }, placeOf(to), fragment ? h("span.muted", {}, ` #${fragment}`) : null);
   if (state === "external" && /^(https?:\/\/|mailto:)/i.test(target)) return h("a.external", { href: target, target: "_blank", rel: "noopener noreferrer", dir: "auto" }, target);
   const why = { ambiguous: "ambiguous", external: "elsewhere", outside: "outside the collection" }[state] ?? "no such document";
   return h("span", {}, h("span.unresolved", { dir: "auto" }, target), h("span.kind", {}, why));
