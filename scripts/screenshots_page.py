@@ -1,4 +1,4 @@
-"""Write the screenshots of the page of `gnoctl web` to docs/screenshots/, from samples/, in temporary directories.
+"""Write the screenshots of the page of `gnoctl web` to docs/screenshots/, from samples/ and linked notes.
 
     .venv/bin/python scripts/screenshots_page.py
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import linked_notes
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +37,9 @@ def main() -> None:
         pictures.take("page", "/doc/club/docs/how-we-deploy.md?q=booking+site+boats#L11", ".doc .target")
         pictures.take("page-reading", "/doc/club/docs/crane-safety.pdf?q=crane+anemometer#page=1", ".page.ready .box")
         pictures.take("page-dark", "/ask?q=what+does+error+F28+mean", ".doc .target", color_scheme="dark")
+        launch = "/doc/club/season/spring-launch.md?q=spring+launch"
+        pictures.take("page-links", launch, "#links .of-backlinks li", click=".links-toggle")
+        pictures.take("page-graph", f"{launch}&graph=2", ".graph svg[data-stable]", color_scheme="dark")
         browser.close()
 
 
@@ -44,7 +48,7 @@ class _Pictures:
         self._browser = browser
         self._entrance = entrance
 
-    def take(self, name: str, address: str, awaited: str, **options: Any) -> None:
+    def take(self, name: str, address: str, awaited: str, click: str | None = None, **options: Any) -> None:
         """Save what the page shows at an address, as soon as a selector matches and nothing is loaded any more."""
         context = self._browser.new_context(viewport=options.pop("viewport", WIDE), **options)
         page = context.new_page()
@@ -52,6 +56,8 @@ class _Pictures:
         page.goto(self._entrance)
         page.wait_for_url(f"{origin}/")
         page.goto(origin + address)
+        if click:
+            page.click(click)
         page.wait_for_selector(awaited, state="attached")
         page.wait_for_timeout(700)
         page.screenshot(path=TARGET / f"{name}.png")
@@ -66,6 +72,7 @@ def _served() -> Iterator[str]:
         folder = Path(place)
         environment = _environment(folder)
         shutil.copytree(ROOT / "samples", folder / "club")
+        linked_notes.write(folder / "club")
         for number, path in enumerate(sorted((folder / "club").rglob("*"), reverse=True)):
             os.utime(path, times=(time.time() - number * 1.7 * 86400,) * 2)  # so that their ages differ
         command = [sys.executable, "-m", "gnoctl"]
