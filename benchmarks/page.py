@@ -1,6 +1,6 @@
 """Measure the page of `gnoctl web` in Chromium: painting, keystrokes, scrolling. Prints figures.
 
-    .venv/bin/python -m benchmarks.page [keystrokes] [opening] [scrolling] [live]
+    .venv/bin/python -m benchmarks.page [keystrokes] [opening] [scrolling] [live] [links]
 
 Needs playwright and Debian's chromium. A keystroke ends with the frame that shows its results.
 """
@@ -162,6 +162,27 @@ def live(site: Site) -> None:
     _row("saved file to its hit in the open list", f"median {median(took):.0f} ms, worst {max(took):.0f}", "<= 500 ms")
 
 
+def links(site: Site) -> None:
+    """A note with 1,000 links and as many backlinks: its text, the panel beside it, and the graph around it."""
+    figures: dict[str, list[float]] = {"text with its links": [], "panel": [], "graph": [], "graph is stable": []}
+    for _ in range(7):
+        with site.page("/doc/hub/spoke%201.md") as page:
+            page.wait_for_selector(".doc a")
+            for name, clicked, awaited in (
+                ("text with its links", ".doc a >> nth=0", "#reader h1 >> text=Hub"),
+                ("panel", ".links-toggle", "#links .of-backlinks li"),
+                ("graph", ".graph-toggle", ".graph .node"),
+            ):
+                started = time.perf_counter()
+                page.click(clicked)
+                page.wait_for_selector(awaited)
+                figures[name].append((time.perf_counter() - started) * 1000)
+            stable = page.wait_for_selector(".graph svg[data-stable]").get_attribute("data-stable")
+            figures["graph is stable"].append(float(stable))
+    for name, took in figures.items():
+        _row(f"{name}: 1,000 links and backlinks", f"median {median(took):.0f} ms, worst {max(took):.0f}", "<= 300 ms")
+
+
 def _frames(what: str, gaps: list[float]) -> None:
     late = sum(1 for gap in gaps if gap > 25)
     rate = 1000 * len(gaps) / sum(gaps)
@@ -182,7 +203,12 @@ def _fill(daemon: Throwaway, folder: Path) -> None:
     (big / "big.md").write_text("# Big\n\n" + f"{paragraph}\n\n" * (BIG_BYTES // len(paragraph)))
     (daemon.folder / "live").mkdir()
     (daemon.folder / "live" / "other.md").write_text("# Other\n")
-    for name in ("big", "live"):
+    hub = daemon.folder / "hub"
+    hub.mkdir()
+    (hub / "hub.md").write_text("# Hub\n\n" + "".join(f"- Spoke [[spoke {number}]]\n" for number in range(1000)))
+    for number in range(1000):
+        (hub / f"spoke {number}.md").write_text(f"# Spoke {number}\n\nOf [[hub]], before [[spoke {number + 1}]].\n")
+    for name in ("big", "live", "hub"):
         daemon.add(daemon.folder / name, name)
 
 
@@ -193,6 +219,7 @@ def main() -> None:
         "keystrokes": keystrokes,
         "live": live,
         "scrolling": scrolling,
+        "links": links,
     }
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     with throwaway() as daemon, tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

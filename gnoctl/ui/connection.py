@@ -5,9 +5,10 @@ After a crash it connects again, which starts the daemon, and tells so.
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from collections.abc import Callable
 
+from gnoctl import following
 from gnod.client.asynchronous import AsyncClient
 from gnod.errors import GnoError
 from gnod.protocol.base import Freshness, NoParams
@@ -16,8 +17,6 @@ from gnod.protocol.index import EmbeddingStatus
 from gnod.protocol.models import ModelsListParams, ModelsListResult
 from gnod.protocol.subscription import IndexChanged, SubscribedState
 
-FIRST_PAUSE_S = 0.1
-LONGEST_PAUSE_S = 2.0
 LOST = "it has ended, or closed the connection"
 _ROLES = ("embed", "rerank", "expand", "answer")
 
@@ -53,22 +52,27 @@ class Watched:
         return bool(self.embedding and self.embedding.model)
 
     async def follow(self) -> None:
-        pause_s = FIRST_PAUSE_S
-        while True:
-            try:
-                async with self._client.subscribe() as changes:
-                    await self._begin(changes.begun.state)
-                    pause_s = FIRST_PAUSE_S
-                    async for changed in changes:
-                        await self._take(changed)
-            except (GnoError, OSError) as error:
-                was_connected, self._is_connected = self._is_connected, False
-                self.problem = LOST if was_connected else str(error)
-                self._updated()
-            await asyncio.sleep(pause_s)
-            pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
+        async with contextlib.aclosing(following.changes(self._client)) as events:
+            async for event in events:
+                try:
+                    await self._take(event)
+                except (GnoError, OSError) as error:
+                    self._lose(error)
 
-    async def _begin(self, state: SubscribedState) -> None:
+    async def _take(self, event: SubscribedState | IndexChanged | GnoError | OSError) -> None:
+        if isinstance(event, GnoError | OSError):
+            self._lose(event)
+        elif isinstance(event, SubscribedState) or not self._is_connected:
+            await self._begin(event)
+        else:
+            await self._change(event)
+
+    def _lose(self, error: Exception) -> None:
+        was_connected, self._is_connected = self._is_connected, False
+        self.problem = LOST if was_connected else str(error)
+        self._updated()
+
+    async def _begin(self, state: SubscribedState | IndexChanged) -> None:
         self._set(state)
         await self._ask_collections()
         self.problem, self._is_connected = None, True
@@ -76,7 +80,7 @@ class Watched:
         await self._ask_models()
         self._updated()
 
-    async def _take(self, changed: IndexChanged) -> None:
+    async def _change(self, changed: IndexChanged) -> None:
         self._set(changed)
         if changed.indexed or changed.removed or changed.reset:
             self._changed(changed)

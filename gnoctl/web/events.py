@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
-from typing import Any, TypeVar
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
 
 import msgspec
 
+from gnoctl import following
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
+from gnod.protocol.subscription import IndexChanged, SubscribedState
 
 MAX_STREAMS = 24
-
-T = TypeVar("T")
-
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
 
 
 class Events:
@@ -39,35 +36,26 @@ class Events:
         await self._ending.wait()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """Yield events. After the end of the daemon it connects again, which starts the daemon."""
+        """Yield events, also after the end of the daemon."""
         self._streams += 1
         try:
-            pause_s = _FIRST_PAUSE_S
-            while not self._ending.is_set():
-                try:
-                    async with self._client.subscribe() as changes:
-                        pause_s = _FIRST_PAUSE_S
-                        yield _event("daemon", {"available": True, "message": ""})
-                        yield _event("state", changes.begun.state)
-                        while (changed := await self._unless_ending(changes.__anext__())) is not None:
-                            yield _event("changed", changed)
-                except GnoError as error:
-                    yield _event("daemon", {"available": False, "message": error.message})
-                await self._unless_ending(asyncio.sleep(pause_s))
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            async with contextlib.aclosing(following.changes(self._client)) as events:
+                async for event in events:
+                    for part in _parts(event):
+                        yield part
         finally:
             self._streams -= 1
 
-    async def _unless_ending(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return the result of `work`, or None when the server stops."""
-        working = asyncio.ensure_future(work)
-        ending = asyncio.ensure_future(self._ending.wait())
-        try:
-            await asyncio.wait((working, ending), return_when=asyncio.FIRST_COMPLETED)
-            return working.result() if working.done() else None
-        finally:
-            working.cancel()
-            ending.cancel()
+
+def _parts(event: SubscribedState | IndexChanged | GnoError | OSError) -> Iterator[bytes]:
+    match event:
+        case SubscribedState():
+            yield _event("daemon", {"available": True, "message": ""})
+            yield _event("state", event)
+        case IndexChanged():
+            yield _event("changed", event)
+        case _:
+            yield _event("daemon", {"available": False, "message": str(event)})
 
 
 def _event(name: str, data: object) -> bytes:

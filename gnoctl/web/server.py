@@ -125,7 +125,7 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     async def follow(request: Request) -> Response:
         if events.is_full:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages of gnod are open: close some")
-        return Stream(request, events.stream(), "text/event-stream")
+        return Stream(request, events.stream(), "text/event-stream", events.ended())
 
     routes = [
         *(Route(path, shell, methods=["GET"]) for path in _VIEWS),

@@ -18,41 +18,45 @@ class BrowserGone(Exception):
     """Nobody waits for the answer."""
 
 
-async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`; cancel it when the browser hangs up. Raises BrowserGone. The body must be read."""
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T], *ends: Coroutine[Any, Any, None]) -> T:
+    """Return the result of `work`; cancel it when the browser hangs up, or one of `ends` is done. Raises BrowserGone.
+    The body must be read."""
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_left(request))
+    leaving = [asyncio.ensure_future(each) for each in (_left(request), *ends)]
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, *leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise BrowserGone
         return working.result()
     finally:
-        for task in (working, leaving):
+        for task in (working, *leaving):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
 
 
 class Stream(Response):
-    """Sends the parts of `source` as they come."""
+    """Sends the parts of `source` as they come, until one of `ends` is done."""
 
-    def __init__(self, request: Request, source: AsyncGenerator[bytes], media_type: str) -> None:
+    def __init__(
+        self, request: Request, source: AsyncGenerator[bytes], media_type: str, *ends: Coroutine[Any, Any, None]
+    ) -> None:
         super().__init__(media_type=media_type)
         del self.headers["content-length"]
         self._request = request
         self._source = source
+        self._ends = ends
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         with contextlib.suppress(BrowserGone):
-            await unless_gone(self._request, self._send_all(send))
+            await unless_gone(self._request, self._send_all(send), *self._ends)
+        await send({"type": "http.response.body", "body": b""})
 
     async def _send_all(self, send: Send) -> None:
         async with contextlib.aclosing(self._source) as source:
             async for part in source:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
 
 
 async def _left(request: Request) -> None:
