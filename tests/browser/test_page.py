@@ -80,6 +80,23 @@ def test_a_typo_is_corrected_and_the_page_says_so(visit: Any) -> None:
     page.wait_for_selector("#notices >> text=Showing results for certificate (you wrote “certifcate”)")
 
 
+def test_a_search_is_saved_under_a_name(visit: Any, site: Site) -> None:
+    page = visit("/search?q=deploy&type=runbook")
+    page.click("#save-toggle")
+    page.fill("#save input", "crane")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#toast >> text=Saved: @crane")
+    assert not page.is_visible("#save")
+    saved = site.machine.call("search.list")["searches"]
+    assert [each["name"] for each in saved] == ["crane"]
+    page.fill("#query", "@crane")
+    page.wait_for_url(re.compile(r"/search\?q=%40crane&type=runbook$"))
+    until(lambda: not page.is_visible("#save-toggle"))
+    page.fill("#query", "")
+    page.wait_for_selector("#notices a >> text=@crane")
+    site.machine.call("search.remove", name="crane")
+
+
 def test_marks_count_code_points(visit: Any) -> None:
     page = visit("/search?q=trophy")
     assert page.inner_text("#hits mark") == "trophy"
@@ -222,7 +239,7 @@ def test_memories_are_searched_edited_and_forgotten(visit: Any, site: Site) -> N
     page.wait_for_selector(".memory >> text=hangs in the office")
     page.click(".memory >> text=Edit")
     page.fill(".memory textarea", "The key of the shed is with Jonas")
-    page.click("text=Save")
+    page.click(".memory >> text=Save")
     page.wait_for_selector(".memory-text >> text=is with Jonas")
     page.fill("#memories input[type=search]", "shed")
     page.wait_for_url(re.compile(r"/memories\?q=shed$"))
@@ -238,9 +255,7 @@ def test_links_are_beside_the_document(visit: Any, site: Site) -> None:
     page = visit("/doc/club/web/hub.md")
     page.wait_for_selector(".links-toggle >> text=Links 272")
     assert not loaded(page) & {"links.js", "graph.js", "layout.js"}
-    assert (
-        page.evaluate("performance.getEntries().reduce((sum, each) => sum + (each.decodedBodySize ?? 0), 0)") < 170_000
-    )
+    assert page.evaluate(BYTES) < 150_000
     page.click(".doc a >> text=a block")  # a wikilink leads to the block that it names
     page.wait_for_url(re.compile(r"/doc/club/web/rope\.md#L85$"))
     page.wait_for_selector(".doc .target >> text=The third strand")

@@ -13,6 +13,7 @@ import { follow } from "./live.js";
 import { Memories } from "./memories.js";
 import { Reader, copyOf } from "./reader.js";
 import { MODES, address, addressOf as documentAddress, fragmentOf, rewrite, start } from "./router.js";
+import { Saving } from "./saving.js";
 import { Search, similarTo, titleOf } from "./search.js";
 import { count, missedBy } from "./text.js";
 
@@ -51,6 +52,12 @@ const search = new Search({
   notices: $("#notices"),
   empty: $("#nothing"),
   onSettled: settled,
+});
+const saving = new Saving($("#save-toggle"), $("#save"), {
+  onSaved: (name) => {
+    say(`Saved: @${name} in a query runs it.`);
+    search.loadSaved().catch(() => {});
+  },
 });
 const ask = new Ask($("#answer"), $("#ask-status"), {
   onAnswer: (quote) => {
@@ -138,6 +145,7 @@ function preview(hit, q = search.route.q) {
 /** New results: on a wide screen, show the first one beside them, unless the user reads something. */
 function settled(hit, { isTyped, keep }) {
   list.opened(route.doc);
+  saving.offer(search.route);
   if (keep || route.view !== "search" || !wide.matches) return;
   if (isTyped) route = { ...search.route, doc: null };
   if (route.doc) return;
