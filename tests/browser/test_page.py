@@ -254,7 +254,7 @@ def test_memories_are_searched_edited_and_forgotten(visit: Any, site: Site) -> N
 def test_links_are_beside_the_document(visit: Any, site: Site) -> None:
     page = visit("/doc/club/web/hub.md")
     page.wait_for_selector(".links-toggle >> text=Links 272")
-    assert not loaded(page) & {"links.js", "graph.js", "layout.js"}
+    assert not loaded(page) & {"links.js", "graph.js", "picture.js", "layout.js"}
     assert page.evaluate(BYTES) < 150_000
     page.click(".doc a >> text=a block")  # a wikilink leads to the block that it names
     page.wait_for_url(re.compile(r"/doc/club/web/rope\.md#L85$"))
@@ -315,6 +315,8 @@ def test_the_graph_around_a_document_is_walked_by_keys(visit: Any) -> None:
     page.wait_for_selector(".graph svg[data-stable]")
     page.click("[aria-label='1 link away']")
     page.wait_for_url(re.compile(r"\?graph=1$"))
+    page.wait_for_selector("[aria-label='1 link away'][aria-pressed=true]")
+    assert focused(page) == "1 link away"
     page.click(".graph-bar >> text=List")
     page.wait_for_selector(".graph-list >> text=linked from Rope")
     assert page.locator(".graph-list li").count() == 200
