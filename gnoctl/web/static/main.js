@@ -268,6 +268,8 @@ function daemon({ available, message }) {
 function again() {
   say("Connected again.");
   search.refresh();
+  beside.changed();
+  graph?.changed();
   collections.changed();
 }
 
