@@ -36,7 +36,7 @@ def candidates(connection: Connection, document_id: int, expression: str) -> Can
         f" AND d.collection_id = (SELECT collection_id {own}) AND d.mirror_hash <> (SELECT mirror_hash {own}) LIMIT ?3",
         (f"body : ({expression})", document_id, _MOST),
     )
-    linking = neighbours.neighbours(connection, document_id, _MOST_LINKS).sources
+    linking = neighbours.linking(connection, document_id, _MOST_LINKS)
     found = sorted(map(Candidate._make, rows), key=lambda each: (each.id in linking, each.path))
     first_copies = {each.mirror_hash: each for each in reversed(found)}
     return Candidates(list(reversed(first_copies.values())), len(found) == _MOST)

@@ -56,6 +56,11 @@ def neighbours(connection: Connection, document_id: int, most: int) -> Neighbour
     return Neighbours(dict(targets), dict(sources), sum(read), max(read) >= most)
 
 
+def linking(connection: Connection, document_id: int, most: int) -> set[int]:
+    """Return the documents with a link to a document. `most` links are read."""
+    return {row.source for row in _sure(connection, _incoming(connection, document_id, most))}
+
+
 def degrees(connection: Connection, collection: str | None, prefix: str, most: int) -> Counter[int]:
     """Count the links of documents below a folder (of a collection), or of all, in both directions. `most` links are
     read. Those that only the case of letters tells apart are not counted."""
