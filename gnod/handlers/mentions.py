@@ -23,7 +23,7 @@ from gnod.store.documents.mentioning import Candidate
 from gnod.types import format_uri, source_line
 
 # Texts without a mention that are read for one answer: a name that is in links only may be in all texts.
-_MOST_FRUITLESS = 1000
+_MOST_FRUITLESS = 500
 _AROUND = 160  # characters of the passage on each side
 
 
