@@ -1,7 +1,7 @@
 """The entry point: from `sys.argv` to an exit status. Knows no command.
 
-Start-up time is a feature: the fast parser reads nearly every command line, and typer (with click) is imported only for
-completion and to explain what is wrong with a command line.
+Start-up time is a feature: a plain search needs no msgspec, the fast parser reads nearly every command line, and typer
+(with click) is imported only for completion and to explain what is wrong with a command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ def main() -> NoReturn:
     """Run the command line of this process, and end the process."""
     # So short a process needs no garbage collection and no clean-up at its end: this saves 8 ms.
     gc.disable()
-    _prefer_light_imports()
     _encode_output()
     status = run(sys.argv[1:])
     sys.stderr.flush()
@@ -45,20 +44,27 @@ def run(words: list[str]) -> int:
 
 
 def _guarded(words: list[str]) -> int:
-    from gnod.errors import GnoError, StorageFailed
-
     try:
         return _dispatch(words)
-    except GnoError as error:
-        return _report(error, words)
     except BrokenPipeError:
         raise
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _report(StorageFailed(f"{where}{error.strerror or error}"), words)
+    except Exception as error:
+        from gnod.errors import GnoError, StorageFailed
+
+        if isinstance(error, GnoError):
+            return _report(error, words)
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else ""
+            return _report(StorageFailed(f"{where}{error.strerror or error}"), words)
+        raise
 
 
 def _dispatch(words: list[str]) -> int:
+    from gnoctl import quick
+
+    if (status := quick.run(words)) is not None:
+        return status
+    _prefer_light_imports()
     if words == ["--version"]:
         from gnod import __version__
 

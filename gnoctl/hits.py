@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gnoctl import text
 from gnoctl.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
 from gnoctl.wording import also, corrected, count, missed_by, reason
-from gnod.protocol.search import Hit, HitPassage, SearchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gnod.protocol.search import Hit, HitPassage, SearchResult
 
 INDENT = "  "
 

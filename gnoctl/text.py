@@ -39,6 +39,12 @@ def block(text: str) -> str:
     return text.translate(_BLOCK)
 
 
+def escaped(json: str) -> str:
+    """Return JSON in which no character is left that a terminal obeys: it need not escape DEL, C1 and bidirectional
+    overrides."""
+    return re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", json)
+
+
 def is_safe(text: str) -> bool:
     return text.translate(_BLOCK) == text
 

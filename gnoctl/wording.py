@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnod.protocol.base import Copy, Correction, Freshness, Location
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from gnod.protocol.base import Copy, Correction, Freshness, Location
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _LINKS = {"links_to": "→", "linked_from": "←"}
@@ -119,6 +119,7 @@ def missed_by(freshness: Freshness, *, nothing_found: bool = False) -> str | Non
 def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:
     """Return the other paths of a file, or None if it has no copies.
 
+    >>> from gnod.protocol.base import Copy
     >>> copy = Copy(uri="gno://notes/b.md", collection="notes", path="b.md", source="/n/b.md")
     >>> also([copy], 2), also([])
     ('also: notes/b.md and 2 more', None)
@@ -130,6 +131,7 @@ def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:
 def corrected(corrections: Sequence[Correction]) -> list[str]:
     """Return lines that say which words were corrected.
 
+    >>> from gnod.protocol.base import Correction
     >>> corrected([Correction(written="certifcate", searched="certificate")])
     ['Showing results for "certificate" (you wrote "certifcate")']
     >>> corrected([Correction(written="Tarif", searched="*tarif*")])
@@ -146,6 +148,7 @@ def corrected(corrections: Sequence[Correction]) -> list[str]:
 def at_lines(line: int, end_line: int, location: Location | None) -> str:
     """Return what follows the path of a passage: its lines, or its page.
 
+    >>> from gnod.protocol.base import Location
     >>> at_lines(3, 5, None), at_lines(3, 3, None), at_lines(3, 5, Location(page=2, label="p2"))
     ('3-5', '3', 'p2')
     """

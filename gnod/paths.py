@@ -1,8 +1,4 @@
-"""The folders and files of an index on this machine.
-
-The rules are those of platformdirs. On Linux a few lines repeat them, because every client imports this module and
-platformdirs takes 10 ms to import; a test compares both.
-"""
+"""The folders and files of an index on this machine."""
 
 from __future__ import annotations
 
@@ -13,22 +9,11 @@ from pathlib import Path
 
 import msgspec
 
+from gnod import folders
 from gnod.errors import InvalidName, SocketPathTooLong
-
-DEFAULT_INDEX = "default"
 
 # sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.
 SOCKET_PATH_LIMIT = 103 if sys.platform == "darwin" else 107
-
-_APP = "gno"
-# Not compared where they are used, or mypy would skip the other platform's branch.
-_IS_LINUX: bool = sys.platform == "linux"
-_IS_MACOS: bool = sys.platform == "darwin"
-_XDG = {
-    "config": ("XDG_CONFIG_HOME", ".config"),
-    "data": ("XDG_DATA_HOME", ".local/share"),
-    "cache": ("XDG_CACHE_HOME", ".cache"),
-}
 
 _INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
@@ -81,19 +66,18 @@ def resolve(index: str | None = None) -> Places:
     `GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR` and `GNO_SOCKET` override the platform's own folders.
     Raises InvalidName for an index name that cannot be part of a file name.
     """
-    index = index or os.environ.get("GNO_INDEX") or DEFAULT_INDEX
+    index = index or os.environ.get("GNO_INDEX") or folders.DEFAULT_INDEX
     if not _INDEX_NAME.match(index):
         raise InvalidName(
             f"index name {index!r} is not valid: letters, digits, '-' and '_', at most 64, "
             "starting with a letter or digit"
         )
-    cache_dir = _folder("GNO_CACHE_DIR", "cache")
     return Places(
         index=index,
-        config_dir=_folder("GNO_CONFIG_DIR", "config"),
-        data_dir=_folder("GNO_DATA_DIR", "data"),
-        cache_dir=cache_dir,
-        socket=_socket(index, cache_dir),
+        config_dir=Path(folders.folder("config")),
+        data_dir=Path(folders.folder("data")),
+        cache_dir=Path(folders.folder("cache")),
+        socket=Path(folders.socket(index)),
     )
 
 
@@ -106,26 +90,3 @@ def check_socket_path(path: Path) -> None:
             "Set GNO_SOCKET to a shorter path",
             {"path": str(path), "length": length, "limit": SOCKET_PATH_LIMIT},
         )
-
-
-def _folder(variable: str, kind: str) -> Path:
-    if value := os.environ.get(variable):
-        return Path(value).expanduser().absolute()
-    if _IS_LINUX:
-        xdg, fallback = _XDG[kind]
-        base = os.environ.get(xdg, "").strip()
-        return (Path(base) if Path(base).is_absolute() else Path.home() / fallback) / _APP
-    from platformdirs import PlatformDirs
-
-    folders = PlatformDirs(_APP, appauthor=False)
-    folder = {"config": folders.user_config_path, "data": folders.user_data_path, "cache": folders.user_cache_path}
-    # On macOS config and data share a folder.
-    return folder[kind] / kind if _IS_MACOS and kind != "cache" else folder[kind]
-
-
-def _socket(index: str, cache_dir: Path) -> Path:
-    if value := os.environ.get("GNO_SOCKET"):
-        return Path(value).expanduser().absolute()
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) / "gno" if runtime and Path(runtime).is_dir() else cache_dir
-    return base / f"{index}.sock"

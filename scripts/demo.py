@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from gnod import paths
+from gnod import folders, paths
 from gnod.models.files import ModelFiles
 from gnod.presets import PRESETS
 
@@ -114,7 +114,7 @@ def _link_model(place: Path) -> None:
     """
     uri = PRESETS[PRESET]["embed"]
     assert uri
-    found = ModelFiles(paths.resolve(paths.DEFAULT_INDEX).models_dir).find(uri)
+    found = ModelFiles(paths.resolve(folders.DEFAULT_INDEX).models_dir).find(uri)
     if found:
         folder = ModelFiles(place / "cache" / "models").path_for(uri).parent
         folder.mkdir(parents=True)

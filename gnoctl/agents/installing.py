@@ -15,7 +15,8 @@ from gnoctl.agents.catalogue import Agent
 from gnoctl.agents.jsonc import Unfit
 from gnod.atomic_file import replacing
 from gnod.errors import Conflict, Refused
-from gnod.paths import DEFAULT_INDEX, Places
+from gnod.folders import DEFAULT_INDEX
+from gnod.paths import Places
 
 
 class Change(NamedTuple):

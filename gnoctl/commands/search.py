@@ -8,6 +8,7 @@ from gnoctl.command import command
 from gnoctl.hits import render
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note
+from gnoctl.quick import PEOPLE_LIMIT, PROGRAM_LIMIT
 from gnoctl.references import absolute
 from gnoctl.shared_options import (
     FILTERS,
@@ -28,9 +29,6 @@ from gnoctl.wording import corrected, missed_by
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
-
-PEOPLE_LIMIT = 5
-PROGRAM_LIMIT = 20
 
 P = TypeVar("P", bound=wire.FilterParams)
 

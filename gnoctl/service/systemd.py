@@ -9,7 +9,8 @@ from pathlib import Path
 
 from gnoctl.service import STARTED_BY_GNOCTL, Service, State, files
 from gnod.errors import Unavailable
-from gnod.paths import DEFAULT_INDEX, Places
+from gnod.folders import DEFAULT_INDEX
+from gnod.paths import Places
 
 MANAGER = "systemd"
 

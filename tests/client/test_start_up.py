@@ -41,9 +41,7 @@ HEAVY = {
 @pytest.mark.parametrize(
     "words",
     [
-        ["search", "deploy"],
-        ["search", "deploy", "--json"],
-        ["vsearch", "deploy"],
+        ["search", "deploy", "--fresh"],
         ["similar", "#a1b2c3d4"],
         ["get", "#a1b2c3d4"],
         ["recall", "deploy"],
@@ -55,19 +53,26 @@ def test_a_hot_command_imports_nothing_heavy(words: list[str], daemon: FakeDaemo
     daemon.answers["document.get"] = document("text\n")
     daemon.answers["memory.search"] = MemorySearchResult(results=[memory()], counts="", topics={})
     daemon.answers["memory.store"] = MemoryStoreResult(id="m4x0q2v7ke", existed=False)
-    script = "from gnoctl.__main__ import main; main()"
-    command = [sys.executable, "-X", "importtime", "-c", script, *words]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
+    imported = _imported(words)
     assert "msgspec" in imported
     assert not HEAVY & imported
-    assert process.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [["search", "deploy"], ["vsearch", "deploy", "-n", "3"], ["query", "deploy", "--json"]]
+)
+def test_a_plain_search_imports_no_msgspec(words: list[str], daemon: FakeDaemon) -> None:
+    daemon.answers |= {f"search.{mode}": found(hit(), mode=mode) for mode in ("lexical", "vector", "query")}
+    imported = _imported(words)
+    assert "json" in imported
+    assert not (HEAVY - {"json"} | {"msgspec", "pathlib", "gnod.errors"}) & imported
 
 
 def test_ctrl_c_cancels_the_request(daemon: FakeDaemon, spawn: Spawn) -> None:
     asked = _Flag()
     daemon.answers["search.lexical"] = asked
-    process = spawn("search", "x")
+    process = spawn("search", "x", "--fresh")
     asked.wait()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -123,6 +128,15 @@ def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, s
     assert "convert" not in _on_a_terminal("index", "--quiet")
     out, err = spawn("index").communicate(timeout=60)
     assert (out, err) == ("notes: 9 added · 0.0 s\n", "")
+
+
+def _imported(words: list[str]) -> set[str]:
+    """Run a command that must print something; return the modules that it imported."""
+    script = "from gnoctl.__main__ import main; main()"
+    command = [sys.executable, "-X", "importtime", "-c", script, *words]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout
+    return {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
 
 
 class _Flag:

@@ -1,0 +1,100 @@
+"""The plain search, which does without msgspec, prints what the command prints."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from gnoctl import fastparse, quick
+from gnoctl.commands.search import WordsOptions
+from gnod.errors import Unavailable
+from gnod.protocol.base import Copy, Correction, Freshness, Location
+from gnod.protocol.collections import CollectionListResult
+from gnod.protocol.search import Definition, FacetCount, HitPassage, SearchLexicalParams, SearchResult
+from tests.client.conftest import Gnoctl
+from tests.client.fake_daemon import FakeDaemon
+from tests.client.samples import collection, found, hit
+
+PLAIN = ["-n", "--json", "-c", "1", "7", "notes", "notes,docs", "deploy", "Käse", ""]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([], ["search"], ["status"], ["search", "--help"], ["search", "x", "--fresh"], ["search", "-n"]),
+        *(
+            ["search", "x", "-n", "0"],
+            ["search", "x", "-n", "1001"],
+            ["search", "x", "-n", "٣"],
+            ["search", "x", "-n", "1e3"],
+        ),
+        *(["search", "x", "-n", "99999999999"], ["search", "x", "-c", ""], ["search", "x", "-c", "a", "-c", "b"]),
+        *(
+            ["query", "x"],
+            ["search", "-x"],
+            ["search", "--", "-x"],
+            ["--index", "other", "search", "x"],
+            ["search", "-n5", "x"],
+        ),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_commands(words: list[str]) -> None:
+    assert quick.parse(words) is None
+
+
+@given(st.lists(st.sampled_from(PLAIN), max_size=7))
+def test_plain_words_mean_the_same_as_in_the_commands(words: list[str]) -> None:
+    plain = quick.parse(["search", *words])
+    if plain is None:
+        return
+    parsed = fastparse.parse(["search", *words])
+    assert parsed is not None
+    options = parsed[1]
+    assert isinstance(options, WordsOptions)
+    assert (options.text, options.json) == (plain.query, plain.is_json)
+    assert (options.limit or (20 if plain.is_json else 5)) == plain.limit
+    assert [part for each in options.collections for part in each.split(",") if part] == plain.collections
+
+
+def test_a_plain_search_prints_what_the_command_prints(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    copy = Copy(uri="gno://docs/b.md", collection="docs", path="b.md", source="/d/b.md")
+    method = Definition(name="run", kind="method", path=["Retry"], label="Retry.run", line=3, end_line=9)
+    passage = HitPassage(line=3, end_line=4, snippet="deploy\u202e it", snippet_line=3, marks=[(0, 6)])
+    hits = [
+        hit(1, location=Location(page=2, label="p2"), also=[copy], also_left_out=3, context="notes of the team"),
+        hit(2, definition=method, language="de", tags=["a"], score=1e-7),
+        hit(3, passages=[passage, passage], explain={"bm25": 1.25, "window": 0.1}),
+        hit(4, text="the whole\x9b document\n", snippet=""),
+    ]
+    answer = structs.replace(
+        found(*hits, freshness=Freshness(current=False, pending=2)),
+        corrections=[Correction(written="depoly", searched="deploy")],
+        hints=["a hint"],
+        notes=["left out"],
+        facets={"tag": [FacetCount("work", 3)]},
+        explain={"stages": [{"stage": "fts", "ran": True, "ms": 1.5}]},
+    )
+    daemon.answers["search.lexical"] = answer
+    for options in ((), ("--json",), ("-c", "notes,docs", "-n", "3")):
+        assert quick.parse(["search", "deploy", *options])
+        assert gnoctl("search", "deploy", *options) == gnoctl("search", "deploy", *options, "--quiet")
+    expected = SearchLexicalParams("deploy", collections=["notes", "docs"], limit=3)
+    assert [params for _, params in daemon.calls[-2:]] == [expected, expected]
+
+
+@pytest.mark.parametrize("answer", [found(), Unavailable("the disk is full")])
+def test_nothing_found_and_errors_are_left_to_the_command(
+    answer: SearchResult | Unavailable, daemon: FakeDaemon, gnoctl: Gnoctl
+) -> None:
+    daemon.answers |= {"search.lexical": answer, "collection.list": CollectionListResult(collections=[collection()])}
+    plain = gnoctl("search", "deploy")
+    assert plain == gnoctl("search", "deploy", "--no-color")
+    assert plain.err
+
+
+@pytest.mark.parametrize("index", ["../x", "a/b", " "])
+def test_a_name_that_no_index_has_is_refused(index: str, monkeypatch: pytest.MonkeyPatch, gnoctl: Gnoctl) -> None:
+    monkeypatch.setenv("GNO_INDEX", index)
+    assert "is not valid" in gnoctl("search", "deploy").err
