@@ -1,0 +1,108 @@
+"""Measure how everything grows with the number of documents. Prints figures, and draws docs/scale.svg.
+
+    .venv/bin/python -m benchmarks.scale [--sizes 1000 10000 100000] [--draw]
+
+Each size is one daemon with files of 1 kB and without a model, so without vectors. An exponent near 0 means that a
+figure does not depend on the number of documents, 1 that it grows with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from benchmarks import recombined, scale_plot
+from benchmarks.throwaway import REPOSITORY, Throwaway, percentile, require_shared, throwaway
+
+SIZES = (1_000, 10_000, 100_000)
+QUERIES = 100
+SAVES = 10
+PLOT = REPOSITORY / "docs" / "scale.svg"
+
+Figures = dict[str, float]
+
+
+def main(sizes: Sequence[int], *, is_drawn: bool) -> None:
+    require_shared()
+    measured = [measure(size) for size in sizes]
+    for name in measured[0]:
+        values = [each[name] for each in measured]
+        print(f"{name:44} {'  '.join(f'{v:10.4g}' for v in values)}  ~ n^{scale_plot.exponent(sizes, values):.2f}")
+    if is_drawn:
+        PLOT.write_text(scale_plot.draw(sizes, measured))
+        print(f"wrote {PLOT}")
+
+
+def measure(size: int) -> Figures:
+    with throwaway() as daemon, tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        recombined.write(folder, size)
+        figures = {"first indexing, s": daemon.add(folder, "notes")}
+        figures |= _searches(daemon)
+        figures["status, ms"] = 1000 * median(_seconds(lambda: daemon.call("index.status")) for _ in range(5))
+        figures["sync without changes, ms"] = 1000 * median(
+            _seconds(lambda: daemon.call("index.sync")) for _ in range(3)
+        )
+        figures["save to keyword hit, ms"] = median(_save(daemon, folder, number) for number in range(SAVES))
+        figures["disk, bytes per document"] = daemon.call("index.status")["database_bytes"] / size
+        figures["resident, MB"] = psutil.Process(daemon.call("daemon.status")["pid"]).memory_info().rss / 1e6
+        figures["start to first answer, ms"] = _restart(daemon)
+        print(f"{size:,}: " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
+        return figures
+
+
+def _searches(daemon: Throwaway) -> Figures:
+    kinds: dict[str, list[dict[str, Any]]] = {
+        "question": [{"query": each} for each in recombined.questions(QUERIES)],
+        "one to four words": [{"query": each} for each in recombined.few_words(QUERIES)],
+        "keystroke": [{"query": each[:-2], "prefix_last_term": True} for each in recombined.few_words(QUERIES, seed=4)],
+    }
+    figures: Figures = {}
+    for kind, queries in kinds.items():
+        for query in queries[:10]:
+            daemon.call("search.lexical", **query)
+        took = [_seconds(partial(daemon.call, "search.lexical", **query)) for query in queries]
+        figures[f"{kind}, p50, ms"] = 1000 * median(took)
+        figures[f"{kind}, p95, ms"] = 1000 * percentile(took, 0.95)
+    return figures
+
+
+def _save(daemon: Throwaway, folder: Path, number: int) -> float:
+    """Return the milliseconds from a written file to its keyword hit."""
+    word = f"marker{number}{time.time_ns():x}"
+    (folder / f"saved-{number}.md").write_text(f"# Saved\n\n{word}\n")
+    begun = time.perf_counter()
+    while not daemon.call("search.lexical", query=word)["hits"]:
+        if time.perf_counter() - begun > 30:
+            raise TimeoutError(f"{word} was not found within 30 s")
+    return 1000 * (time.perf_counter() - begun)
+
+
+def _restart(daemon: Throwaway) -> float:
+    daemon.hang_up()
+    daemon.gnoctl("daemon", "stop")
+    begun = time.perf_counter()
+    daemon.gnoctl("search", "boundary layer")
+    return 1000 * (time.perf_counter() - begun)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Measure how figures grow with the number of documents.")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--draw", action="store_true", help=f"write {PLOT.relative_to(REPOSITORY)}")
+    arguments = parser.parse_args()
+    main(arguments.sizes, is_drawn=arguments.draw)
