@@ -438,7 +438,8 @@ FOUND has the title.  Where there are none, say so with VERB."
   (format "  %s: %s%s  %s"
           (plist-get collection :name)
           (if (eq (plist-get collection :available) t)
-              (format "%d of %d indexed" (plist-get collection :indexed) (plist-get collection :on_disk))
+              (format "%d of %d indexed" (plist-get collection :indexed)
+                      (or (plist-get collection :on_disk) (plist-get collection :indexed)))
             (or (plist-get collection :reason) "not there"))
           (if (> (plist-get collection :failed) 0)
               (format ", %d failed (gnoctl status --errors)" (plist-get collection :failed))

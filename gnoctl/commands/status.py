@@ -25,19 +25,24 @@ from gnod.protocol.index import (
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
     errors: Annotated[bool, option("--errors", help="List the files that could not be read")] = False
+    verify: Annotated[bool, option("--verify", help="Compare folders of any size with the index")] = False
 
 
 @command("status", StatusOptions)
 def status(options: StatusOptions) -> None:
     """Compare the index with the disk.
 
-    Walks the folders, so the counts are exact. `gnoctl why PATH` explains a single file.
+    Walks the folders, so the counts are exact. Folders with very many files (together more than 20,000) are walked with
+    --verify only; without it, their pending files are the changes that were noticed and not indexed yet. `gnoctl why
+    PATH` explains a single file.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
     empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
     polling (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete
     comparison with the disk."""
-    result = options.call("index.status", IndexStatusParams(errors=options.errors), IndexStatusResult)
+    result = options.call(
+        "index.status", IndexStatusParams(errors=options.errors, verify=options.verify), IndexStatusResult
+    )
     options.show(result, _report(result, options.terminal))
 
 
@@ -68,7 +73,7 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
     rows = [
         [
             each.name,
-            *(f"{getattr(each, name):,}" for name in counts),
+            *("-" if (number := getattr(each, name)) is None else f"{number:,}" for name in counts),
             # Rounded down: 100 % means all chunks.
             f"{100 * each.embedded // each.chunks} %" if each.chunks else "-",
             each.watch,
@@ -152,12 +157,15 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield text.line(f"{each.name}: failed: {kinds} (`gnoctl status --errors` lists them)")
     if result.syncing:
         yield "indexing now"
+    left_out = ", ".join(each.name for each in result.collections if not each.verified)
     if missed := missed_by(result.freshness, nothing_found=True):
         yield terminal.paint(text.line(missed), YELLOW)
     elif not result.collections:
         yield NOTHING_INDEXED
     elif result.freshness.current:
-        yield terminal.paint("the index equals the disk", GREEN)
+        yield terminal.paint("no changes are waiting" if left_out else "the index equals the disk", GREEN)
+    if left_out:
+        yield text.line(f"{left_out}: not compared with the disk now; `gnoctl status --verify` does that")
     explained = {each.name for each in result.collections if each.watch_reason}
     if names := ", ".join(name for name in result.freshness.unwatched if name not in explained):
         yield text.line(f"changes in {names} are not watched: run `gnoctl index` after a change")

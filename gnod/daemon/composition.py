@@ -24,6 +24,7 @@ from gnod.handlers import (
     embedding,
     evidence,
     index,
+    index_status,
     links,
     memory,
     models,
@@ -247,7 +248,7 @@ async def _compose(
         embedding.handlers(configuration, backlog, tuning_service),
         evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector),
         index.handlers(
-            index.IndexServices(
+            index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
                 *(ocr, inference, nearest, endpoints),
             )

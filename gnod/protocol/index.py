@@ -98,9 +98,11 @@ class InferenceStatus(Result, frozen=True, kw_only=True):
 
 
 class IndexStatusParams(Params, frozen=True, kw_only=True):
-    """`errors`: list the files that failed."""
+    """`errors`: list the files that failed. `verify`: compare all folders with the index; without it, those that have
+    more than 20,000 files together are left out, the largest first."""
 
     errors: bool = False
+    verify: bool = False
 
 
 class IngestError(Result, frozen=True, kw_only=True):
@@ -115,27 +117,29 @@ class IngestError(Result, frozen=True, kw_only=True):
 
 
 class CollectionStatus(Result, frozen=True, kw_only=True):
-    """`on_disk`: files that should be indexed, counted by a walk for this request; `pending`: those that differ from
-    the index. `excluded`: files that the rules leave out (files in an excluded folder are not counted: the daemon does
-    not enter it). `watch`: how changes are noticed: events, polling (a walk every few seconds) or off; `watch_reason`:
-    why not by events, or why changes are not indexed. `last_sync`: the last sync of any scope; `last_reconcile`: the
-    last complete comparison with the disk since the daemon started.
+    """`verified`: the folder was walked for this request. `on_disk`: files that should be indexed; `pending`: those
+    that differ from the index; `excluded`: files that the rules leave out (files in an excluded folder are not counted:
+    the daemon does not enter it). Without the walk `on_disk` and `excluded` are null, and `pending` are the changes
+    that were noticed and not indexed yet. `watch`: how changes are noticed: events, polling (a walk every few seconds)
+    or off; `watch_reason`: why not by events, or why changes are not indexed. `last_sync`: the last sync of any scope;
+    `last_reconcile`: the last complete comparison with the disk since the daemon started.
 
-    `embedded` of the `chunks` (equal texts count once) have a vector of `model`, which serves vector search now;
-    `unembeddable` chunks failed. `next_model` takes over when all its vectors exist. `egress`: how far its texts may
-    travel to model servers."""
+    `embedded` of the `chunks` (an estimate while very many are pending) have a vector of `model`, which serves vector
+    search now; `unembeddable` chunks failed. `next_model` takes over when all its vectors exist. `egress`: how far its
+    texts may travel to model servers."""
 
     name: str
     path: str
     available: bool
     reason: str | None = None
-    on_disk: int
+    verified: bool = True
+    on_disk: int | None
     indexed: int
     pending: int
     failed: int
     failed_by_kind: dict[str, int] = {}
     skipped: int = 0
-    excluded: int
+    excluded: int | None
     watch: str
     watch_reason: str | None = None
     last_event: str | None = None

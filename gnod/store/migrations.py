@@ -576,6 +576,15 @@ def m018_links(connection: apsw.Connection) -> None:
     """)
 
 
+def m019_counts(connection: apsw.Connection) -> None:
+    # How many chunks a document has, and an index that has all that is counted for the status of 200,000 documents.
+    connection.execute("""
+        ALTER TABLE documents ADD COLUMN chunks INTEGER NOT NULL DEFAULT 0;
+        UPDATE documents SET chunks = (SELECT count(*) FROM chunks k WHERE k.mirror_hash = documents.mirror_hash);
+        CREATE INDEX documents_counted ON documents (collection_id, container, chunks, active) WHERE active;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -595,6 +604,7 @@ MIGRATIONS: list[schema.Migration] = [
     m016_members,
     m017_definitions,
     m018_links,
+    m019_counts,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

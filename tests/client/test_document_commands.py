@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from gnod.errors import FolderNotFound, QuerySyntaxError, StorageFailed
 from gnod.paths import Places
@@ -282,7 +283,7 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         watch="polling",
         watch_reason="inotify limit reached",
     )
-    daemon.answers["index.status"] = IndexStatusResult(
+    status = IndexStatusResult(
         index="default",
         database="/d/index-default.sqlite",
         database_bytes=12_345_678,
@@ -297,6 +298,7 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         config_file="/c/index.yml",
         errors=[error],
     )
+    daemon.answers["index.status"] = status
     shown = gnoctl("status", "--errors").out
     for part in (
         "Index default: 3 documents, 9 chunks, 12.3 MB",
@@ -314,6 +316,14 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     ):
         assert part in shown
     assert daemon.asked(IndexStatusParams).errors
+    large = structs.replace(collection, failed=0, verified=False, on_disk=None, excluded=None, watch_reason=None)
+    daemon.answers["index.status"] = structs.replace(status, collections=[large], freshness=Freshness(current=True))
+    shown = gnoctl("status").out
+    assert "notes: not compared with the disk now; `gnoctl status --verify` does that" in shown
+    assert "no changes are waiting" in shown
+    assert daemon.calls[-1][1] == IndexStatusParams()
+    gnoctl("status", "--verify")
+    assert daemon.calls[-1][1] == IndexStatusParams(verify=True)
 
 
 def test_why(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

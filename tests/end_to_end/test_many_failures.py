@@ -6,11 +6,30 @@ import os
 
 import pytest
 
-from tests.machine import Machine
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 FAILED = 1003
 EMPTY = 1200
+
+
+@pytest.mark.stress
+def test_a_large_folder_is_compared_with_the_disk_on_request(machine: Machine) -> None:
+    machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
+    for number in range(20_000):
+        (machine.notes / f"empty-{number:05d}.md").touch()
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    (notes,) = machine.call("index.status")["collections"]
+    assert (notes["verified"], notes["on_disk"], notes["excluded"]) == (False, None, None)
+    assert (notes["indexed"], notes["skipped"], notes["pending"], notes["available"]) == (1, 20_000, 0, True)
+    shown = machine.run("status").stdout
+    assert "notes: not compared with the disk now" in shown
+    assert "no changes are waiting" in shown
+    (notes,) = machine.call("index.status", verify=True)["collections"]
+    assert (notes["verified"], notes["on_disk"]) == (True, 20_001)
+    assert "the index equals the disk" in machine.run("status", "--verify").stdout
+    machine.notes.rename(machine.notes.with_name("elsewhere"))
+    wait_until(lambda: not machine.call("index.status")["collections"][0]["available"])
 
 
 def test_status_lists_the_first_thousand_failures_and_counts_all(machine: Machine) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 from hypothesis import settings
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gnod.store.database import Connection
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections, counts, maintenance
 from gnod.store.documents.collections import Folder
 from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex
@@ -127,6 +127,28 @@ class Life(RuleBasedStateMachine):
             assert self.index.rows(f"{pairs} {these} EXCEPT {pairs} {those}") == []
         for uri in (ONE, TWO):
             assert len(self._pending(uri)) == self._read(partial(_count, uri))
+
+    @invariant()
+    def the_counts_are_right(self) -> None:
+        counted = self._read(counts.of_collections)
+        assert {name: (each.documents, each.chunks) for name, each in counted.items()} == self._counted("1")
+        for uri in (ONE, TWO):
+            embedded = self._counted(
+                "k.embed_hash IN (SELECT embed_hash FROM content_vectors v JOIN embedding_models m ON m.id = v.model_id"
+                f" WHERE m.uri = '{uri}')"
+            )
+            for each in self._read(lambda c, uri=uri: vectors.coverage(c, {"one": uri, "two": uri})):  # type: ignore[misc]
+                assert each.chunks == counted.get(each.collection, counts.Counted()).chunks
+                assert each.embedded == embedded.get(each.collection, (0, 0))[1]
+
+    def _counted(self, where: str) -> dict[str, tuple[int, int]]:
+        """Return the documents of each collection, and their chunks with a condition."""
+        rows = self.index.rows(
+            f"SELECT c.name, count(DISTINCT d.id), total({where} AND k.seq IS NOT NULL) FROM documents d"
+            " JOIN collections c ON c.id = d.collection_id LEFT JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+            " WHERE d.active GROUP BY c.name"
+        )
+        return {str(name): (cast(int, n), cast(int, chunks)) for name, n, chunks in rows}
 
     def _pending(self, uri: str) -> list[vectors.PendingChunk]:
         return self._read(lambda c: vectors.pending(c, uri, ["one", "two"], 1000))

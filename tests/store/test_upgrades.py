@@ -56,6 +56,7 @@ MIGRATIONS = {
     16: "18cceed2e6d75a5b",
     17: "cb4736c27a33b612",
     18: "c19d8f55bf8738a6",
+    19: "3778aabe65daccfd",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

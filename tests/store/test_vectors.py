@@ -146,6 +146,19 @@ def test_failures_are_kept_listed_and_forgotten(index: SmallIndex) -> None:
     assert index.database.submit_read(lambda c: vectors.coverage(c, {"notes": URI})).result()[0][2:] == (1, 1, 0)
 
 
+def test_the_shares_of_very_many_pending_texts_are_estimated(
+    index: SmallIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "_SAMPLED", 50)
+    index.add({f"{n}.md": f"text {n}" for n in range(150)}, collection="one")
+    index.add({f"{n}.md": f"other {n}" for n in range(350)}, collection="two")
+    index.embed(URI, "one", limit=1)
+    found = index.database.submit_read(lambda c: vectors.coverage(c, {"one": URI, "two": URI})).result()
+    assert [each.chunks for each in found] == [150, 350]
+    assert found[0].embedded <= 30
+    assert found[1].embedded <= 30
+
+
 def test_changing_the_model_keeps_the_old_vectors_until_nobody_wants_them(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"}, collection="one")
     index.add({"b.md": "lion"}, collection="two")

@@ -54,7 +54,7 @@ function status(answer) {
   const head = [count(answer.documents, "document"), count(answer.chunks, "chunk")].join(", ");
   const lines = [`Index ${answer.index}: ${head}; ${behind(answer.freshness) ?? "up to date"}`];
   for (const each of answer.collections) {
-    const state = each.available ? `${each.indexed} of ${each.on_disk} indexed` : (each.reason ?? "not there");
+    const state = each.available ? `${each.indexed} of ${each.on_disk ?? each.indexed} indexed` : (each.reason ?? "not there");
     const failed = each.failed ? `, ${each.failed} failed (gnoctl status --errors)` : "";
     lines.push(`${each.name}: ${state}${failed}  ${each.path}`);
   }

@@ -81,11 +81,11 @@ export class Collections {
   #collection(each) {
     const failed = Object.entries(each.failed_by_kind).map(([kind, amount]) => `${kind} ${amount}`).join(", ");
     const facts = [
-      ["On disk", each.on_disk],
+      each.verified ? ["On disk", each.on_disk] : null,
       ["Indexed", each.indexed],
       ["Pending", each.pending],
       ["Failed", each.failed, failed],
-      ["Excluded", each.excluded],
+      each.verified ? ["Excluded", each.excluded] : null,
       each.skipped ? ["Skipped", each.skipped] : null,
     ].filter(Boolean);
     return h(

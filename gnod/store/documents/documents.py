@@ -125,6 +125,7 @@ def put(
         "mtime_ns": stat.mtime_ns,
         "inode": stat.inode,
         "mirror_hash": new.mirror_hash,
+        "chunks": count_chunks(connection, new.mirror_hash),
         "title": new.title,
         "mime": new.mime,
         "converter": new.converter,
@@ -426,6 +427,11 @@ def _put_content(connection: Connection, new: Prepared) -> None:
             ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
         )
         connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
+        # Of its copies: they share the chunks.
+        connection.execute(
+            "UPDATE documents SET chunks = ?1 WHERE mirror_hash = ?2 AND active AND chunks <> ?1",
+            (len(new.chunks), new.mirror_hash),
+        )
 
 
 def _upsert(connection: Connection, collection_id: int, path: str, row: Mapping[str, object]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 
 import msgspec
@@ -76,6 +77,18 @@ def listed(connection: Connection, limit: int) -> list[FailedFile]:
     """Return the first failures in order of collection and path, without skipped files."""
     rows = connection.execute(f"{_SELECT} WHERE {FAILED} ORDER BY c.name, e.path LIMIT ?", (limit,))
     return [_failed_file(row) for row in rows]
+
+
+def by_kind(connection: Connection) -> dict[str, Counter[str]]:
+    """Return how many files of each collection failed, by kind; skipped files are among them."""
+    found: dict[str, Counter[str]] = {}
+    rows = connection.execute(
+        "SELECT c.name, e.kind, count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+        " GROUP BY 1, 2"
+    )
+    for name, kind, n in rows:
+        found.setdefault(str(name), Counter())[str(kind)] = int(n)
+    return found
 
 
 def count(connection: Connection, collections: list[str]) -> int:

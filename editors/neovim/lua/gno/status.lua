@@ -44,7 +44,8 @@ function M.lines(status)
     ),
   }
   for _, each in ipairs(status.collections) do
-    local state = each.available and ("%d of %d indexed"):format(each.indexed, each.on_disk) or each.reason or "not there"
+    local on_disk = each.on_disk or each.indexed -- large folders are not counted
+    local state = each.available and ("%d of %d indexed"):format(each.indexed, on_disk) or each.reason or "not there"
     local failed = each.failed > 0 and (", %d failed (gnoctl status --errors)"):format(each.failed) or ""
     table.insert(lines, ("  %s: %s%s  %s"):format(each.name, state, failed, each.path))
   end

@@ -1,0 +1,260 @@
+"""`index.status`: how the index compares with the disk, what is under way, and what is wrong.
+
+Counts come from the index, which has them ready. Folders are walked too, as long as they are small, or on request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.config.model import CollectionConfig
+from gnod.errors import CollectionNotFound, RootUnavailable
+from gnod.handlers.embedding import embedding_status, inference_status
+from gnod.handlers.wire_types import freshness_of, ingest_error, iso
+from gnod.ingest.plan import compare
+from gnod.ingest.walk import Listing, walk
+from gnod.models.inference import Inference
+from gnod.paths import Places
+from gnod.pipeline.nearest import Nearest
+from gnod.protocol import index as wire
+from gnod.protocol.base import Freshness, copied
+from gnod.services.backlog import Backlog
+from gnod.services.configuration import Configuration
+from gnod.services.embedding import EmbeddingService
+from gnod.services.endpoints import EndpointReport
+from gnod.services.ocr import OcrBacklog
+from gnod.services.storage import StorageMonitor
+from gnod.store.backup import restore
+from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, counts, documents, failures, maintenance, scans
+from gnod.store.documents.counts import Counted
+from gnod.store.documents.records import SKIP_KINDS
+from gnod.store.vectors import vectors
+from gnod.sync.collection import SyncedCollection
+from gnod.sync.freshness import FreshnessService
+from gnod.sync.scheduler import SyncScheduler
+
+# The counts by kind are exact.
+MAX_ERRORS = 1000
+# Files that are looked at for one request, in all collections: about 0.2 s.
+MAX_WALKED = 20_000
+
+
+class IndexServices(NamedTuple):
+    """What the methods use."""
+
+    places: Places
+    configuration: Configuration
+    database: Database
+    storage: StorageMonitor
+    scheduler: SyncScheduler
+    freshness: FreshnessService
+    embedding: EmbeddingService
+    backlog: Backlog
+    ocr: OcrBacklog
+    inference: Inference
+    nearest: Nearest
+    endpoints: EndpointReport
+
+
+class _Compared(NamedTuple):
+    """A folder, compared with the index. `walk`: None if it was not walked; `pending`: files that differ."""
+
+    walk: Listing | RootUnavailable | None
+    pending: int
+
+
+async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> wire.IndexStatusResult:
+    configuration = services.configuration
+    config = configuration.current
+    walks = await _walks(services, verify=params.verify)
+    endpoints = [copied(wire.EndpointStatus, each) for each in await services.endpoints.uses()]
+    answering, wanted = services.embedding.served(), services.embedding.wanted()
+
+    def work(connection: Connection) -> wire.IndexStatusResult:
+        models = {each.name: answering.get(each.name) or wanted.get(each.name) for each in config.collections}
+        counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
+        synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
+        statuses = [
+            msgspec.structs.replace(
+                _collection_status(
+                    services.scheduler,
+                    each,
+                    # Walks are freed in this thread: one may have found a hundred thousand files.
+                    _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
+                    counted.get(each.name, Counted()),
+                    kinds.get(each.name, Counter()),
+                    covered,
+                ),
+                last_sync=_iso(synced_at.get(each.name)),
+                next_model=wanted.get(each.name) if wanted.get(each.name) != covered.model else None,
+            )
+            for each, covered in zip(config.collections, vectors.coverage(connection, models), strict=True)
+        ]
+        failed = failures.listed(connection, MAX_ERRORS) if params.errors else []
+        return wire.IndexStatusResult(
+            index=services.places.index,
+            database=str(services.places.database),
+            database_bytes=bytes_on_disk(services.places.database),
+            documents=sum(each.documents for each in counted.values()),
+            chunks=maintenance.totals(connection).chunks,
+            languages=documents.languages(connection),
+            collections=statuses,
+            freshness=_with_pending(
+                freshness_of(services.freshness.report(connection, [])), sum(status.pending for status in statuses)
+            ),
+            syncing=services.scheduler.is_running,
+            embedding=embedding_status(services.backlog),
+            ocr=_ocr_status(connection, services.ocr),
+            inference=inference_status(services.inference, services.nearest),
+            endpoints=endpoints,
+            config_file=str(configuration.path),
+            config_warnings=list(configuration.warnings),
+            config_error=configuration.error.message if configuration.error else None,
+            storage_problems=services.storage.problems(),
+            storage_notes=services.storage.notes(),
+            restored_at=restore.restored_at(connection),
+            errors=[ingest_error(f) for f in failed] if params.errors else None,
+            errors_left_out=sum(status.failed for status in statuses) - len(failed) if params.errors else 0,
+        )
+
+    return await services.database.read(work)
+
+
+def bytes_on_disk(database: Path) -> int:
+    """Return the size of the database with its write-ahead log."""
+    sizes = []
+    for path in (database, database.with_name(database.name + "-wal")):
+        try:
+            sizes.append(path.stat().st_size)
+        except OSError:
+            continue
+    return sum(sizes)
+
+
+async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Listing | RootUnavailable]:
+    """Walk the folders, all or the small ones; return what was found, by collection."""
+    every = services.configuration.current.collections
+    chosen = every if verify else await services.database.read(lambda connection: _small(connection, every, services))
+    found = await asyncio.gather(*(asyncio.to_thread(_walk, services.scheduler, each) for each in chosen))
+    return dict(zip((each.name for each in chosen), found, strict=True))
+
+
+def _small(
+    connection: Connection, every: Sequence[CollectionConfig], services: IndexServices
+) -> list[CollectionConfig]:
+    """Return the collections that may be walked: the smallest, as long as they have MAX_WALKED files together."""
+    counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
+
+    def size(each: CollectionConfig) -> int:
+        known = services.scheduler.find(each.name)
+        indexed = counted.get(each.name, Counted()).files + kinds.get(each.name, Counter()).total()
+        return indexed + (known.pending_files if known else 0)
+
+    chosen, total = [], 0
+    for each in sorted(every, key=size):
+        total += size(each)
+        if total > MAX_WALKED:
+            break
+        chosen.append(each)
+    return chosen
+
+
+def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Listing | RootUnavailable:
+    try:
+        listing = walk(collection, scheduler.ignore_files)
+    except RootUnavailable as error:
+        return error
+    # An empty folder may be an unmounted drive: the sync knows.
+    known = scheduler.find(collection.name)
+    reason = known.unavailable if known else None
+    return RootUnavailable(reason) if reason else listing
+
+
+def _compare(
+    connection: Connection, known: SyncedCollection | None, name: str, walked: Listing | RootUnavailable | None
+) -> _Compared:
+    if walked is None:
+        reason = known.unavailable if known else None
+        return _Compared(RootUnavailable(reason) if reason else None, known.pending_files if known else 0)
+    if isinstance(walked, RootUnavailable):
+        return _Compared(walked, 0)
+    try:
+        collection_id = collections.id_of(connection, name)
+    except CollectionNotFound:  # just added, and not in the database yet
+        return _Compared(walked, len(walked.files))
+    failed = failures.of_collection(connection, collection_id)
+    plan = compare(walked, documents.stats(connection, collection_id), failed, time.time())
+    return _Compared(walked, len([p for p in plan.read if _is_news(p, walked, failed)]) + len(plan.remove))
+
+
+def _is_news(path: str, walked: Listing, failed: Mapping[str, failures.FailedFile]) -> bool:
+    """Tell whether a file to read is new or changed, and not only a failed one that is tried again."""
+    if path not in failed:
+        return True
+    before = failed[path].stat
+    return before is not None and before != walked.files[path]
+
+
+def _collection_status(
+    scheduler: SyncScheduler,
+    collection: CollectionConfig,
+    compared: _Compared,
+    counted: Counted,
+    kinds: Counter[str],
+    covered: vectors.Coverage,
+) -> wire.CollectionStatus:
+    synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
+    found = compared.walk
+    faults = {kind: n for kind, n in kinds.items() if kind not in SKIP_KINDS}
+    is_gone = isinstance(found, RootUnavailable)
+    return wire.CollectionStatus(
+        name=collection.name,
+        path=collection.path,
+        available=not is_gone,
+        reason=found.message if isinstance(found, RootUnavailable) else None,
+        verified=found is not None,
+        on_disk=len(found.files) if isinstance(found, Listing) else 0 if is_gone else None,
+        indexed=counted.files,
+        pending=compared.pending,
+        failed=sum(faults.values()),
+        failed_by_kind=faults,
+        skipped=kinds.total() - sum(faults.values()),
+        excluded=found.excluded if isinstance(found, Listing) else 0 if is_gone else None,
+        watch=watch.mode,
+        watch_reason=watch.reason,
+        last_event=_iso(watch.last_event),
+        last_reconcile=_iso(synced.last_reconcile if synced else None),
+        chunks=covered.chunks,
+        embedded=covered.embedded,
+        unembeddable=covered.failed,
+        egress=collection.egress,
+        model=covered.model,
+    )
+
+
+def _ocr_status(connection: Connection, ocr: OcrBacklog) -> wire.OcrStatus:
+    pending, state = scans.pending(connection), ocr.state()
+    return wire.OcrStatus(
+        state=state.state,
+        reason=state.reason,
+        pending=pending,
+        failed=scans.failed(connection),
+        left_s=None if state.page_s is None else round(pending * state.page_s, 1),
+    )
+
+
+def _with_pending(freshness: Freshness, pending: int) -> Freshness:
+    """Use the number of pending files that the walk found."""
+    return msgspec.structs.replace(freshness, pending=pending, current=freshness.current and not pending)
+
+
+def _iso(at: float | None) -> str | None:
+    return iso(at) if at else None
