@@ -24,8 +24,8 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.ingest.jobs import Failure, Outcome, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents
-from gnod.store.documents.records import Prepared
+from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents.records import Prepared, Terms
 
 T = TypeVar("T")
 
@@ -155,10 +155,12 @@ def _add_collection(path: str, connection: Connection) -> int:
 def _store(collection_id: int, outcomes: list[tuple[str, Outcome]], connection: Connection) -> dict[str, str]:
     now = time.time()
     failed: dict[str, str] = {}
+    terms: dict[int, Terms] = {}
     for document_id, outcome in outcomes:
         match outcome:
             case Prepared():
-                documents.put(connection, collection_id, document_id, outcome, now=now)
+                documents.put(connection, collection_id, document_id, outcome, now=now, terms=terms)
             case Failure():
                 failed[document_id] = f"{outcome.kind}: {outcome.message}"
+    fulltext.store(connection, terms)
     return failed

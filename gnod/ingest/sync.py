@@ -29,8 +29,8 @@ from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
 from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, failures, scans
-from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared
+from gnod.store.documents import collections, documents, failures, fulltext, scans
+from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared, Terms
 
 T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]
@@ -236,27 +236,35 @@ class Sync:
 
     def _store(self, batch: Batch, connection: Connection) -> None:
         now = time.time()
+        terms: dict[int, Terms] = {}
         for path, outcome in batch:
             match outcome:
                 case Prepared():
-                    self._put(connection, path, Container(document=outcome, members=[]), now)
+                    self._put(connection, path, Container(document=outcome, members=[]), now, terms)
                 case Container():
-                    self._put(connection, path, outcome, now)
+                    self._put(connection, path, outcome, now, terms)
                 case Unchanged():
                     documents.touch(connection, self._id, path, outcome.stat)
                     documents.touch_members(connection, self._id, path, outcome.stat.mtime_ns)
                     self._counts["unchanged"] += 1
                 case Failure():
+                    fulltext.store(connection, terms)  # of documents that may be removed
                     self._fail(connection, path, outcome, now)
+        fulltext.store(connection, terms)
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
 
-    def _put(self, connection: Connection, path: str, new: Container, now: float) -> None:
-        is_new = documents.put(connection, self._id, path, new.document, now=now, left=self.left)
+    def _put(self, connection: Connection, path: str, new: Container, now: float, terms: dict[int, Terms]) -> None:
+        is_new = documents.put(connection, self._id, path, new.document, now=now, left=self.left, terms=terms)
         self._counts["added" if is_new else "updated"] += 1
+        if not new.members and not documents.has_members(connection, self._id, path):
+            return
         for member, outcome in new.members:
             # A file on disk may have the same path, in a folder whose name ends in "!".
             if isinstance(outcome, Prepared) and not documents.is_file(connection, self._id, member):
-                documents.put(connection, self._id, member, outcome, now=now, left=self.left, container=path)
+                documents.put(
+                    connection, self._id, member, outcome, now=now, left=self.left, terms=terms, container=path
+                )
+        fulltext.store(connection, terms)  # of members that may be removed
         kept = [member for member, _ in new.members]
         documents.keep_members(connection, self._id, path, kept, now=now, left=self.left)
         if new.document.stat:

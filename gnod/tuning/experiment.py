@@ -33,10 +33,10 @@ from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import text_lines
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, documents, fulltext
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.priors import Prior
-from gnod.store.documents.records import Chunk, Prepared
+from gnod.store.documents.records import Chunk, Prepared, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 from gnod.tuning.choice import MIN_QUESTIONS, Asked, choose
@@ -233,8 +233,10 @@ def _add_collection(collection: str, connection: Connection) -> int:
 
 
 def _store(collection_id: int, batch: list[tuple[str, Prepared]], connection: Connection) -> None:
+    terms: dict[int, Terms] = {}
     for path, prepared in batch:
-        documents.put(connection, collection_id, path, prepared, now=0.0)
+        documents.put(connection, collection_id, path, prepared, now=0.0, terms=terms)
+    fulltext.store(connection, terms)
 
 
 async def _copy_vectors(database: Database, index: Database, uri: str) -> None:

@@ -17,8 +17,8 @@ import msgspec
 from gnod import locations
 from gnod.locations import Location, Locations
 from gnod.store.database import Connection
-from gnod.store.documents import definitions, links, scans
-from gnod.store.documents.records import FileStat, Prepared, Unread
+from gnod.store.documents import definitions, fulltext, links, scans
+from gnod.store.documents.records import FileStat, Prepared, Terms, Unread
 from gnod.types import LineMap
 
 # Enough letters to see the script of a text.
@@ -108,10 +108,11 @@ def put(
     *,
     now: float,
     left: set[str] | None = None,
+    terms: dict[int, Terms] | None = None,
     container: str | None = None,
 ) -> bool:
     """Store a document under its path, replacing what was there. Returns whether the path was new. `container`: as in
-    Document."""
+    Document. `terms` collects the terms of many documents for `fulltext.store`."""
     stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
     before = connection.execute(
         "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
@@ -152,10 +153,10 @@ def put(
     links.put(connection, collection_id, document_id, path, new)
     if before and before[2]:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
-    connection.execute(
-        "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
-        (document_id, new.terms.filepath, new.terms.title, new.terms.body),
-    )
+    if terms is None:
+        fulltext.store(connection, {document_id: new.terms})
+    else:
+        terms[document_id] = new.terms
     # After the new content was stored, so that chunks in both keep their vectors.
     if before and before[1] != new.mirror_hash:
         _leave(connection, [before[1]], left)
@@ -232,6 +233,14 @@ def keep_members(
     """Remove the documents of files that are no longer in their container, which has these `paths`."""
     for path in known_members(connection, collection_id, [container]).get(container, {}).keys() - set(paths):
         _remove(connection, collection_id, "path", path, now, left)
+
+
+def has_members(connection: Connection, collection_id: int, path: str) -> bool:
+    """Tell whether the index has files in this one."""
+    found = connection.execute(
+        "SELECT 1 FROM documents WHERE collection_id = ? AND container = ? LIMIT 1", (collection_id, path)
+    )
+    return found.get is not None
 
 
 def known_members(connection: Connection, collection_id: int, containers: Collection[str]) -> dict[str, dict[str, str]]:
@@ -420,12 +429,16 @@ def _put_content(connection: Connection, new: Prepared) -> None:
         " ON CONFLICT DO UPDATE SET title = excluded.title WHERE title IS NULL",
         (new.mirror_hash, new.markdown, new.own_title),
     )
-    if connection.changes():
+    if not connection.changes():
+        return
+    is_rebuilt = count_chunks(connection, new.mirror_hash) > 0
+    if is_rebuilt:  # slow even where there is no row: seq is a part of the key
         connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (new.mirror_hash,))
-        connection.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
-        )
+    connection.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
+    )
+    if is_rebuilt:
         connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
         # Of its copies: they share the chunks.
         connection.execute(

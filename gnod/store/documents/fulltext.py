@@ -20,6 +20,7 @@ import msgspec
 from gnod.store.database import Connection
 from gnod.store.documents import copies
 from gnod.store.documents.filters import Filters
+from gnod.store.documents.records import Terms
 
 # Column weights: filepath, title, body.
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
@@ -90,6 +91,19 @@ class Survey(NamedTuple):
     total: float
     total_of_roots: float
     coverage: float
+
+
+def store(connection: Connection, terms: dict[int, Terms]) -> None:
+    """Add the terms of documents, by their ids, which must not be in the table. Empties `terms`.
+
+    To be called once for many documents: FTS5 collects terms until a statement opens a savepoint, as those with triggers
+    do. Then it writes what it has, and a segment for each document takes more time than everything else together.
+    """
+    connection.executemany(
+        "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
+        ((id_, each.filepath, each.title, each.body) for id_, each in terms.items()),
+    )
+    terms.clear()
 
 
 def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
