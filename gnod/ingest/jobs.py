@@ -37,6 +37,13 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
     recognised: dict[int, str] = {}
 
 
+class FilesJob(msgspec.Struct, frozen=True, kw_only=True, tag="files"):
+    """Several small files. The outcome is `FilesDone`, or a Failure: then the worker ended, and each file must be tried
+    alone. Paths are valid Unicode."""
+
+    jobs: list[FileJob]
+
+
 class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
     """Read the characters of a page of a PDF file, with their boxes. Of a picture, only its size."""
 
@@ -115,5 +122,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     stat: FileStat | None = None
 
 
-Job = FileJob | PageJob | ImageJob | OcrJob | TextJob
-Outcome = Prepared | Container | Unchanged | PageRead | ImageRead | RecognisedPage | Failure
+class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
+    """The outcome of each job, in their order."""
+
+    outcomes: list[Prepared | Container | Unchanged | Failure]
+
+
+Job = FileJob | FilesJob | PageJob | ImageJob | OcrJob | TextJob
+Outcome = Prepared | Container | Unchanged | FilesDone | PageRead | ImageRead | RecognisedPage | Failure

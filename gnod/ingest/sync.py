@@ -21,7 +21,7 @@ from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.jobs import Container, Failure, FileJob, Outcome, Unchanged
+from gnod.ingest.jobs import Container, Failure, FileJob, FilesDone, FilesJob, Outcome, Unchanged
 from gnod.ingest.member_names import may_have_members
 from gnod.ingest.ocr import readers
 from gnod.ingest.plan import Plan, compare
@@ -41,6 +41,10 @@ BATCH_DOCUMENTS = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
 BATCH_EMPTY = 500
+# Passing a job takes as long as converting a small text, so these are passed together.
+_TOGETHER = 16
+_SMALL_BYTES = 16_000
+_TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc")
 # The worker ended before it could say what it had read. One file in an archive must not hide the archive.
 _OF_THE_WORKER = frozenset({"timeout", "crashed", "memory"})
 
@@ -164,8 +168,9 @@ class Sync:
         waiting = islice(plan.read, done, None)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
+            together = self._together(waiting, listing)
             for _ in range(min(2 * self.pool.size, total - done)):
-                group.create_task(self._convert(waiting, known, outcomes))
+                group.create_task(self._convert(together, known, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self.database.write(partial(self._store, batch))
@@ -204,14 +209,38 @@ class Sync:
             self.progress("index", start + len(batch), len(plan.read), self.collection.name)
         return len(empty)
 
-    async def _convert(self, paths: Iterator[str], known: dict[str, documents.KnownFile], outcomes: Outcomes) -> None:
+    def _together(self, paths: Iterator[str], listing: Listing) -> Iterator[list[str]]:
+        """Yield the files, small texts of a large sync several at a time."""
+        several: list[str] = []
         for path in paths:
-            job = await self._job(path, known.get(path))
-            outcome = await self.pool.run(job)
-            if isinstance(outcome, Failure) and outcome.kind in _OF_THE_WORKER and may_have_members(path):
-                reason = f"One of the files in it ended the converter: {outcome.message}"
-                outcome = await self.pool.run(replace(job, without_members=reason))
-            await outcomes.put((path, outcome))
+            if listing.files[path].size > _SMALL_BYTES or not path.endswith(_TEXTS) or not path.isprintable():
+                yield [path]
+                continue
+            several.append(path)
+            if len(several) == _TOGETHER:
+                yield several
+                several = []
+        yield from ([path] for path in several)
+
+    async def _convert(
+        self, together: Iterator[list[str]], known: dict[str, documents.KnownFile], outcomes: Outcomes
+    ) -> None:
+        for paths in together:
+            jobs = [await self._job(path, known.get(path)) for path in paths]
+            done = await self.pool.run(FilesJob(jobs=jobs)) if len(jobs) > 1 else None
+            if isinstance(done, FilesDone):
+                for path, outcome in zip(paths, done.outcomes, strict=True):
+                    await outcomes.put((path, outcome))
+            else:  # also if one of several ended the worker: which one?
+                for path, job in zip(paths, jobs, strict=True):
+                    await outcomes.put((path, await self._converted(path, job)))
+
+    async def _converted(self, path: str, job: FileJob) -> Outcome:
+        outcome = await self.pool.run(job)
+        if isinstance(outcome, Failure) and outcome.kind in _OF_THE_WORKER and may_have_members(path):
+            reason = f"One of the files in it ended the converter: {outcome.message}"
+            outcome = await self.pool.run(replace(job, without_members=reason))
+        return outcome
 
     async def _job(self, path: str, known: documents.KnownFile | None) -> FileJob:
         recognised: dict[int, str] = {}

@@ -29,6 +29,8 @@ from gnod.ingest.jobs import (
     Container,
     Failure,
     FileJob,
+    FilesDone,
+    FilesJob,
     ImageJob,
     ImageRead,
     Job,
@@ -102,7 +104,7 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
     silence(confinement.errors)
     while (request := frames.receive(channel, messages.REQUESTS)) is not None:
         job = messages.job_of(request)
-        if isinstance(job, SourceJob) and confinement.is_outdated(job.path):
+        if any(confinement.is_outdated(path) for path in _paths(job)):
             return
         channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
         del request  # a text job may be large
@@ -110,6 +112,13 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
         answer = _answer(perform(job))
         confinement.end_job()
         channel.sendall(answer)
+
+
+def _paths(job: Job) -> list[str]:
+    """Return the files that a job reads."""
+    if isinstance(job, FilesJob):
+        return [each.path for each in job.jobs]
+    return [job.path] if isinstance(job, SourceJob) else []
 
 
 def _glance(job: Job) -> FileStat | None:
@@ -137,6 +146,8 @@ def perform(job: Job) -> Outcome:
     match job:
         case FileJob():
             return _perform_file(job)
+        case FilesJob():
+            return FilesDone(outcomes=[_perform_file(each) for each in job.jobs])
         case PageJob():
             return _with_source(job, _perform_page)
         case ImageJob():
@@ -146,7 +157,7 @@ def perform(job: Job) -> Outcome:
     return _perform_text(job)
 
 
-def _perform_file(job: FileJob) -> Outcome:
+def _perform_file(job: FileJob) -> Prepared | Container | Unchanged | Failure:
     stage = "read"
     found: FileStat | None = None
     try:

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.ingest import sync as sync_module
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.plan import compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.walk import Listing
+from gnod.ingest.worker_process import MODULE
 from gnod.store.documents import documents
 from gnod.store.documents.collections import Folder, mirror
 from gnod.store.documents.documents import KnownFile
@@ -35,12 +37,13 @@ async def syncing(
     *,
     is_first: bool = False,
     left: set[str] | None = None,
+    module: str = MODULE,
 ) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
     """`stages` takes what the sync tells of its progress."""
     stages = [] if stages is None else stages
     collection = CollectionConfig(name="notes", path=str(root))
     index.database.submit_write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
-    pool = WorkerPool(size=2, timeout_s=30, memory_mb=2048)
+    pool = WorkerPool(size=2, timeout_s=30, memory_mb=2048, module=module)
     ignore_files = IgnoreFiles()
 
     async def sync() -> SyncReport:
@@ -166,6 +169,28 @@ async def test_a_bad_file_is_recorded_and_every_other_is_indexed(small_index: Sm
         (root / "bad.pdf").rename(root / "bad.md")
         assert (await sync()).failed == 0
         assert small_index.rows("SELECT count(*) FROM ingest_errors WHERE path LIKE 'bad%'") == [(0,)]
+
+
+async def test_of_small_texts_that_are_converted_together_only_the_bad_one_fails(
+    small_index: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(Path(__file__).parent)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", folder, prepend=":")
+    monkeypatch.setattr(sync_module, "_TEXTS", (".md", ".deed"))
+    root = tmp_path / "notes"
+    write(root, **{f"n{number:02d}_md": f"# Note {number}\n\nheron\n" for number in range(40)})
+    (root / "n20a.deed").write_text("leave\n3")
+    (root / "n21a.md").write_bytes(b"MZ\0\0\0\0")
+    (root / "n22a\n.md").write_text("# A name of two lines\n\nheron\n")
+    async with syncing(small_index, root, module="bad_converter") as sync:
+        report = await sync()
+    assert (report.added, report.failed, report.skipped) == (41, 1, 1)
+    assert small_index.rows("SELECT path, kind FROM ingest_errors ORDER BY path") == [
+        ("n20a.deed", "crashed"),
+        ("n21a.md", "binary"),
+    ]
+    assert small_index.rows("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH 'heron'") == [(41,)]
 
 
 async def test_a_document_whose_file_became_bad_is_no_longer_found(small_index: SmallIndex, tmp_path: Path) -> None:

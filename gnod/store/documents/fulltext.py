@@ -96,8 +96,8 @@ class Survey(NamedTuple):
 def store(connection: Connection, terms: dict[int, Terms]) -> None:
     """Add the terms of documents, by their ids, which must not be in the table. Empties `terms`.
 
-    To be called once for many documents: FTS5 collects terms until a statement opens a savepoint, as those with triggers
-    do. Then it writes what it has, and a segment for each document takes more time than everything else together.
+    To be called once for many documents. FTS5 collects terms until a statement opens a savepoint, as those with
+    triggers do; then it writes what it has. A segment for each document takes more time than everything else together.
     """
     connection.executemany(
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
