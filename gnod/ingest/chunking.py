@@ -53,7 +53,7 @@ class Passage(NamedTuple):
 
 def cut(text: str, outline: Outline) -> list[Passage]:
     """Return the passages of a canonical text in order; they cover everything except white space."""
-    headings, fences = outline
+    headings, fences, _ = outline
     edges = sorted(edge for fence in fences for edge in fence)
     boundaries = Boundaries(text, [[heading.start for heading in headings], edges], fences, PROSE)
     passages = placed(text, [(*span, "") for span in spans(text, 0, len(text), boundaries)])

@@ -26,20 +26,22 @@ class Heading(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """Headings in order, outside fences; fences as ranges from opening to closing line."""
+    """Headings in order, outside fences; fences as ranges from opening to closing line. `end`: where a fence begins
+    that is never closed, else the end of the text."""
 
     headings: list[Heading]
     fences: list[tuple[int, int]]
+    end: int
 
 
 def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
     """Return the outline of a canonical text; headings before `start` (the frontmatter) do not count."""
     if markup == "plain":
-        return Outline([], [])
-    closed, open_fence = fences(text)
-    headings = [h for h in _headings(text, open_fence) if h.start >= start]
+        return Outline([], [], len(text))
+    closed, end = _fences(text)
+    headings = [h for h in _headings(text, end) if h.start >= start]
     starts = [fence[0] for fence in closed]
-    return Outline([h for h in headings if not _in_fence(h.start, starts, closed)], closed)
+    return Outline([h for h in headings if not _in_fence(h.start, starts, closed)], closed, end)
 
 
 def title_heading(headings: list[Heading]) -> str | None:
@@ -57,9 +59,11 @@ def _headings(text: str, end: int) -> list[Heading]:
     return sorted(headings)
 
 
-def fences(text: str) -> tuple[list[tuple[int, int]], int]:
+def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
     """Return the closed fences, and the start of one that is never closed, else the text's end: there are no headings
     after it."""
+    if "```" not in text and "~~~" not in text:
+        return [], len(text)
     closed = []
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(text):

@@ -67,8 +67,8 @@ def prepare(
         converted.source,
         mime=converted.mime,
         path=relative_path,
-        metadata=head.metadata,
-        body_start=head.body_start,
+        head=head,
+        structure=structure,
         lost=lost if converted.keeps_lines else [],
     )
     return Prepared(
@@ -146,7 +146,7 @@ def _one_line(title: str) -> str:
 def _mirror_hash(markdown: str, markup: Markup, structure: Outline, body_start: int) -> str:
     """Return the name of the content that documents share: the text, and the markup where it has other headings or
     fences than the same text as Markdown."""
-    if markup == "markdown" or structure == outline(markdown, start=body_start):
+    if markup == "markdown" or structure[:2] == outline(markdown, start=body_start)[:2]:
         return digest(markdown)
     return digest(f"{markup}\0{markdown}")
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gnod.ingest import frontmatter
 from gnod.ingest.canonical import canonicalise
 from gnod.ingest.links.extraction import Extracted, extract
+from gnod.ingest.outline import outline
 from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE, PATH, names_of
 from gnod.store.documents.records import Link
 
@@ -59,7 +60,8 @@ def found(text: str, syntax: str = "markdown") -> Extracted:
     source = text if mime != "text/markdown" else None
     text = canonicalise(text)
     head = frontmatter.parse(text)
-    return extract(text, source, mime=mime, path=path, metadata=head.metadata, body_start=head.body_start, lost=[])
+    structure = outline(text, start=head.body_start)
+    return extract(text, source, mime=mime, path=path, head=head, structure=structure, lost=[])
 
 
 def shown(link: Link) -> str:

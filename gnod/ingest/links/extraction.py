@@ -5,23 +5,23 @@ Most workers never see most syntaxes, so their modules are imported when they ar
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
+from io import StringIO
+from itertools import accumulate, islice
+from operator import itemgetter
 from typing import NamedTuple
 
-from gnod.ingest.frontmatter import Metadata
+from gnod.ingest.frontmatter import Frontmatter
 from gnod.ingest.links import markdown, properties, urls
-from gnod.ingest.links.masking import masked
 from gnod.ingest.links.targets import Found, Target, target_of
+from gnod.ingest.outline import Outline
 from gnod.store.documents.link_names import label_key
 from gnod.store.documents.records import Link
 from gnod.types import LineMap, canonical_line, source_line
 
 MOST_LINKS = 200_000
 
-_LINE = re.compile(r"\n")
 _SOURCES = frozenset({"text/org", "text/x-rst", "text/asciidoc"})
 _MARKDOWN = frozenset({"text/markdown", "application/x-ipynb+json"})
 _WITHOUT_LINKS = ("text/x-", "application/json", "application/yaml", "application/toml", "text/csv", "text/tab-")
@@ -36,15 +36,15 @@ class Extracted(NamedTuple):
 
 
 def extract(
-    text: str, source: str | None, *, mime: str, path: str, metadata: Metadata, body_start: int, lost: LineMap
+    text: str, source: str | None, *, mime: str, path: str, head: Frontmatter, structure: Outline, lost: LineMap
 ) -> Extracted:
     """Return the links of a document. `text` is canonical; `source`: what it was translated from, line by line, with
     `lost` as its line map."""
     if source is not None and mime in _SOURCES:
         found, aliases, labels = _of_source(source, mime)
         return Extracted(_located_in_source(text, _links(found, path), source, lost), aliases, labels)
-    found = _found(text, mime, metadata, body_start)
-    aliases = properties.names(metadata) if mime in _MARKDOWN else []
+    found = _found(text, mime, head, structure)
+    aliases = properties.names(head.metadata) if mime in _MARKDOWN else []
     return Extracted(_located(text, _links(found, path), lost), aliases, [])
 
 
@@ -63,12 +63,12 @@ def _of_source(source: str, mime: str) -> tuple[Iterator[Found], list[str], list
     return asciidoc.find(source), [], []
 
 
-def _found(text: str, mime: str, metadata: Metadata, body_start: int) -> Iterator[Found]:
+def _found(text: str, mime: str, head: Frontmatter, structure: Outline) -> Iterator[Found]:
     if mime in _MARKDOWN:
-        yield from properties.find(text, metadata, body_start)
-        yield from markdown.find(masked(text, [(0, body_start)]))
+        yield from properties.find(text, head.metadata, head.body_start)
+        yield from markdown.find(text, [(0, head.body_start), *markdown.fenced(text, structure)])
     elif mime == "text/html":
-        yield from markdown.find(text, wiki=False)
+        yield from markdown.find(text, markdown.fenced(text, structure), wiki=False)
     elif not mime.startswith(_WITHOUT_LINKS):
         yield from urls.find(text)
 
@@ -76,7 +76,7 @@ def _found(text: str, mime: str, metadata: Metadata, body_start: int) -> Iterato
 def _links(found: Iterator[Found], path: str) -> list[tuple[Found, Target]]:
     """Return the links in the order of their places."""
     links = [(each, target) for each in islice(found, MOST_LINKS) if (target := target_of(each, path))]
-    return sorted(links, key=lambda pair: pair[0][:2])
+    return sorted(links, key=itemgetter(0))
 
 
 def _located(text: str, links: list[tuple[Found, Target]], lost: LineMap) -> list[Link]:
@@ -109,4 +109,4 @@ def _link(found: Found, target: Target, line: int, start: int, end: int) -> Link
 
 
 def _line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in _LINE.finditer(text))]
+    return [0, *accumulate(map(len, StringIO(text, newline="\n")))]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
 
 from gnod.ingest.links import html, urls, wikilinks
 from gnod.ingest.links.masking import masked
 from gnod.ingest.links.targets import Found
-from gnod.ingest.outline import fences
+from gnod.ingest.outline import Outline
 
-# Most brackets have no others in them, and are taken in pairs.
-_BRACKET = re.compile(r"\\.|\[[^\[\]\\]{0,1000}\]|[\[\]]", re.DOTALL)
+# Without one of these, a text has no link.
+_SIGNS = ("](", "]:", "[[", "://", "<")
+# Most brackets have no others in them, and are taken in pairs; most destinations are simple, and are taken with them.
+_BRACKET = re.compile(r"\\.|\[[^\[\]\\]{0,1000}\](?:\((?P<simple>[^\s()<>\\\0]{1,2000})\))?|[\[\]]", re.DOTALL)
 _CHARACTER = r"(?:\\[!-/:-@\[-`{-~]|[^\s()\0])"
 _DESTINATION = (
     rf"(?:<(?P<angle>[^<>\n\0]{{0,2000}})>"
@@ -31,15 +32,19 @@ _DEFINITION = re.compile(
 )
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
 _BEFORE_DESTINATION = ("](", "]: ")  # what is in angle brackets is the destination
+# Code without one of these is not taken for a link, or for a part of one.
+_MARKUP = re.compile(r"[\[\]<>:]")
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
 _LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
 _MOST_OPEN = 100
 
 
-def find(text: str, *, wiki: bool = True) -> Iterator[Found]:
-    """Yield the links of a canonical text; in the order of their syntaxes."""
-    text = without_code(text)
+def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True) -> Iterator[Found]:
+    """Yield the links of a canonical text; in the order of their syntaxes. `hidden`: frontmatter and fenced code."""
+    if not any(sign in text for sign in _SIGNS):
+        return
+    text = without_code(text, hidden)
     found: list[Found] = []
     for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
         text = masked(text, ((each.start, each.end) for each in found))
@@ -47,9 +52,14 @@ def find(text: str, *, wiki: bool = True) -> Iterator[Found]:
         yield from found
 
 
-def without_code(text: str) -> str:
-    """Return the text with other characters in code and comments."""
-    text = masked(text, _blocks_of_code(text))
+def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
+    """Return the ranges of fenced code; a fence that is never closed reaches to the end."""
+    return [*structure.fences, (structure.end, len(text))]
+
+
+def without_code(text: str, hidden: Iterable[tuple[int, int]]) -> str:
+    """Return the text with other characters in code and comments. `hidden`: as in `find`."""
+    text = masked(text, [*hidden, *_indented(text)])
     text = masked(text, _spans_of_code(text))
     return masked(text, _comments(text))
 
@@ -60,40 +70,42 @@ def _none(_: str) -> Iterator[Found]:
 
 def _bracketed(text: str) -> Iterator[Found]:
     """Yield inline links and references, in one pass over the brackets."""
-    if "]" not in text:
-        return
     addresses, text = _definitions(text)
     if "](" not in text and not addresses:
         return
     opened: list[int] = []
     resume = 0
     for bracket in _BRACKET.finditer(text):
-        at = bracket.start()
-        if at < resume or text[at] == "\\":
+        at, end = bracket.span()
+        sign = text[at]
+        if at < resume or sign == "\\":
             continue
-        if bracket[0] == "[":
+        if sign == "[" and end == at + 1:
             opened.append(at)
             del opened[:-_MOST_OPEN]
-        elif text[at] == "[" or opened:
-            start = at if text[at] == "[" else opened.pop()
-            found = _link(text, start, bracket.end() - 1, addresses) if start >= 0 else None
+        elif sign == "[" or opened:
+            start = at if sign == "[" else opened.pop()
+            found = _link(text, start, bracket, addresses) if start >= 0 else None
             if found:
                 yield found
                 resume = found.end
-                if found.kind != "image":  # a link contains no other link: the brackets around it count no more
+                # A link contains no other link: the brackets around it count no more.
+                if opened and found.kind != "image":
                     opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
 
 
-def _link(text: str, start: int, at: int, addresses: dict[str, str]) -> Found | None:
+def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, str]) -> Found | None:
     """Return the link whose text is between these brackets."""
     is_image = _is_image(text, start)
-    end, target, kind = at + 1, None, "markdown"
-    if match := _INLINE.match(text, at + 1):
+    end, target, kind = closing.end(), closing["simple"], "markdown"
+    if target is not None:
+        pass  # nearly all
+    elif match := _INLINE.match(text, end):
         end, target = match.end(), match["angle"] if match["angle"] is not None else match["bare"] or ""
     elif addresses:
-        label = _LABEL.match(text, at + 1)
-        end = label.end() if label else at + 1
-        name = label[1] if label and label[1] else text[start + 1 : min(at, start + 1001)]
+        label = _LABEL.match(text, end)
+        name = label[1] if label and label[1] else text[start + 1 : min(end - 1, start + 1001)]
+        end = label.end() if label else end
         target, kind = addresses.get(_normalised(name)), "reference"
     return None if target is None else Found(start - is_image, end, "image" if is_image else kind, target)
 
@@ -131,11 +143,6 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
         start = text.find("<!--", end)
 
 
-def _blocks_of_code(text: str) -> Iterator[tuple[int, int]]:
-    closed, end = fences(text)
-    return chain(closed, [(end, len(text))] if end < len(text) else [], _indented(text))
-
-
 def _indented(text: str) -> Iterator[tuple[int, int]]:
     """Yield indented blocks that belong to no item of a list."""
     for match in _INDENTED.finditer(text):
@@ -147,13 +154,14 @@ def _indented(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans_of_code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between runs of backticks with equal lengths, within a paragraph."""
+    """Yield the ranges between runs of backticks with equal lengths, within a paragraph, that a link may be in."""
     runs = []
     for match in _TICKS.finditer(text):
-        if text[match.start() + 1 : match.start() + 2] in "`" or match.end() - match.start() == 1:
-            runs.append(match.span())
-        elif text[max(match.start() - 1, 0)] != "\\":
-            yield match.span()
+        start, end = match.span()
+        if text[start + 1 : start + 2] in "`" or end - start == 1:
+            runs.append((start, end))
+        elif text[max(start - 1, 0)] != "\\" and _MARKUP.search(text, start, end):
+            yield start, end
     following: dict[int, int] = {}
     next_equal = [0] * len(runs)
     for number in range(len(runs) - 1, -1, -1):

@@ -16,7 +16,7 @@ def masked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
     parts: list[str] = []
     at = 0
     for start, end in sorted(ranges):
-        if end <= at:
+        if end <= max(at, start):
             continue
         start = max(start, at)
         parts += [text[at:start], HIDDEN * (end - start - 1), "\n" if text[end - 1] == "\n" else HIDDEN]

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from gnod.analysis import stopwords
 from gnod.analysis.terms import is_unspaced
 from gnod.ingest import frontmatter
-from gnod.ingest.links.markdown import without_code
+from gnod.ingest.links.markdown import fenced, without_code
 from gnod.ingest.links.masking import masked
+from gnod.ingest.outline import outline
 
 MOST_NAMES = 20
 _MIN_CHARACTERS, _MAX_CHARACTERS = 3, 200
@@ -57,7 +58,7 @@ class Finder:
             return
         text = masked(text, [(0, frontmatter.block_end(text)), *links])
         if is_markdown and self._pattern.search(text):
-            text = without_code(text)
+            text = without_code(text, fenced(text, outline(text)))
         for match in self._pattern.finditer(text):
             if _is_whole(text, *match.span()):
                 found = _words(match[0])

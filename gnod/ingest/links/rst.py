@@ -12,8 +12,12 @@ from gnod.ingest.links.targets import Addressing, Found
 
 _ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
 _WITH_TEXT = re.compile(r"[^<>]*<(?P<target>[^<>]{1,1000})>\s*\Z")
-_PHRASE = re.compile(r"(?<![\w:`\\])`(?P<content>[^`\0]{1,1000})`__?(?!\w)")
-_WORD = re.compile(r"(?<![\w`:./|\\-])(?P<name>[A-Za-z0-9](?:[\w.+-]{0,60}[A-Za-z0-9])?)_(?=[\s.,;:!?)'\"\]]|\Z)")
+_INSIDE = re.compile(r"[\w:`\\]")  # before a phrase, it is something else
+_PHRASE = re.compile(r"`(?P<content>[^`\0]{1,1000})`__?(?!\w)")
+# To begin with a literal is much faster: the word is looked for before its end.
+_END_OF_WORD = re.compile(r"_(?=[\s.,;:!?)'\"\]]|\Z)")
+_MOST_LETTERS = 62
+_WORD = re.compile(rf"(?<![\w`:./|\\-])[A-Za-z0-9](?:[\w.+-]{{0,{_MOST_LETTERS - 2}}}[A-Za-z0-9])?\Z")
 _TARGET = re.compile(
     r"^[ \t]*\.\.[ \t]+_(?:`(?P<quoted>[^`\n]{1,300})`|(?P<plain>(?:[^:\n\\]|\\.){1,300})):"
     r"[ \t]*(?P<address>\S[^\n]{0,2000})?$",
@@ -77,7 +81,7 @@ def _directives(text: str) -> Iterator[Found]:
 
 
 def _toctrees(text: str) -> Iterator[Found]:
-    for tree in _TOCTREE.finditer(text):
+    for tree in _TOCTREE.finditer(text) if "toctree::" in text else ():
         for entry in _ENTRY.finditer(text, *tree.span("body")):
             target = (entry["named"] or entry["path"]).strip()
             if target != "self" and "*" not in target:
@@ -94,6 +98,8 @@ def _roles(text: str) -> Iterator[Found]:
 
 def _references(text: str, addresses: dict[str, str]) -> Iterator[Found]:
     for match in _PHRASE.finditer(text):
+        if _INSIDE.match(text, max(match.start() - 1, 0), match.start()):
+            continue
         content = " ".join(match["content"].split())
         if named := _WITH_TEXT.match(content):
             target: str | None = named["target"]
@@ -103,6 +109,8 @@ def _references(text: str, addresses: dict[str, str]) -> Iterator[Found]:
             target = addresses.get(content.casefold(), f"#{content}")  # or a heading
         if target:
             yield Found(*match.span(), "rst", target)
-    for match in _WORD.finditer(text):
-        if target := addresses.get(match["name"].casefold()):
-            yield Found(*match.span(), "rst", target)
+    for match in _END_OF_WORD.finditer(text) if addresses else ():
+        end = match.start()
+        word = _WORD.search(text, max(end - _MOST_LETTERS, 0), end)
+        if word and (target := addresses.get(word[0].casefold())):
+            yield Found(word.start(), match.end(), "rst", target)

@@ -10,14 +10,17 @@ from urllib.parse import unquote
 from gnod.ingest.member_names import SEPARATOR
 from gnod.store.documents.link_names import ALIAS, END, EXTERNAL, OUTSIDE, PATH, key, label_key
 
-Addressing = Literal["url", "file", "name", "document", "label", "id"]
+Addressing = Literal["url", "file", "name", "document", "label", "id", "resource"]
 """How a target is written: as a relative URL, as a path of a file, as the name of a note, as a document of Sphinx, as a
-label of Sphinx, or as an id of Org."""
+label of Sphinx, as an id of Org, or as a resource of Antora."""
 
 MAX_TARGET = 2000
 
+_MOST = ("https://", "http://")  # nearly all addresses
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
 _WEB = re.compile(r"(?:[a-z][a-z0-9+.-]{1,30}:)?//|(?:mailto|tel|data|javascript|doi|urn|gno):", re.I)
+# The layout of Antora: `modules/NAME/pages/…` below the folder of a component.
+_MODULE = re.compile(r"(?P<module>(?P<component>(?:.*?/)?)modules/[^/]+/)(?:pages/|partials/|nav[^/]*\Z)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -44,7 +47,7 @@ def target_of(found: Found, path: str) -> Target | None:
     written = found.target.strip()
     if not written or len(written) > MAX_TARGET:
         return None
-    if _WEB.match(written):
+    if written.startswith(_MOST) or _WEB.match(written):
         return Target(None, EXTERNAL)
     match found.addressing:
         case "url":

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from gnod.ingest.links.targets import Found
 
 # In a table, the bar is written `\|`.
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]|\n\0]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
+_WIKILINK = re.compile(r"\[\[([^\[\]|\n\0]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
 
 
 def find(text: str) -> Iterator[Found]:
     if "[[" not in text:
         return
     for match in _WIKILINK.finditer(text):
-        if text[max(match.start() - 1, 0)] != "\\" or not match.start():
-            yield Found(*match.span(), "embed" if match[1] else "wikilink", match[2].strip(), "name")
+        start = match.start()
+        is_embed = text[start - 1 : start] == "!"
+        start -= is_embed
+        if text[start - 1 : start] != "\\":
+            yield Found(start, match.end(), "embed" if is_embed else "wikilink", match[1].strip(), "name")

@@ -60,7 +60,7 @@ class Definition(msgspec.Struct, frozen=True, array_like=True):
     path: str
 
 
-class Link(msgspec.Struct, frozen=True, array_like=True):
+class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A link: `markdown[start:end]` shows it (empty: the Markdown does not have it), in `line` of the file where it is
     text, otherwise of the Markdown. `kind`: its syntax; `target`: as written. `key`: the name that it looks for among
     the names of documents, `reach`: the worst rank of a name that counts (see `link_names`); `key` is None for an
