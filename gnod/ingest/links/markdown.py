@@ -33,6 +33,7 @@ _DEFINITION = re.compile(
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
 _BEFORE_DESTINATION = ("](", "]: ")  # what is in angle brackets is the destination
 # Code without one of these is not taken for a link, or for a part of one.
+_ANYTHING = re.compile("")
 _MARKUP = re.compile(r"[\[\]<>:]")
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
@@ -44,7 +45,7 @@ def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True
     """Yield the links of a canonical text; in the order of their syntaxes. `hidden`: frontmatter and fenced code."""
     if not any(sign in text for sign in _SIGNS):
         return
-    text = without_code(text, hidden)
+    text = without_code(text, hidden, only=_MARKUP)
     found: list[Found] = []
     for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
         text = masked(text, ((each.start, each.end) for each in found))
@@ -57,10 +58,11 @@ def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
     return [*structure.fences, (structure.end, len(text))]
 
 
-def without_code(text: str, hidden: Iterable[tuple[int, int]]) -> str:
-    """Return the text with other characters in code and comments. `hidden`: as in `find`."""
+def without_code(text: str, hidden: Iterable[tuple[int, int]], only: re.Pattern[str] = _ANYTHING) -> str:
+    """Return the text with other characters in code and comments. `hidden`: as in `find`. `only`: a short piece of code
+    in which this is not found may stay."""
     text = masked(text, [*hidden, *_indented(text)])
-    text = masked(text, _spans_of_code(text))
+    text = masked(text, _spans_of_code(text, only))
     return masked(text, _comments(text))
 
 
@@ -153,14 +155,15 @@ def _indented(text: str) -> Iterator[tuple[int, int]]:
             yield match.span(1)
 
 
-def _spans_of_code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between runs of backticks with equal lengths, within a paragraph, that a link may be in."""
+def _spans_of_code(text: str, only: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between runs of backticks with equal lengths, within a paragraph; short ones only if they have
+    `only`."""
     runs = []
     for match in _TICKS.finditer(text):
         start, end = match.span()
         if text[start + 1 : start + 2] in "`" or end - start == 1:
             runs.append((start, end))
-        elif text[max(start - 1, 0)] != "\\" and _MARKUP.search(text, start, end):
+        elif text[max(start - 1, 0)] != "\\" and only.search(text, start, end):
             yield start, end
     following: dict[int, int] = {}
     next_equal = [0] * len(runs)

@@ -53,6 +53,15 @@ def sample(connection: Connection, characters: int) -> Iterator[str]:
 
 def stretch(connection: Connection, mirror_hash: str, start: int, end: int) -> str:
     """Return `text[start:end]` of a mirror's text."""
+    start = max(start, 0)
+    found = connection.execute(
+        "SELECT substr(markdown, ?, ?) FROM content WHERE mirror_hash = ? AND octet_length(markdown) <= ?",
+        (start + 1, max(end - start, 0), mirror_hash, WHOLE_BYTES),
+    ).fetchone()
+    return str(found[0]) if found else _stretch_of_long(connection, mirror_hash, start, end)
+
+
+def _stretch_of_long(connection: Connection, mirror_hash: str, start: int, end: int) -> str:
     kept: list[str] = []
     for part in parts(connection, mirror_hash):
         kept.append(part[max(start, 0) : max(end, 0)])
