@@ -37,6 +37,15 @@ def asked(index: SmallIndex, function: Any, *arguments: object) -> Any:
     return index.database.submit_read(lambda connection: function(connection, *arguments)).result()
 
 
+def orphans(index: SmallIndex, collection: str | None, prefix: str) -> list[str]:
+    def work(connection: Connection) -> list[str]:
+        ids = links.orphans(connection, collection, prefix)
+        by_id = documents.by_ids(connection, ids)
+        return [by_id[each].path for each in ids]
+
+    return index.database.submit_read(work).result()
+
+
 def test_a_name_is_an_exact_path_then_the_shortest_then_an_alias(small_index: SmallIndex) -> None:
     texts = {
         "start.md": "[[Plan]] [[deep/Plan]] [[a/b/Plan.md]] [[PLAN]] [[The plan]] [[nothing]] [[report.pdf]]",
@@ -52,6 +61,30 @@ def test_a_name_is_an_exact_path_then_the_shortest_then_an_alias(small_index: Sm
     ]  # fmt: skip
     small_index.add({"Plan.md": "of the root"})
     assert leads(small_index, "start.md")[0] == ["Plan.md"]
+
+
+def test_of_equally_short_paths_the_one_below_the_folder_of_the_note_is_meant(small_index: SmallIndex) -> None:
+    small_index.add(
+        {
+            "a/Plan.md": "x",
+            "b/plan.md": "y",
+            "c/Plan.md": "z",
+            "d/e/Plan.md": "z",
+            "a/start.md": "[[Plan]] [[plan]] ![[Plan]] [x](Plan.md)",
+            "b/start.md": "---\nup: Plan\n---\n",
+            "d/start.md": "[[Plan]]",
+            "start.md": "[[plan]]",
+        }
+    )
+    assert leads(small_index, "a/start.md") == [["a/Plan.md"]] * 4
+    assert leads(small_index, "b/start.md") == [["b/plan.md"]]
+    assert leads(small_index, "d/start.md") == [["a/Plan.md", "c/Plan.md"]]  # a shorter path goes ahead
+    assert leads(small_index, "start.md") == [["b/plan.md"]]  # as it is written
+    assert from_where(small_index, "a/Plan.md") == (["a/start.md"] * 4 + ["d/start.md"], 5)
+    assert from_where(small_index, "b/plan.md", limit=1, offset=1) == (["start.md"], 2)
+    small_index.remove("d/start.md")
+    assert orphans(small_index, "notes", "c") == ["c/Plan.md"]
+    assert orphans(small_index, "notes", "a") == ["a/start.md"]
 
 
 def test_a_path_is_relative_and_has_no_other_names(small_index: SmallIndex) -> None:
@@ -128,13 +161,8 @@ def test_links_follow_their_targets(small_index: SmallIndex) -> None:
 def test_orphans_and_unresolved(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "[[b]] [[c]] https://example.org", "b.md": "[[b]]", "d/e.md": "[x](missing.md)"})
 
-    def paths(connection: Connection, collection: str | None, prefix: str) -> list[str]:
-        ids = links.orphans(connection, collection, prefix)
-        by_id = documents.by_ids(connection, ids)
-        return [by_id[each].path for each in ids]
-
-    assert asked(small_index, paths, None, "") == ["a.md", "d/e.md"]
-    assert asked(small_index, paths, "notes", "d") == ["d/e.md"]
+    assert orphans(small_index, None, "") == ["a.md", "d/e.md"]
+    assert orphans(small_index, "notes", "d") == ["d/e.md"]
     found = asked(small_index, links.unresolved, None, "", 100, 0)
     assert [(each.link.target, each.link.line) for each in found.links] == [("c", 1), ("missing.md", 1)]
     assert asked(small_index, links.unresolved, "notes", "d", 100, 0).total == 1

@@ -32,8 +32,8 @@ _DEFINITION = re.compile(
 )
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
 _BEFORE_DESTINATION = ("](", "]: ")  # what is in angle brackets is the destination
-# Code without one of these is not taken for a link, or for a part of one.
 _ANYTHING = re.compile("")
+# Code without one of these is not taken for a link, or for a part of one.
 _MARKUP = re.compile(r"[\[\]<>:]")
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import msgspec
 
 from gnod.store.database import Connection
-from gnod.store.documents.link_names import END, EXTERNAL, names_of
+from gnod.store.documents.link_names import ALIAS, END, EXTERNAL, names_of
 from gnod.store.documents.records import Link, Prepared
 
 _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
@@ -106,7 +106,10 @@ def meant(connection: Connection, stored: StoredLink) -> list[Meant]:
         " WHERE n.collection_id = ? AND n.name = ? AND n.rank <= ? ORDER BY n.rank, n.depth, d.path"
     )
     rows = list(connection.execute(select, (stored.collection_id, link.key, link.reach)))
-    return _told_apart([Meant(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]], link)
+    best = [Meant(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]]
+    if len(best) > 1 and link.reach == ALIAS:
+        best = _below_folder(best, connection, stored.document_id)
+    return _as_written(best, link)
 
 
 def best_names(connection: Connection, document_id: int) -> list[OwnName]:
@@ -202,18 +205,28 @@ def path_named(connection: Connection, collection_id: int, name: str) -> str | N
 def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:
     """Return the documents that no other document links to, in order of paths."""
     where, values = in_scope(collection, prefix)
+    linked = (
+        "SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
+        " AND l.key = n.name AND l.reach >= n.rank AND l.document_id <> n.document_id"
+        f" WHERE n.document_id = d.id AND NOT EXISTS ({BETTER})"
+    )
     rows = connection.execute(
-        f"SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
-        " AND NOT EXISTS (SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
-        "  AND l.key = n.name AND l.reach >= n.rank AND l.document_id <> n.document_id"
-        f"  WHERE n.document_id = d.id AND NOT EXISTS ({BETTER}))"
-        " ORDER BY c.name, d.path",
+        f"SELECT d.id, EXISTS ({linked}) FROM documents d JOIN collections c ON c.id = d.collection_id"
+        f" WHERE d.active{where} AND NOT EXISTS ({linked} AND NOT EXISTS ({EQUAL})) ORDER BY c.name, d.path",
         values,
     )
-    return [int(id_) for (id_,) in rows]
+    # A link to one of several documents with equal names may prefer another one.
+    return [int(id_) for id_, is_perhaps in rows if not (is_perhaps and linking(connection, id_) - {id_})]
 
 
-def _told_apart(best: list[Meant], link: Link) -> list[Meant]:
+def _below_folder(best: list[Meant], connection: Connection, document_id: int) -> list[Meant]:
+    """Return the documents below the folder of the linking note, as Obsidian prefers them; all if there are none."""
+    path = str(connection.execute("SELECT path FROM documents WHERE id = ?", (document_id,)).get)
+    folder = path[: path.rfind("/") + 1]
+    return [each for each in best if each.path.startswith(folder)] or best
+
+
+def _as_written(best: list[Meant], link: Link) -> list[Meant]:
     """Of documents whose names differ in case only, return those that are written as in the link."""
     if len(best) < 2:
         return best
