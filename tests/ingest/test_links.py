@@ -26,6 +26,7 @@ FORMATS = {
     "org": ("text/org", "dir/here.org"),
     "rst": ("text/x-rst", "dir/here.rst"),
     "asciidoc": ("text/asciidoc", "dir/here.adoc"),
+    "antora": ("text/asciidoc", "docs/modules/one/pages/sub/here.adoc"),
 }
 _MARKS = """
     [[ ]] [ ] ( ) ](b.md) ![ | # < > << >> ` `` ~~~ ``` --- include:: :doc:` .. _a: toctree:: // link: xref: https://a.b

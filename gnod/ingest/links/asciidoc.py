@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gnod.ingest.links import urls
 from gnod.ingest.links.masking import masked
-from gnod.ingest.links.targets import Found
+from gnod.ingest.links.targets import Addressing, Found
 
 _LINE = re.compile(r"^(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,}|```\w*)[ \t]*$|^//(?!/)[^\n]*$", re.M)
 _LITERAL = re.compile(r"(?<![\w`+])(?:`\+[^\n`]{1,500}\+`|\+\+\+[^\n+]{1,500}\+\+\+)")
@@ -63,7 +63,7 @@ def _macros(text: str) -> Iterator[Found]:
             continue
         kind = {"link": "asciidoc", "xref": "reference"}.get(name, "include" if name == "include" else "image")
         if name == "xref":
-            yield _reference(match.span(), target)
+            yield _reference(match.span(), target, "resource")
         else:
             yield Found(*match.span(), kind, target, "url" if name == "link" else "file")
 
@@ -74,14 +74,14 @@ def _cross_references(text: str) -> Iterator[Found]:
             yield _reference(match.span(), match["target"].strip())
 
 
-def _reference(span: tuple[int, int], target: str) -> Found:
+def _reference(span: tuple[int, int], target: str, addressing: Addressing = "file") -> Found:
     """Without an extension and `#`, a target is a place in the same file; before `#`, the extension may be left out."""
     path, sharp, place = target.partition("#")
     if not sharp and not _EXTENSION.search(path):
         return Found(*span, "reference", f"#{path}", "file")
     if path and not _EXTENSION.search(path):
         path += ".adoc"
-    return Found(*span, "reference", f"{path}#{place}" if place else path, "file")
+    return Found(*span, "reference", f"{path}#{place}" if place else path, addressing)
 
 
 def _addresses(text: str) -> Iterator[Found]:

@@ -58,6 +58,8 @@ def target_of(found: Found, path: str) -> Target | None:
             return Target(label_key("id", written), PATH)
         case "file":
             return _at(*_parts(written), path)
+        case "resource":
+            return _resource(*_parts(written), path)
     return _name(written, path, END if found.addressing == "document" else ALIAS)
 
 
@@ -81,6 +83,24 @@ def _name(written: str, path: str, reach: int) -> Target | None:
         return _at(where, fragment, path)
     inside = _within("", where)
     return Target(key(inside), reach, fragment) if inside else Target(None, OUTSIDE, fragment)
+
+
+def _resource(where: str, fragment: str, path: str) -> Target | None:
+    """Return the target of a resource id of Antora, `version@component:module:family$file`. Modules of a component are
+    beside each other; those of another one may be in any folder. Elsewhere, a target without colons is a path."""
+    own = _MODULE.match(path)
+    where = where.rpartition("@")[2] if own or ":" in where else where
+    *names, file = where.split(":")
+    if not names:
+        is_page = own and not where.startswith(("./", "../", "/"))
+        return _at(f"/{own['module']}pages/{where}" if own and is_page else where, fragment, path)
+    family, _, name = file.rpartition("$")
+    inside = _within("", f"modules/{names[-1] or 'ROOT'}/{family or 'page'}s/{name}")
+    if inside is None:
+        return Target(None, OUTSIDE, fragment)
+    if own and len(names) == 1:
+        return Target(key(own["component"] + inside), PATH, fragment)
+    return Target(key(inside), END, fragment)
 
 
 def _parts(written: str) -> tuple[str, str]:
