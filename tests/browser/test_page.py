@@ -262,6 +262,8 @@ def test_links_are_beside_the_document(visit: Any, site: Site) -> None:
     page.keyboard.press("Alt+l")
     page.wait_for_selector("#links .of-backlinks h3 >> text=Backlinks 2")
     assert page.locator("#links .of-backlinks li").count() == 2
+    page.wait_for_selector("#links .of-links li a")
+    until(lambda: page.evaluate("document.activeElement.matches('.of-links summary')"))
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/doc/club/web/hub\.md$"))
