@@ -159,7 +159,7 @@ def link(target: str, to: str | None = None, **more: object) -> DocumentLink:
 
 def test_links_lead_to_what_the_index_resolves_them_to() -> None:
     text = (
-        "[[Boat|the boat]] ![[Boat#The mast]] [[Gone]] [[Twice]] [x](guide%20book) [y](other.md)\n\n"
+        "[[Boat|the boat]] ![[Boat#The mast]] [[Gone]] [[Twice]] [x](guide%20book) [y](other.md) [z](gone.md)\n\n"
         "`[[Boat]]` [[1, 2]] \\[[Boat]]\n\n| a |\n| - |\n| [[Boat\\|in a table]] |\n"
     )
     boat = "gno://notes/plans/Boat%20%26%20oar.md"
@@ -168,6 +168,7 @@ def test_links_lead_to_what_the_index_resolves_them_to() -> None:
         link("Boat#The mast", boat, fragment="The mast", to_line=7, kind="embed"),
         link("Gone"),
         link("Twice", candidates=["gno://notes/<b>.md", "gno://notes/c.md"]),
+        link("gone.md", kind="markdown"),
         link("guide%20book", "gno://notes/sub/guide%20book.md", kind="markdown"),
     ]
     html = Rendering(document(text)).part_at(1, links).html
@@ -177,7 +178,8 @@ def test_links_lead_to_what_the_index_resolves_them_to() -> None:
     assert '<span class="unresolved" title="no document in the index has this name">Gone</span>' in html
     assert 'title="ambiguous: notes/&lt;b&gt;.md or notes/c.md">Twice</span>' in html
     assert '<a href="/doc/notes/sub/guide%20book.md"' in html
-    assert '<a href="/doc/notes/sub/other.md"' in html
+    assert '<a href="/doc/notes/sub/other.md" rel' in html
+    assert '<a href="/doc/notes/sub/gone.md" class="unresolved" title="no document in the index has this name"' in html
     assert "<code>[[Boat]]</code> [[1, 2]] [[Boat]]" in html
     assert f'<td><a href="{address}" rel="noopener noreferrer">in a table</a></td>' in html
     assert not Loads(html).found

@@ -130,7 +130,7 @@ class Rendering:
             return code.numbered(
                 [code.plain(line) for line in self._lines[start:end]], self._numbers(start, end), "text"
             )
-        return markdown.render(text, lambda line: self._number(start + max(line - len(lead), 0)), links.names)
+        return markdown.render(text, lambda line: self._number(start + max(line - len(lead), 0)), links)
 
     def _outline(self) -> list[OutlineEntry]:
         if not self._is_markdown:

@@ -41,7 +41,7 @@ class Links(NamedTuple):
         link = _IGNORED.sub("", link)
         if is_external(link):
             return link
-        known = None if link.startswith("#") else self.targets.get(unquote(link))
+        known = self.known(link)
         target, _, fragment = ((known and uri_of(known)) or link).partition("#")
         anchor = f"#{ANCHOR}{quote(unquote(fragment))}" if fragment else ""
         if not target:
@@ -49,6 +49,10 @@ class Links(NamedTuple):
         found = self._document(target)
         at = f"#{fragment}" if _LINE.fullmatch(fragment) else anchor
         return None if found is None else f"/doc/{found[0]}/{quote(found[1])}{at}"
+
+    def known(self, link: str) -> DocumentLink | None:
+        """Return what the index knows of a link to another document."""
+        return None if link.startswith("#") else self.targets.get(unquote(link))
 
     def picture(self, source: str) -> str | None:
         """Return the address of a picture of the collection; None for all others, which are not loaded."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -12,8 +12,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from gnoctl.web.rendering.code import coloured, lexer_of_language
-from gnoctl.web.rendering.links import is_external, uri_of, why_nowhere
-from gnod.protocol.links import DocumentLink
+from gnoctl.web.rendering.links import Links, is_external, uri_of, why_nowhere
 
 # Above, it may take seconds: each bracket may begin a link, whose end is searched.
 _MAX_LINE = 50_000
@@ -27,8 +26,8 @@ LineOf = Callable[[int], int]
 """From a line of the text that is rendered, from 0, to the line of the source."""
 
 
-def render(text: str, line_of: LineOf, wikilinks: Mapping[str, DocumentLink]) -> str:
-    environment = {"wikilinks": wikilinks}
+def render(text: str, line_of: LineOf, links: Links) -> str:
+    environment = {"wikilinks": links.names}
     tokens = _parser.parse(text, environment)
     for number, token in enumerate(tokens):
         if token.map is not None and token.nesting >= 0:
@@ -38,14 +37,25 @@ def render(text: str, line_of: LineOf, wikilinks: Mapping[str, DocumentLink]) ->
         if token.type in ("th_open", "td_open"):
             _align(token)
         for child in token.children or ():
-            if child.type == "link_open" and is_external(str(child.attrGet("href"))):
-                child.attrSet("target", "_blank")
+            if child.type == "link_open":
+                _mark(child, links)
     return str(_parser.renderer.render(tokens, _parser.options, environment))
 
 
 def is_too_much(text: str) -> bool:
     """Tell whether a text would take too long."""
     return text.count("[") > _MAX_BRACKETS or max(map(len, text.split("\n"))) > _MAX_LINE
+
+
+def _mark(token: Token, links: Links) -> None:
+    """Open a link to elsewhere in a new tab, and say why one leads nowhere."""
+    address = str(token.attrGet("href"))
+    known = links.known(address)
+    if is_external(address):
+        token.attrSet("target", "_blank")
+    elif known is not None and known.to is None:
+        token.attrSet("class", "unresolved")
+        token.attrSet("title", why_nowhere(known))
 
 
 def _align(token: Token) -> None:
