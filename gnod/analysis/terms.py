@@ -33,17 +33,14 @@ _MAX_CACHED = 200_000
 _MAX_CACHED_LENGTH = 64
 
 
-_ALPHANUMERIC = re.compile(r"[^\W_]+")
-_NOT_ALPHANUMERIC = re.compile(r"[\W_]")
+_WORD_CATEGORIES = re.compile("[LNM]+")  # letters, numbers and marks
 
 
 def _word_characters(codes: range) -> str:
     r"""Return the body of a character class: `\w` without the underscore and with all combining marks."""
-    text = "".join(map(chr, codes))
-    marks = {char for char in _NOT_ALPHANUMERIC.findall(text) if unicodedata.category(char)[0] == "M"}
-    chosen = text.translate(dict.fromkeys(map(ord, marks), "a"))
-    ranges = ((codes[found.start()], codes[found.end() - 1]) for found in _ALPHANUMERIC.finditer(chosen))
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
+    categories = "".join([unicodedata.category(char)[0] for char in map(chr, codes)])
+    ranges = (found.span() for found in _WORD_CATEGORIES.finditer(categories))
+    return "".join(f"{chr(codes[start])}-{chr(codes[end - 1])}" for start, end in ranges)
 
 
 def _compound_pattern(word_characters: str) -> re.Pattern[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import unicodedata
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.analysis.terms import MAX_TERM_CHARACTERS, Analyzer
+from gnod.analysis.terms import MAX_TERM_CHARACTERS, Analyzer, compounds
 
 ENGLISH = Analyzer("en")
 
@@ -51,6 +52,13 @@ def test_stream(text: str, stream: str) -> None:
 
 def test_words_keep_their_combining_marks() -> None:
     assert Analyzer("hi").stream("हिन्दी विकिपीडिया").count(" ") == 1
+
+
+def test_a_word_is_made_of_letters_digits_and_marks() -> None:
+    alphanumeric = re.compile(r"[^\W_]")
+    for char in map(chr, range(0x10000)):
+        is_word = compounds(char) == [char]
+        assert is_word == (bool(alphanumeric.match(char)) or unicodedata.category(char)[0] == "M"), hex(ord(char))
 
 
 def test_composed_and_decomposed_text_give_the_same_terms() -> None:
