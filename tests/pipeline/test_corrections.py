@@ -129,7 +129,7 @@ def test_the_last_word_may_be_unfinished(correct: Callable[..., Corrected]) -> N
 
 def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -> None:
     small_index.add(PAGES, language="en")
-    corrector = Corrector(small_index.database.submit_read)
+    corrector = Corrector(small_index.database.submit_read, at_once_s=60)
 
     def corrected(text: str) -> str:
         return small_index.database.submit_read(lambda c: corrector.correct(c, text).text).result()

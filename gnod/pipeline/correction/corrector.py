@@ -40,10 +40,11 @@ class _State(NamedTuple):
 
 
 class Corrector:
-    """`submit` runs a read in another thread."""
+    """`submit` runs a read in another thread. An index whose words are read within `at_once_s` is small."""
 
-    def __init__(self, submit: Submit) -> None:
+    def __init__(self, submit: Submit, *, at_once_s: float = AT_ONCE_S) -> None:
         self._submit = submit
+        self._at_once_s = at_once_s
         self._state: _State | None = None
         self._lock = threading.Lock()
         self._reading: Future[None] | None = None
@@ -80,7 +81,7 @@ class Corrector:
         state = self._state
         if state is not None and state.clock >= clock:
             return state.knowledge
-        if state is None or state.took_s < AT_ONCE_S:
+        if state is None or state.took_s < self._at_once_s:
             return self._read(connection)
         self._read_beside(state)
         return state.knowledge
