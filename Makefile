@@ -7,11 +7,11 @@ DIR ?=
 # More words for pytest: `make test ARGS="-k socket -x"`.
 ARGS ?=
 
-# Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` mostly
-# waits for daemons, so it has more processes than there are cores.
+# Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` often
+# waits for daemons, so it has more processes than two cores; each takes 5 seconds to collect the tests.
 PARALLEL ?= --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 PROCESSES = 4
-test: PROCESSES = 6
+test-fast: PROCESSES = logical --maxprocesses=4
 
 BIN := .venv/bin
 

@@ -7,6 +7,7 @@ import gc
 import importlib.metadata
 import inspect
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -41,6 +42,8 @@ __all__ = [
     "smollm_gguf",
 ]
 
+_ALL_SLOW = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow\b", re.MULTILINE)
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 # No deadline: other processes may be busy.
@@ -61,6 +64,13 @@ def pytest_configure() -> None:
     # For what is started from here on, the workers of xdist too: NumPy's threads in each of them would only wait for
     # each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without slow tests, skip a file that has no others: half of the imports are those of such files."""
+    if "not slow" in config.option.markexpr and collection_path.suffix == ".py":
+        return True if _ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
 
 
 def pytest_collection_finish() -> None:
