@@ -33,7 +33,7 @@ test-fast: .venv/.test ## Run the tests that take less than a second each
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not stress" $(ARGS)
 
 test-slow: .venv/.test ## Run what `make test` leaves out: kills, faults of the machine, soak, many clients, whole corpora
-	@$(BIN)/python -m pytest $(PARALLEL) -m stress --durations=40 $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "stress or hypothesis" --hypothesis-profile=thorough --durations=40 $(ARGS)
 
 lint: .venv/.test ## Check style, types, import contracts and the generated docs
 	$(BIN)/python -m ruff check .

@@ -46,8 +46,9 @@ _ALL_SLOW = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow\b", re.MULT
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
-# No deadline: other processes may be busy.
-hypothesis.settings.register_profile("gnod", deadline=None)
+# No deadline: other processes may be busy. `make test-slow` runs the property tests again, with more examples.
+hypothesis.settings.register_profile("gnod", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=150)
 hypothesis.settings.load_profile("gnod")
 
 
