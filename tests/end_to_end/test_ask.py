@@ -53,9 +53,10 @@ def shared(minilm_gguf: Path, smollm_gguf: Path, measured_models: Path) -> Itera
 
 
 @pytest.fixture(scope="module")
-def sample(minilm_gguf: Path) -> Iterator[Machine]:
+def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with the sample folder, embedded, and without a model for answers."""
     with temporary_machine() as machine:
+        machine.place(measured_models)
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
