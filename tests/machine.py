@@ -99,7 +99,7 @@ class Machine:
         return [hit["path"] for hit in self.json("search", *arguments)["hits"]]
 
     def pid(self) -> int:
-        return int(self.json("daemon", "status")["pid"])
+        return int(self.answer("daemon.status")["result"]["pid"])
 
     def kill(self) -> None:
         """Kill the daemon and wait until the process is gone."""
@@ -254,10 +254,13 @@ def alive(pid: int) -> bool:
 
 
 def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
-    """Ask less and less often, up to ten times a second: to ask may start a process."""
+    """Ask less and less often, up to ten times a second; less often if to ask takes long, as where it starts a process:
+    what is waited for needs the processor."""
     deadline = time.monotonic() + timeout_s
     pause_s = 0.02
+    asked_at = time.monotonic()
     while not condition():
         assert time.monotonic() < deadline, f"not true within {timeout_s:g} s"
-        time.sleep(pause_s)
+        time.sleep(max(pause_s, 2 * (time.monotonic() - asked_at)))
         pause_s = min(1.3 * pause_s, 0.1)
+        asked_at = time.monotonic()
