@@ -71,7 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, e5_gguf: Path, smollm_gguf:
 
 
 async def test_its_vectors_are_those_of_our_worker(server: str, e5_gguf: Path, tmp_path: Path) -> None:
-    chunks = [EmbeddingText("Birds", "Birds > Herons", f"Heron number {number} wades. " * 30) for number in range(12)]
+    chunks = [EmbeddingText("Birds", "Birds > Herons", f"Heron number {number} wades. " * 30) for number in range(4)]
     inference = Inference(idle_unload_s=60)
     try:
         ours = Embedder(f"file:{e5_gguf}", files=ModelFiles(tmp_path), inference=inference, gpu=False, threads=2)
