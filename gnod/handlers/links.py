@@ -143,13 +143,16 @@ class _Shown:
         self._meant: dict[tuple[object, ...], list[Meant]] = {}
 
     def all(self, found: list[StoredLink]) -> list[wire.DocumentLink]:
+        self._load({each.document_id for each in found})
         meant = [self.meant(each) for each in found]
-        self._load({each.document_id for each in found} | {document.id for each in meant for document in each})
+        self._load({document.id for each in meant for document in each})
         return [self._link(each, to) for each, to in zip(found, meant, strict=True)]
 
     def meant(self, stored: StoredLink) -> list[Meant]:
         link = stored.link
-        key = (stored.collection_id, link.key, link.reach, link.target)
+        # A wikilink prefers documents below its own folder.
+        folder = self.document(stored.document_id).path.rpartition("/")[0] if link.reach == ALIAS else ""
+        key = (stored.collection_id, link.key, link.reach, link.target, folder)
         if key not in self._meant:
             self._meant[key] = links.meant(self._connection, stored)
         return self._meant[key]

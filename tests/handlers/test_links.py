@@ -83,6 +83,17 @@ async def test_dead_links_have_lines_and_suggestions(small_index: SmallIndex, tm
     assert none.total == 0
 
 
+async def test_one_wikilink_leads_to_another_document_from_another_folder(
+    small_index: SmallIndex, tmp_path: Path
+) -> None:
+    notes = {f"{folder}/plan.md": f"# Plan\n\n## {folder.upper()}\n" for folder in ("one", "two")}
+    small_index.add({**notes, "one/a.md": "[[plan#ONE]]\n", "two/a.md": "[[plan#ONE]]\n", "b.md": "[[plan#ONE]]\n"})
+    found = await call(small_index, tmp_path, "links.check", wire.LinksCheckParams())
+    assert [each.uri for each in found.dead] == ["gno://notes/two/a.md"]
+    graph = await call(small_index, tmp_path, "links.graph", wire.LinksGraphParams(ref="notes/one/plan.md"))
+    assert graph.edges == [wire.GraphEdge("gno://notes/one/a.md", "gno://notes/one/plan.md", 1)]
+
+
 async def test_what_is_outside_of_the_folder_is_not_looked_for(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     root.mkdir()

@@ -63,7 +63,7 @@ def linking(connection: Connection, document_id: int, most: int) -> set[int]:
 
 def degrees(connection: Connection, collection: str | None, prefix: str, most: int) -> Counter[int]:
     """Count the links of documents below a folder (of a collection), or of all, in both directions. `most` links are
-    read. Those that only the case of letters tells apart are not counted."""
+    read. Those that only the case of letters, or the folder, tells apart are not counted."""
     where, values = links.in_scope(collection, prefix)
     rows = connection.execute(
         "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM documents d"
