@@ -8,7 +8,7 @@ that cites many, each pair says less (fractional co-citation: Small & Sweeney 19
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 from typing import NamedTuple
 
@@ -40,9 +40,19 @@ class _Links(NamedTuple):
     citing: Mapping[int, int]
     votes: Mapping[int, float]
 
-    def ids(self, limit: int) -> set[int]:
-        """Return the documents with the most of each kind."""
+    def ids(self, limit: int | None = None) -> set[int]:
+        """Return the documents with the most of each kind, or all."""
         return {id_ for counts in (self.targets, self.sources, self.votes) for id_, _ in _most(counts, limit)}
+
+    def among(self, ids: Collection[int]) -> _Links:
+        """Return what concerns these documents."""
+        kept = set(ids)
+        return _Links(
+            {id_: count for id_, count in self.targets.items() if id_ in kept},
+            {id_: count for id_, count in self.sources.items() if id_ in kept},
+            {id_: count for id_, count in self.citing.items() if id_ in kept},
+            {id_: vote for id_, vote in self.votes.items() if id_ in kept},
+        )
 
 
 def related(
@@ -57,11 +67,12 @@ def related(
 ) -> list[RankedDocument]:
     """Return the documents related to `document`, without itself and its copies; near-copies of one come later.
     Components: KINDS. Raises NotEmbedded if it has no vectors and no links."""
-    linked = _linked(connection, document.id)
     depth = limit + _SPARE
     only = filters._replace(excluded=filters.excluded | neighbours.with_same_text(connection, document.id))
+    every = _linked(connection, document.id)
+    linked = every.among(neighbours.passing(connection, every.ids(), only))
     near, missing = _near(connection, nearest, document, served, only, depth, linked)
-    others = neighbours.passing(connection, linked.ids(depth) - near.keys(), only)
+    others = linked.ids(depth) - near.keys()
     if missing and not others:
         raise missing
     found = [_ranked(id_, near.get(id_), linked) for id_ in [*near, *sorted(others)]]
@@ -112,5 +123,5 @@ def _ranked(id_: int, near: RankedDocument | None, linked: _Links) -> RankedDocu
     return RankedDocument(id_, relevance, near.span if near else None, components)
 
 
-def _most(counts: Mapping[int, float], limit: int) -> list[tuple[int, float]]:
+def _most(counts: Mapping[int, float], limit: int | None) -> list[tuple[int, float]]:
     return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:limit]

@@ -80,3 +80,8 @@ def test_near_copies_come_once(meaning: Meaning) -> None:
         "other.md",
     ]
     assert len(like(meaning, "start.md")) == 14
+
+
+def test_a_filter_finds_what_many_links_hide(meaning: Meaning) -> None:
+    meaning.index.add({f"many/{number}.md": "[[start]] [[start]] [[start]]" for number in range(60)})
+    assert [path for path, _ in like(meaning, "start.md", Filters(path_prefix="source."), limit=1)] == ["source.md"]
