@@ -22,7 +22,8 @@ _SPACES_IN_TARGET = frozenset({"include", "image"})
 
 def find(text: str) -> Iterator[Found]:
     text = masked(text, _not_text(text))
-    text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
+    if "`+" in text or "+++" in text:
+        text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
     for syntax in (_macros, _cross_references, _addresses):
         found = list(syntax(text))
         yield from found
