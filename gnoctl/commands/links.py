@@ -12,6 +12,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import print_json
 from gnoctl.references import absolute
 from gnoctl.terminal import BOLD, DIM, Terminal
+from gnoctl.wording import count
 from gnod.errors import EXIT_VALIDATION, UsageError
 from gnod.protocol import links as wire
 from gnod.protocol.documents import DocumentListResult
@@ -67,10 +68,10 @@ def _print(options: LinksOptions, direction: Literal["in", "both"]) -> None:
 def _both(found: wire.DocumentLinksResult, options: LinksOptions, direction: str) -> Iterator[str]:
     terminal = options.terminal
     if direction == "both":
-        yield terminal.paint(f"{found.total_links:,} links in {_address(found.uri)}", BOLD)
+        yield terminal.paint(f"{count(found.total_links, 'link')} in {_address(found.uri)}", BOLD)
         for link in found.links:
             yield f"{link.line:>5}  {text.line(link.target)}  {terminal.paint(_leads(link), DIM)}"
-    yield terminal.paint(f"{found.total_backlinks:,} links to {_address(found.uri)}", BOLD)
+    yield terminal.paint(f"{count(found.total_backlinks, 'link')} to {_address(found.uri)}", BOLD)
     for link in found.backlinks:
         yield f"{_place(link, terminal)}  {text.line(link.passage)}"
     last = options.offset + options.limit
@@ -231,7 +232,7 @@ def check_links(options: CheckLinksOptions) -> int:
     found = options.call("links.check", params, wire.LinksCheckResult)
     options.show(found, (_dead(each) for each in found.dead))
     if found.total:
-        options.note(f"{found.total:,} dead links")
+        options.note(count(found.total, "dead link"))
     return EXIT_VALIDATION if found.total else 0
 
 
