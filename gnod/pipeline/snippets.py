@@ -172,7 +172,7 @@ def _cut(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int
         stop = min(max(low + SNIPPET_CHARACTERS, end), high)
         if stop < high:
             space = max(text.rfind(" ", end, stop + 1), text.rfind("\n", end, stop + 1))
-            high = space if space > 0 else stop
+            high = space if _WORD.search(text[low : max(space, low)]) else stop
         else:
             high = stop
     return _without_markup(text, *_few_lines(text, low, high, start, end), start, end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
@@ -69,6 +69,7 @@ def test_any_place_of_any_text(text: str, data: st.DataObject) -> None:
 
 @settings(max_examples=50)
 @given(texts)
+@example("---\n" + "x" * 300)
 def test_the_opening_of_any_text(text: str) -> None:
     start, end = snippets.opening(text)
     assert 0 <= start <= end <= len(text)
