@@ -135,6 +135,7 @@ def test_without_a_chunk_the_whole_document_is_searched(small_index: SmallIndex)
     assert "stripes" in marked(hits(small_index, "stripes zebras", None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "piece", "opening"),
     [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")],

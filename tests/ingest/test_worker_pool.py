@@ -22,6 +22,8 @@ from gnod.store.documents.records import Prepared
 from tests.pdf_files import pdf
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 NOTE = TextJob(text="# Note\n\nbody\n", relative_path="note.md")
 
 
@@ -178,7 +180,6 @@ def test_a_worker_killed_at_work_is_a_crash_of_that_file_only(tmp_path: Path) ->
     run(test)
 
 
-@pytest.mark.slow
 def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async def test() -> None:
         async with pool_of(1, timeout_s=3) as pool:
@@ -195,7 +196,6 @@ def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     run(test)
 
 
-@pytest.mark.slow
 def test_even_a_stopped_worker_is_ended() -> None:
     async def test() -> None:
         async with pool_of(1, timeout_s=3) as pool:
@@ -210,7 +210,6 @@ def test_even_a_stopped_worker_is_ended() -> None:
     run(test)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is not kept elsewhere")
 def test_memory_is_limited_and_the_worker_survives(tmp_path: Path) -> None:
     path = tmp_path / "big.txt"
@@ -293,7 +292,6 @@ def test_idle_workers_are_ended_but_for_a_light_one() -> None:
     run(test)
 
 
-@pytest.mark.slow
 def test_a_heavy_worker_is_ended_when_idle(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_text("<p>page</p>")
@@ -392,7 +390,6 @@ def test_a_worker_ignores_ctrl_c() -> None:
     run(test)
 
 
-@pytest.mark.slow
 def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:
     async def test() -> None:
         async with pool_of(1) as pool:

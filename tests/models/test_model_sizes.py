@@ -15,6 +15,8 @@ from gnod.models.sizing.asking import ask_sizes
 from tests.models import replicas
 from tests.models.hub_imitation import HubImitation
 
+pytestmark = pytest.mark.slow
+
 FILE = "hf:org/file/model.gguf"
 REPOSITORY = "hf:org/encoder"
 WHEEL = "pypi:some-model==1.0#some_model/model"

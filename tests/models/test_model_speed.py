@@ -11,6 +11,8 @@ from gnod.models.speed.devices import gpus
 from gnod.models.speed.measuring import Speeds, measure
 from gnod.models.speed.shapes import Shape
 
+pytestmark = pytest.mark.slow
+
 ALL = [shapes.ETTIN_17M, shapes.MINILM, shapes.E5_SMALL_Q4, shapes.GRANITE_97M, shapes.BGE_M3, shapes.QWEN3_600M]
 
 
@@ -27,7 +29,6 @@ async def _measured(wanted: list[Shape], least: float = 0.0, limit_s: float = 60
     return speeds, done
 
 
-@pytest.mark.slow
 async def test_every_shape_of_a_preset_can_be_measured() -> None:
     speeds, done = await _measured(ALL)
     assert speeds.failure is None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.pipeline.answering import quotes
@@ -83,7 +83,6 @@ def test_at_most_three_and_no_text_twice(small_index: SmallIndex) -> None:
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
 
 
-@settings(max_examples=40)
 @given(texts=st.lists(st.lists(st.sampled_from(PIECES) | st.just("The otter swims.")).map("\n".join), max_size=3))
 def test_quotes_are_exact_and_at_their_lines(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     index = SmallIndex(tmp_path_factory.mktemp("index") / "index.sqlite")

@@ -143,6 +143,7 @@ async def test_the_end_of_the_root_is_reported(tmp_path: Path, end: str) -> None
         assert heard.lost
 
 
+@pytest.mark.slow
 async def test_a_queue_overflow_is_reported(tmp_path: Path) -> None:
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if limit > 100_000:
