@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from tests.end_to_end.namespace import namespace
 from tests.end_to_end.watched import Folder, watch
-from tests.machine import Machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -22,34 +23,50 @@ pytestmark = pytest.mark.slow
 NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
-@pytest.fixture
-def notes(machine: Machine) -> Folder:
-    """A watched collection of two documents, `a.md` with a zebra in it and `sub/b.md` with a camel."""
-    notes = Folder(machine, machine.notes, "notes")
-    notes.write("a.md", "# Zebra\n")
-    notes.write("sub/b.md", "# Camel\n")
-    machine.ok("init", str(machine.notes))
-    watch(machine)
-    return notes
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Machine]:
+    """One that watches the collection of each test in turn."""
+    with temporary_machine() as machine:
+        machine.start()
+        yield machine
 
 
-@pytest.fixture
-def permitted(machine: Machine, tmp_path: Path) -> Folder:
-    """The same, for a daemon that has to have permission for what it reads."""
-    probe = tmp_path / "probe"
+@pytest.fixture(scope="module")
+def permitted_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """The same, but it has to have permission for what it reads."""
+    probe = tmp_path_factory.mktemp("permitted") / "probe"
     probe.touch(mode=0o000)
     below = NO_OVERRIDE if os.geteuid() == 0 else ()
     if shutil.which("setpriv") is None and below:
         pytest.skip("root may read everything, and setpriv is not installed")
     if subprocess.run([*below, "cat", str(probe)], capture_output=True, check=False).returncode == 0:
         pytest.skip("whoever runs this may read everything")
-    machine.start(*below)
-    notes = Folder(machine, machine.notes, "notes")
-    notes.write("a.md", "# Zebra\n")
-    notes.write("sub/b.md", "# Camel\n")
-    machine.ok("init", str(machine.notes))
-    watch(machine)
-    return notes
+    with temporary_machine() as machine:
+        machine.start(*below)
+        yield machine
+
+
+@pytest.fixture
+def notes(daemon: Machine) -> Iterator[Folder]:
+    yield from watched(daemon)
+
+
+@pytest.fixture
+def permitted(permitted_daemon: Machine) -> Iterator[Folder]:
+    yield from watched(permitted_daemon)
+
+
+def watched(machine: Machine) -> Iterator[Folder]:
+    """A watched collection of two documents, `a.md` with a zebra in it and `sub/b.md` with a camel; in a folder of its
+    own."""
+    with tempfile.TemporaryDirectory(dir=machine.folder) as folder:
+        notes = Folder(machine, Path(folder) / "notes", "notes")
+        notes.write("a.md", "# Zebra\n")
+        notes.write("sub/b.md", "# Camel\n")
+        machine.call("collection.add", path=str(notes.path), name="notes")
+        watch(machine)
+        yield notes
+        machine.call("collection.remove", name="notes")
 
 
 def state(folder: Folder) -> dict[str, Any]:
@@ -128,7 +145,7 @@ def _delete(root: Path, away: Path) -> Callable[[], object]:
     "vanish", [_rename, _replace_by_a_file, _replace_by_a_dangling_link, _rename_and_copy_back, _delete]
 )
 def test_a_root_vanishes_and_comes_back(notes: Folder, vanish: Callable[[Path, Path], Callable[[], object]]) -> None:
-    away = notes.machine.folder / "away"
+    away = notes.path.parent / "away"
     back = vanish(notes.path, away)
     expect_gone(notes)
     (away / "a.md").write_text("# Lion\n")
@@ -154,9 +171,9 @@ def test_the_folder_above_the_root_is_renamed(machine: Machine) -> None:
 
 
 def test_another_folder_takes_the_roots_place_at_once(notes: Folder) -> None:
-    other = Folder(notes.machine, notes.machine.folder / "other", "other")
+    other = Folder(notes.machine, notes.path.parent / "other", "other")
     other.write("c.md", "# Lion\n")
-    notes.path.rename(notes.machine.folder / "away")
+    notes.path.rename(notes.path.parent / "away")
     other.path.rename(notes.path)
     notes.expect_documents("c.md")
     notes.write("sub/d.md", "# Tiger\n")
