@@ -109,9 +109,21 @@ async def test_both_versions_of_the_protocol(busy: Machine, mode: str) -> None:
         assert not result.is_error
 
 
-async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
+async def test_one_conversation(busy: Machine) -> None:
+    """All that an agent asks for. One bridge for it: its start takes a second of processor time."""
+    busy.ok("context", "add", "notes:", "Notes on running things.")
     async with agent(busy) as client:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        await tools_say_what_they_take_and_answer(client)
+        await search_is_compact_and_get_has_the_text(client)
+        await status_names_the_collections(client)
+        await ask_quotes_without_any_model(client)
+        await errors_name_their_remedy(client)
+        await documents_are_resources(client)
+        await many_calls_at_once(client)
+
+
+async def tools_say_what_they_take_and_answer(client: Client) -> None:
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert list(tools)[:8] == ["search", "evidence", "get", "multi_get", "similar", "links", "status", "ask"]
     for tool in tools.values():
         assert tool.annotations
@@ -127,36 +139,33 @@ async def test_tools_say_what_they_take_and_answer(busy: Machine) -> None:
     assert len(json.dumps([tool.input_schema for tool in tools.values()])) < 10_000
 
 
-async def test_search_is_compact_and_get_has_the_text(busy: Machine) -> None:
-    async with agent(busy) as client:
-        # The client itself checks each answer against the tool's output schema.
-        found = await client.call_tool("search", {"query": "deploy node.js", "limit": 3})
-        assert found.structured_content
-        (hit,) = found.structured_content["hits"]
-        assert (hit["title"], hit["uri"], hit["tags"]) == ("Deployment", "gno://notes/deploy.md", ["ops"])
-        assert "text" not in hit
-        assert "v1.2.3" in hit["snippet"]
-        assert f"gno://notes/deploy.md lines {hit['line']}-{hit['end_line']}" in said(found)
-        whole = await client.call_tool("get", {"ref": hit["uri"]})
-        assert whole.structured_content
-        assert "run node.js v1.2.3." in whole.structured_content["text"]
-        assert "next_line" not in whole.structured_content
-        page = await client.call_tool("get", {"ref": hit["uri"], "start_line": 2, "max_lines": 2})
-        assert page.structured_content
-        assert [page.structured_content[name] for name in ("start_line", "end_line", "next_line")] == [2, 3, 4]
-        assert page.structured_content["text"].splitlines() == ["tags: [ops]", "---"]
-        for mode in ("lexical", "hybrid"):
-            result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
-            assert result.structured_content
-            assert [each["uri"] for each in result.structured_content["hits"]] == ["gno://notes/umlaut.md"]
-        nothing = await client.call_tool("search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
-        assert said(nothing).startswith("no results")
+async def search_is_compact_and_get_has_the_text(client: Client) -> None:
+    # The client itself checks each answer against the tool's output schema.
+    found = await client.call_tool("search", {"query": "deploy node.js", "limit": 3})
+    assert found.structured_content
+    (hit,) = found.structured_content["hits"]
+    assert (hit["title"], hit["uri"], hit["tags"]) == ("Deployment", "gno://notes/deploy.md", ["ops"])
+    assert "text" not in hit
+    assert "v1.2.3" in hit["snippet"]
+    assert f"gno://notes/deploy.md lines {hit['line']}-{hit['end_line']}" in said(found)
+    whole = await client.call_tool("get", {"ref": hit["uri"]})
+    assert whole.structured_content
+    assert "run node.js v1.2.3." in whole.structured_content["text"]
+    assert "next_line" not in whole.structured_content
+    page = await client.call_tool("get", {"ref": hit["uri"], "start_line": 2, "max_lines": 2})
+    assert page.structured_content
+    assert [page.structured_content[name] for name in ("start_line", "end_line", "next_line")] == [2, 3, 4]
+    assert page.structured_content["text"].splitlines() == ["tags: [ops]", "---"]
+    for mode in ("lexical", "hybrid"):
+        result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
+        assert result.structured_content
+        assert [each["uri"] for each in result.structured_content["hits"]] == ["gno://notes/umlaut.md"]
+    nothing = await client.call_tool("search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
+    assert said(nothing).startswith("no results")
 
 
-async def test_status_names_the_collections(busy: Machine) -> None:
-    busy.ok("context", "add", "notes:", "Notes on running things.")
-    async with agent(busy) as client:
-        result = await client.call_tool("status", {"errors": True})
+async def status_names_the_collections(client: Client) -> None:
+    result = await client.call_tool("status", {"errors": True})
     assert result.structured_content
     (notes,) = result.structured_content["collections"]
     assert (notes["name"], notes["about"], notes["failed"]) == ("notes", "Notes on running things.", 1)
@@ -165,9 +174,8 @@ async def test_status_names_the_collections(busy: Machine) -> None:
     assert "notes: 3 documents, 1 failed" in said(result)
 
 
-async def test_ask_quotes_without_any_model(busy: Machine) -> None:
-    async with agent(busy) as client:
-        result = await client.call_tool("ask", {"question": "How is it deployed?"})
+async def ask_quotes_without_any_model(client: Client) -> None:
+    result = await client.call_tool("ask", {"question": "How is it deployed?"})
     assert not result.is_error
     assert result.structured_content
     assert result.structured_content["answered"] is True
@@ -177,46 +185,43 @@ async def test_ask_quotes_without_any_model(busy: Machine) -> None:
     assert "no model wrote an answer" in said(result)
 
 
-async def test_errors_name_their_remedy(busy: Machine) -> None:
-    async with agent(busy) as client:
-        said = await refused(client, "search", {"query": "x", "colection": ["notes"]})
-        assert said == "search has no parameter 'colection'; did you mean 'collections'?"
-        assert "it takes ref, start_line" in await refused(client, "get", {"ref": "x", "zzz": 1})
-        assert await refused(client, "search", {}) == "search: parameter 'query' is missing"
-        assert "'limit': expected int, got str" in await refused(client, "search", {"query": "x", "limit": "3"})
-        assert "'mode'" in await refused(client, "search", {"query": "x", "mode": "psychic"})
-        assert "did you mean notes/deploy.md" in await refused(client, "get", {"ref": "gno://notes/deplo.md"})
-        assert "notes" in await refused(client, "search", {"query": "x", "collections": ["note"]})
-        assert "gnoctl embed" in await refused(client, "similar", {"ref": "gno://notes/deploy.md"})
-        # Some agents give null for what they leave out.
-        assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
-        with pytest.raises(MCPError, match="unknown tool 'gno_serach': choose from search"):
-            await client.call_tool("gno_serach", {})
+async def errors_name_their_remedy(client: Client) -> None:
+    said = await refused(client, "search", {"query": "x", "colection": ["notes"]})
+    assert said == "search has no parameter 'colection'; did you mean 'collections'?"
+    assert "it takes ref, start_line" in await refused(client, "get", {"ref": "x", "zzz": 1})
+    assert await refused(client, "search", {}) == "search: parameter 'query' is missing"
+    assert "'limit': expected int, got str" in await refused(client, "search", {"query": "x", "limit": "3"})
+    assert "'mode'" in await refused(client, "search", {"query": "x", "mode": "psychic"})
+    assert "did you mean notes/deploy.md" in await refused(client, "get", {"ref": "gno://notes/deplo.md"})
+    assert "notes" in await refused(client, "search", {"query": "x", "collections": ["note"]})
+    assert "gnoctl embed" in await refused(client, "similar", {"ref": "gno://notes/deploy.md"})
+    # Some agents give null for what they leave out.
+    assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
+    with pytest.raises(MCPError, match="unknown tool 'gno_serach': choose from search"):
+        await client.call_tool("gno_serach", {})
 
 
-async def test_documents_are_resources(busy: Machine) -> None:
-    async with agent(busy) as client:
-        (listed,) = (await client.list_resources()).resources
-        assert (listed.uri, listed.name) == ("gno://notes/", "notes")
-        (template,) = (await client.list_resource_templates()).resource_templates
-        assert template.uri_template == "gno://{collection}/{+path}"
-        texts = {}
-        for uri in ("gno://notes/", "gno://notes/d/cpp.md", "gno://notes/d%2Fcpp.md"):
-            (content,) = (await client.read_resource(uri)).contents
-            assert isinstance(content, types.TextResourceContents)
-            texts[uri] = content.text
-        assert "gno://notes/deploy.md  Deployment" in texts["gno://notes/"].splitlines()
-        assert "snake_case" in texts["gno://notes/d/cpp.md"]
-        assert texts["gno://notes/d%2Fcpp.md"] == texts["gno://notes/d/cpp.md"]
-        for uri, words in (("gno://notes/no.md", "no document"), ("gno://none/", "none"), ("file:///x", "gno://")):
-            with pytest.raises(MCPError, match=words):
-                await client.read_resource(uri)
+async def documents_are_resources(client: Client) -> None:
+    (listed,) = (await client.list_resources()).resources
+    assert (listed.uri, listed.name) == ("gno://notes/", "notes")
+    (template,) = (await client.list_resource_templates()).resource_templates
+    assert template.uri_template == "gno://{collection}/{+path}"
+    texts = {}
+    for uri in ("gno://notes/", "gno://notes/d/cpp.md", "gno://notes/d%2Fcpp.md"):
+        (content,) = (await client.read_resource(uri)).contents
+        assert isinstance(content, types.TextResourceContents)
+        texts[uri] = content.text
+    assert "gno://notes/deploy.md  Deployment" in texts["gno://notes/"].splitlines()
+    assert "snake_case" in texts["gno://notes/d/cpp.md"]
+    assert texts["gno://notes/d%2Fcpp.md"] == texts["gno://notes/d/cpp.md"]
+    for uri, words in (("gno://notes/no.md", "no document"), ("gno://none/", "none"), ("file:///x", "gno://")):
+        with pytest.raises(MCPError, match=words):
+            await client.read_resource(uri)
 
 
-async def test_many_calls_at_once(busy: Machine) -> None:
-    async with agent(busy) as client:
-        calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
-        assert not any(result.is_error for result in await asyncio.gather(*calls))
+async def many_calls_at_once(client: Client) -> None:
+    calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
+    assert not any(result.is_error for result in await asyncio.gather(*calls))
 
 
 async def test_it_starts_the_daemon_and_outlives_its_restart(machine: Machine) -> None:
