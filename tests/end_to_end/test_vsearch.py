@@ -121,16 +121,16 @@ def test_embedding_starts_by_itself(mini: Machine) -> None:
     assert found(mini, "pets that rest")[0] == "cat.md"
 
 
-@pytest.mark.parametrize("headings", [0, pytest.param(12, marks=pytest.mark.stress)])
-def test_an_edit_embeds_only_the_changed_chunks(mini: Machine, headings: int) -> None:
-    text = text_of(80, seed=1, headings=headings)
+@pytest.mark.parametrize(("length", "headings"), [(80, 0), pytest.param(160, 12, marks=pytest.mark.stress)])
+def test_an_edit_embeds_only_the_changed_chunks(mini: Machine, length: int, headings: int) -> None:
+    text = text_of(length, seed=1, headings=headings)
     mini.write(long_md=text)
     mini.ok("index")
     mini.ok("embed")
     chunks = status(mini)["collections"][0]["chunks"]
     assert chunks >= 12
     paragraphs = text.split("\n\n")
-    paragraphs[40] = "This paragraph is about something else entirely, and it is rather short."
+    paragraphs[length // 2] = "This paragraph is about something else entirely, and it is rather short."
     mini.write(long_md="\n\n".join(paragraphs))
     mini.ok("index")
     mini.ok("embed")
