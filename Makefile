@@ -11,7 +11,7 @@ ARGS ?=
 # waits for daemons, so it has more processes than two cores; each takes 5 seconds to collect the tests.
 PARALLEL ?= --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 PROCESSES = 4
-test-fast: PROCESSES = logical --maxprocesses=4
+test-fast: PROCESSES = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 BIN := .venv/bin
 

@@ -108,6 +108,7 @@ def test_what_is_meant_for_others_or_is_no_number_counts_for_nothing(environment
     assert (notifier.watchdog_s, notifier.manager) == (None, None)
 
 
+@pytest.mark.slow
 async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) -> None:
     pulses = 0
 

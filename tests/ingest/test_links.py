@@ -104,7 +104,7 @@ def test_any_text_has_links_in_its_lines(syntax: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("syntax", "part", "count"),  # 0: only the time counts
     [
-        ("markdown", "[[Note]] ", 100_000),
+        pytest.param("markdown", "[[Note]] ", 100_000, marks=pytest.mark.slow),
         ("markdown", "[a](b.md)\n", 10_000),
         ("markdown", "[a][b] ", 0),
         ("markdown", "[[a ", 0),

@@ -45,6 +45,7 @@ def test_to_fetch_a_key_changes_nothing(keyring_file: Path) -> None:
     assert not vault.is_unlocked
 
 
+@pytest.mark.slow
 def test_a_passphrase(keyring_file: Path) -> None:
     vault = Vault(None)
     unlock(vault, PASSPHRASE)
@@ -90,6 +91,7 @@ def test_the_key_moves_and_stays_the_same(keyring_file: Path) -> None:
     assert backup.sealer.open(sealed, b"") == b"x"
 
 
+@pytest.mark.slow
 def test_moving_the_key_needs_the_passphrase(keyring_file: Path) -> None:
     vault = Vault(None)
     unlock(vault, PASSPHRASE)

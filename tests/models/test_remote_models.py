@@ -115,7 +115,10 @@ FAULTS: dict[Fault, str] = {
 }
 
 
-@pytest.mark.parametrize(("fault", "says"), FAULTS.items())
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [pytest.param(*each, marks=pytest.mark.slow if each[0] == "hang" else ()) for each in FAULTS.items()],
+)
 async def test_a_wrong_answer_is_one_sentence_and_the_next_is_right(
     server: EndpointImitation, fault: Fault, says: str
 ) -> None:
@@ -378,7 +381,7 @@ class TestGeneration:
         assert len(parts) > 2
         assert len(server.asked) == (2 if knows_grammars else 3), "what it refuses is remembered"
 
-    @pytest.mark.parametrize("fault", ["html", "cut", "hang", "broken"])
+    @pytest.mark.parametrize("fault", ["html", "cut", pytest.param("hang", marks=pytest.mark.slow), "broken"])
     async def test_a_wrong_answer_is_one_sentence(self, server: EndpointImitation, fault: Fault) -> None:
         server.fault = fault
         async with remote(SOON if fault == "hang" else CALM) as it:

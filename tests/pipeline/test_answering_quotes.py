@@ -83,6 +83,7 @@ def test_at_most_three_and_no_text_twice(small_index: SmallIndex) -> None:
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
 
 
+@pytest.mark.slow
 @given(texts=st.lists(st.lists(st.sampled_from(PIECES) | st.just("The otter swims.")).map("\n".join), max_size=3))
 def test_quotes_are_exact_and_at_their_lines(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     index = SmallIndex(tmp_path_factory.mktemp("index") / "index.sqlite")

@@ -213,6 +213,7 @@ def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None
     run(scenario())
 
 
+@pytest.mark.slow
 def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
     async def scenario() -> None:
         half = b'{"jsonrpc": "' + b"x" * 300_000
