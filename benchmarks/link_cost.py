@@ -26,8 +26,8 @@ from gnod.ingest.convert import convert
 from gnod.ingest.links.extraction import Extracted
 from gnod.ingest.prepare import prepare
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents
-from gnod.store.documents.records import Prepared
+from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents.records import Prepared, Terms
 
 _BATCH = 100  # documents of a transaction
 _MOST_CHARACTERS = 10_000_000
@@ -69,8 +69,10 @@ def _index(files: list[tuple[str, bytes]]) -> float:
         collection_id = database.submit_write(_add_collection).result()
 
         def put(connection: Connection, part: list[tuple[str, Prepared]]) -> None:
+            terms: dict[int, Terms] = {}
             for path, each in part:
-                documents.put(connection, collection_id, path, each, now=0.0)
+                documents.put(connection, collection_id, path, each, now=0.0, terms=terms)
+            fulltext.store(connection, terms)
 
         for start in range(0, len(files), _BATCH):
             prepared = [(path, _sent(_prepared(path, data))) for path, data in files[start : start + _BATCH]]
