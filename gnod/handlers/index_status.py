@@ -80,6 +80,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
 
     def work(connection: Connection) -> wire.IndexStatusResult:
         models = {each.name: answering.get(each.name) or wanted.get(each.name) for each in config.collections}
+        # Again, since files may have been indexed during the walks.
         counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
         statuses = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import islice, takewhile
@@ -168,9 +168,9 @@ class Sync:
         waiting = islice(plan.read, done, None)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
-            together = self._together(waiting, listing)
+            groups = together(waiting, listing.files)
             for _ in range(min(2 * self.pool.size, total - done)):
-                group.create_task(self._convert(together, known, outcomes))
+                group.create_task(self._convert(groups, known, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self.database.write(partial(self._store, batch))
@@ -209,23 +209,10 @@ class Sync:
             self.progress("index", start + len(batch), len(plan.read), self.collection.name)
         return len(empty)
 
-    def _together(self, paths: Iterator[str], listing: Listing) -> Iterator[list[str]]:
-        """Yield the files, small texts of a large sync several at a time."""
-        several: list[str] = []
-        for path in paths:
-            if listing.files[path].size > _SMALL_BYTES or not path.endswith(_TEXTS) or not path.isprintable():
-                yield [path]
-                continue
-            several.append(path)
-            if len(several) == _TOGETHER:
-                yield several
-                several = []
-        yield from ([path] for path in several)
-
     async def _convert(
-        self, together: Iterator[list[str]], known: dict[str, documents.KnownFile], outcomes: Outcomes
+        self, groups: Iterator[list[str]], known: dict[str, documents.KnownFile], outcomes: Outcomes
     ) -> None:
-        for paths in together:
+        for paths in groups:
             jobs = [await self._job(path, known.get(path)) for path in paths]
             done = await self.pool.run(FilesJob(jobs=jobs)) if len(jobs) > 1 else None
             if isinstance(done, FilesDone):
@@ -319,6 +306,23 @@ class Sync:
             now=now,
         )
         self._counts["skipped" if failure.kind in SKIP_KINDS else "failed"] += 1
+
+
+def together(paths: Iterable[str], files: Mapping[str, FileStat]) -> Iterator[list[str]]:
+    """Yield the files in order, small texts beside each other several at a time. The last ones are yielded one by one,
+    for all workers."""
+    several: list[str] = []
+    for path in paths:
+        is_small = files[path].size <= _SMALL_BYTES
+        is_with_others = is_small and path.endswith(_TEXTS) and path.isprintable()
+        if several and (not is_with_others or len(several) == _TOGETHER):
+            yield several
+            several = []
+        if is_with_others:
+            several.append(path)
+        else:
+            yield [path]
+    yield from ([path] for path in several)
 
 
 async def _next_batch(outcomes: Outcomes, left: int) -> Batch:

@@ -12,7 +12,7 @@ import pytest
 from tests.browser.conftest import Site
 from tests.machine import temporary_machine
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.stress]  # embeds, and starts a daemon, a server and a model
 
 HITS = "#hits [role=option]"
 NOTES = {
