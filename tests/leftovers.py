@@ -22,6 +22,12 @@ _DESCRIPTORS = Path("/proc/self/fd")
 
 Running = set[str]
 _shared: set[str] = set()
+_shared_processes: set[int] = set()
+
+
+def share_process(pid: int) -> None:
+    """Ignore a process that several tests use."""
+    _shared_processes.add(pid)
 
 
 def share(connection: socket.socket) -> None:
@@ -77,7 +83,8 @@ def _threads() -> Running:
 def _children() -> Running:
     with contextlib.suppress(OSError):
         pids = [pid for task in _TASKS.iterdir() for pid in (task / "children").read_text().split()]
-        return {f"process {pid}: {command}" for pid in pids if (command := _command(pid))}
+        mine = [pid for pid in pids if int(pid) not in _shared_processes]
+        return {f"process {pid}: {command}" for pid in mine if (command := _command(pid))}
     return set()
 
 

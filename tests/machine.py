@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from tests import leftovers
+from tests import forked_gnoctl, leftovers
 
 _PROCESSES = Path("/proc")
+_TIMEOUT_S = 150.0
 
 
 class Machine:
@@ -71,13 +72,16 @@ class Machine:
     def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         if arguments[:1] == ("init",) and not (self.chooses_models or self._names_models()):
             arguments = ("init", "--preset", "none", *arguments[1:])
+        variables, folder = self.environment | environment, cwd or self.folder
+        if forked_gnoctl.is_possible(variables):
+            return forked_gnoctl.run(arguments, variables, folder, _TIMEOUT_S)
         return subprocess.run(
             [sys.executable, "-m", "gnoctl", *arguments],
-            env=self.environment | environment,
-            cwd=cwd or self.folder,
+            env=variables,
+            cwd=folder,
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=_TIMEOUT_S,
             stdin=subprocess.DEVNULL,
         )
 
