@@ -6,10 +6,10 @@ import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
-import llama_cpp
 import pytest
 
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.chat import Chat
 from gnod.models.messages import ModelSpec
 

@@ -7,11 +7,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import llama_cpp
 import psutil
 import pytest
 
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.lane import Lane
 from gnod.models.messages import ModelSpec
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import gguf
-import llama_cpp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.convert import charsmap, e5, repository, tokenizer
 from gnod.models.convert.repository import WeightsType
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.lane import Lane
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec

@@ -9,13 +9,13 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
-import llama_cpp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.library import Stop
 from gnod.models.llama.prompts import TemplatePrompts
 from gnod.models.llama.ranking import RankingEngine

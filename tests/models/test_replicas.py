@@ -9,7 +9,6 @@ import json
 import math
 from pathlib import Path
 
-import llama_cpp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from gnod.models.convert import repository
 from gnod.models.convert.repository import WeightsType
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.llama.ranking import RankingEngine
 from gnod.models.llama.tokenization import tokenization

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import llama_cpp
-from jinja2 import TemplateError
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
-
+from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.tokenization import MarkedText
+
+if TYPE_CHECKING:
+    from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 # A role and a content.
 Messages = Sequence[tuple[str, str]]
@@ -58,6 +60,11 @@ class Chat:
     def _compile(self, template: bytes) -> Jinja2ChatFormatter | None:
         first = self._special(llama_cpp.llama_vocab_bos(self._vocabulary))
         last = self._special(llama_cpp.llama_vocab_eos(self._vocabulary))
+        # Imported for a conversation only: it takes longer than all other imports together.
+        from jinja2 import TemplateError
+        from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+        library.ignore_log()
         try:
             return Jinja2ChatFormatter(template.decode("utf-8", "replace"), eos_token=last, bos_token=first)
         except TemplateError:

@@ -12,12 +12,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-import llama_cpp
 import numpy as np
 
 from gnod.errors import ModelRejected
 from gnod.models import gguf_keys
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.lane import Lane, Matrix
 from gnod.models.llama.packing import STEP_TOKENS, packed
 from gnod.models.llama.tokenization import tokenization

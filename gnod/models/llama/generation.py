@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Literal, NamedTuple
 
-import llama_cpp
-
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.chat import Chat, Messages
 from gnod.models.llama.library import Stop
 from gnod.models.llama.sampling import Sampler

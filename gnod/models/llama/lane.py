@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.library import Stop
 from gnod.models.llama.packing import MAX_PARTS
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import ctypes
 
-import llama_cpp
-from llama_cpp._ggml import libggml
-
 from gnod.errors import ModelCorrupt, ModelRejected
+from gnod.models.llama.bindings import libggml, llama_cpp
 from gnod.models.messages import ModelSpec
 
 # Self-test: two questions with their answers, which a model for retrieval must match correctly.
@@ -26,7 +24,14 @@ def _ignore(_level: int, _text: bytes, _data: object) -> None:
 
 
 _IGNORE = llama_cpp.llama_log_callback(_ignore)  # kept: llama.cpp calls it as long as the process lives
-llama_cpp.llama_log_set(_IGNORE, ctypes.c_void_p(0))
+
+
+def ignore_log() -> None:
+    """Let llama.cpp print nothing. To be called again after an import of its package, which lets it print."""
+    llama_cpp.llama_log_set(_IGNORE, ctypes.c_void_p(0))
+
+
+ignore_log()
 llama_cpp.llama_backend_init()
 
 # llama.cpp asks after each of a step's thousand operations whether to abort. A Python function would need the

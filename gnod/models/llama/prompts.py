@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import llama_cpp
-
 from gnod.errors import ModelRejected
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.tokenization import MarkedText, Tokenization
 
 # Of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), as llama.cpp's converter writes it into a file.

@@ -10,10 +10,9 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 
-import llama_cpp
-
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.library import Stop
 from gnod.models.llama.packing import STEP_TOKENS
 from gnod.models.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Prompts, TemplatePrompts

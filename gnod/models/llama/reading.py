@@ -12,10 +12,9 @@ from functools import partial
 from threading import Lock
 from typing import Protocol
 
-import llama_cpp
-
 from gnod.errors import InferenceFailed
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.lane import Lane, Stopped
 from gnod.models.llama.library import Stop
 from gnod.models.llama.packing import STEP_TOKENS, packed

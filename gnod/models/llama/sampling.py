@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 
-import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed
+from gnod.models.llama.bindings import llama_cpp
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 # With a temperature: tokens less likely than this share of the most likely one are excluded.

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-import llama_cpp
 import msgspec
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
@@ -22,6 +21,7 @@ from tokenizers.models import WordPiece
 from gnod.errors import ModelRejected
 from gnod.models import gguf_keys
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 
 _WORD_START = "▁"
 _SPECIAL = re.compile(r"\[.+\]")

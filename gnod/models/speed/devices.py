@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-from llama_cpp._ggml import libggml
-
 from gnod.models.llama import library
+from gnod.models.llama.bindings import libggml
 from gnod.models.speed.messages import Gpu
 
 # ggml-backend.h's ggml_backend_dev_type: a card with memory of its own, and one that shares the computer's.

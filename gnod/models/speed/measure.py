@@ -8,10 +8,10 @@ from concurrent.futures import wait
 from functools import partial
 from pathlib import Path
 
-import llama_cpp
 import numpy as np
 
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.lane import Lane
 from gnod.models.llama.packing import STEP_TOKENS
 from gnod.models.messages import ModelSpec
