@@ -256,6 +256,7 @@ def test_over_the_socket_sources_come_first_and_the_text_without_gaps(answering:
     assert texts[-1]["done"] == len(spoken)
 
 
+@pytest.mark.stress
 def test_cancelling_the_client_stops_the_model(answering: Machine) -> None:
     halls = {f"more{n}.md": f"# Hall {n}\n\n" + "Many cranes of this hall stop in a storm. " * 30 for n in range(6)}
     index(answering, halls)

@@ -73,6 +73,7 @@ def test_init_without_a_terminal_downloads_nothing_and_says_why(machine: Machine
     assert not hub.downloads
 
 
+@pytest.mark.stress
 def test_yes_downloads_what_search_needs(machine: Machine, hub: HubImitation) -> None:
     answer = machine.json("init", str(machine.notes), "--yes")
     assert answer["collection"]["name"] == "notes"

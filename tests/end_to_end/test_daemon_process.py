@@ -167,6 +167,7 @@ def test_a_collection_removed_while_it_is_indexed_leaves_nothing(machine: Machin
     assert "sync.failed" not in machine.ok("daemon", "logs", "--json")
 
 
+@pytest.mark.stress
 def test_searches_are_answered_while_a_large_folder_is_indexed(machine: Machine) -> None:
     machine.write(a_md="# Zebra\n")
     machine.ok("init", str(machine.notes))

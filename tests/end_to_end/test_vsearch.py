@@ -289,6 +289,7 @@ def test_a_model_that_is_not_installed(machine: Machine) -> None:
     assert machine.paths("kitten") == ["cat.md"], "keywords go on"
 
 
+@pytest.mark.stress
 def test_queries_do_not_wait_for_the_backlog(mini: Machine) -> None:
     backlog(mini, documents=60)
     for number in range(5):

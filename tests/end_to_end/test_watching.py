@@ -553,6 +553,7 @@ def test_a_collection_added_while_files_are_created(watched: Machine, outside: P
         watched.call("collection.remove", name="added")
 
 
+@pytest.mark.stress
 def test_a_burst_of_edits(folder: Folder) -> None:
     names = [f"d{n % 10}/{n}.md" for n in range(200)]
     for name in names:

@@ -176,6 +176,7 @@ def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Callable[
     assert "rerank" not in runs["hybrid-no-rerank"].get("cut", {})
 
 
+@pytest.mark.stress
 def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
     modes = ["--mode=hybrid", "--mode=hybrid-no-expand", "--mode=hybrid-no-lex", "--mode=hybrid-no-hyde"]
     status, out, _ = measured(*modes, f"--expand=file:{smollm_gguf}", "--limit=1", "--json")

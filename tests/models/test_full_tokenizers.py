@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import gguf
-import llama_cpp
 import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Unigram
 
 from gnod.models.convert import gguf_file
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.tokenization import tokenization
 from tests.models import gguf_replicas, replicas
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.stress]
 
 # Of Qwen2 and its successors.
 _SPLIT = (

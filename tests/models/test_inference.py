@@ -311,6 +311,7 @@ async def test_generation_stops_at_the_time_limit(
         assert generated.text == "".join(heard)
 
 
+@pytest.mark.stress
 async def test_text_that_repeats_itself_is_stopped(writer: Callable[[Inference], Generator]) -> None:
     loop = 'root ::= "Set it: " ("sysctl net.core.rmem_max\\n")+'
     async with inference() as served:

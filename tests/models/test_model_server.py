@@ -87,6 +87,7 @@ async def test_its_vectors_are_those_of_our_worker(server: str, e5_gguf: Path, t
         assert np.min(cosines) > 0.9999
 
 
+@pytest.mark.stress
 async def test_it_writes_within_a_grammar(server: str) -> None:
     parts: list[str] = []
     async with remote(PATIENT) as it:

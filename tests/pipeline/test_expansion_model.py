@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 
-import llama_cpp
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from gnod.models.files import ModelFiles
 from gnod.models.generator import Generator, Message
 from gnod.models.inference import Inference
 from gnod.models.llama import library
+from gnod.models.llama.bindings import llama_cpp
 from gnod.models.messages import ModelSpec
 from gnod.pipeline.expansion.expander import Expander
 from gnod.pipeline.expansion.prompts import GRAMMAR, LENGTHS
@@ -69,6 +69,7 @@ async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) 
         assert inference.status().state == "off"
 
 
+@pytest.mark.stress
 async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, small_index: SmallIndex) -> None:
     async with expander(smollm_gguf, small_index) as (expands, _):
         await expands.expand(QUERY, limit_s=90)  # loaded
