@@ -82,7 +82,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *await doctor_models.checks(services.models, services.factory, services.endpoints, services.egress),
             _inference(services.inference),
             await _memories(services.memory),
-            _vector_tables(services.database),
+            _vector_extension(services.database),
             *(_package(*package) for package in _PACKAGES),
             _pip(),
             _inotify(),
@@ -223,7 +223,7 @@ async def _memories(memory: MemoryService) -> Check:
     return Check(name, "ok", "none yet; the system's keyring will keep their key")
 
 
-def _vector_tables(database: Database) -> Check:
+def _vector_extension(database: Database) -> Check:
     from importlib.metadata import version  # takes 20 ms, which each start of the daemon would pay
 
     if missing := database.knn_missing:

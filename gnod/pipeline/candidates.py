@@ -26,6 +26,8 @@ _FEW = 0.2
 # Documents as near as the last one, within the error of quantisation, are checked down to this depth.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
+# Vectors that a search on disk keeps.
+_ON_DISK = 4096
 
 Cosines = NDArray[np.float64]
 Exact = Callable[[Ids], Cosines]
@@ -116,46 +118,32 @@ class Scored:
 
 
 class OnDisk:
-    """The sqlite-vec table of a model; each query reads all of it."""
+    """The stored vectors of a model; each query reads all of them, and keeps the nearest."""
 
-    def __init__(
-        self, connection: Connection, model: vector_rows.Model, query: Floats, among: Ids | None = None
-    ) -> None:
+    def __init__(self, connection: Connection, model_id: int, query: Floats) -> None:
         self._connection = connection
-        self._model = model
+        self._model_id = model_id
         self._query = query
-        found = knn.search(
-            connection, model.uri, query.tobytes(), knn.MAX_NEIGHBOURS, None if among is None else among.tolist()
-        )
-        found.sort(key=lambda neighbour: neighbour.vector_id)
-        ids = np.fromiter((n.vector_id for n in found), np.int64, len(found))
-        cosines = np.fromiter((n.cosine for n in found), np.float32, len(found))
-        is_all = len(found) < knn.MAX_NEIGHBOURS
-        places = Places.of(*vector_rows.places(connection, model.id, ids.tolist()))
-        self._scored = Scored(
-            connection,
-            ids,
-            cosines,
-            places.layout(ids),
-            _stored(connection, model.id, ids, query),
-            below=-np.inf if is_all else float(cosines.min()) + FLOAT_NOISE,
-        )
+        found = knn.nearest(connection, model_id, query.tobytes(), _ON_DISK)
+        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1].cosine + FLOAT_NOISE)
 
     def top(self, depth: int) -> tuple[list[Winner], float]:
         return self._scored.top(depth)
 
     def narrowed(self, condition: Condition) -> Ranking:
-        where, values = condition
-        rows = self._connection.execute(
-            "SELECT DISTINCT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
-            f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {where}",
-            (self._model.id, *values),
-        )
-        among = np.asarray([vector_id for (vector_id,) in rows], np.int64)
-        return OnDisk(self._connection, self._model, self._query, among)._scored.narrowed(condition)
+        found = knn.of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
+        return self._of(found, below=-np.inf).narrowed(condition)
 
     def spread(self) -> Spread | None:
         return None
+
+    def _of(self, found: list[knn.Neighbour], *, below: float) -> Scored:
+        found = sorted(found)
+        ids = np.asarray([each.vector_id for each in found], np.int64)
+        cosines = np.asarray([each.cosine for each in found], np.float32)
+        layout = Places.of(*vector_rows.places(self._connection, self._model_id, ids.tolist())).layout(ids)
+        exact = _stored(self._connection, self._model_id, ids, self._query)
+        return Scored(self._connection, ids, cosines, layout, exact, below=below)
 
 
 def quantised(

@@ -119,8 +119,8 @@ class Nearest:
         with self._lock:
             if resident := self._current(connection, model):
                 return _rank(connection, model, resident, query)
-        if knn.has_table(connection, model.uri):
-            return candidates.OnDisk(connection, model, query)
+        if knn.is_loaded(connection):
+            return candidates.OnDisk(connection, model.id, query)
         return candidates.streamed(connection, model.id, query)
 
     def _current(self, connection: Connection, model: Model) -> _Resident | None:

@@ -53,7 +53,7 @@ class Read(Protocol):
 class Database:
     """A database file of gnod, opened and migrated; by default that of an index.
 
-    `knn_missing`: why there are no sqlite-vec tables, if there are none; vectors are stored all the same.
+    `knn_missing`: why sqlite-vec is not loaded, if it is not.
     `unclean_shutdown`: the last process did not close the database. `failure`: why the last write failed, if it did.
     `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found.
 
@@ -72,7 +72,7 @@ class Database:
             self.unclean_shutdown = _has_bytes(path.with_name(path.name + "-wal"))
             self._writer_connection = _open_writer(path, schema)
             if use_knn:
-                self.knn_missing = _attach_knn(self._writer_connection)
+                self.knn_missing = _load_knn(self._writer_connection)
             self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # creates -wal and -shm
             self.file_identity = identify(path)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="gnod-writer")
@@ -304,6 +304,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         if connection.pragma("application_id") != schema.kind.application_id:
             connection.execute(f"PRAGMA application_id = {schema.kind.application_id}")
         schema.migrate(connection, path)
+        knn.drop_tables(connection)
     except BaseException:
         connection.close()
         raise
@@ -315,16 +316,12 @@ def _is_sqlite(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _attach_knn(connection: Connection) -> str | None:
+def _load_knn(connection: Connection) -> str | None:
     try:
-        if missing := knn.load(connection):
-            return missing
-        with atomic(connection):
-            knn.attach(connection)
+        return knn.load(connection)
     except BaseException:
         connection.close()
         raise
-    return None
 
 
 def _refuse_foreign(path: Path, schema: Schema) -> None:

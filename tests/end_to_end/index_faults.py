@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import apsw
-import sqlite_vec
 
 from gnod.store import migrations
 from gnod.store.documents.records import SKIP_KINDS
@@ -120,7 +119,6 @@ def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
         rows = connection.execute(sql).fetchall()
         if rows:
             yield f"{name}: {len(rows)}, {rows[:3]}"
-    yield from _faults_of_neighbours(connection)
 
 
 def _version(connection: apsw.Connection) -> int:
@@ -134,19 +132,6 @@ def _lost(connection: apsw.Connection, kept: Kept) -> Iterator[str]:
         select = "SELECT c.name, d.path, source_hash FROM documents d JOIN collections c ON c.id = collection_id"
         known = {(name, path): digest for name, path, digest in connection.execute(f"{select} WHERE active")}
         yield from (f"lost: {at}" for at, digest in kept.items() if known.get(at) != digest)
-
-
-def _faults_of_neighbours(connection: apsw.Connection) -> Iterator[str]:
-    """Compare the tables of sqlite-vec with the vectors."""
-    connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
-    for model_id, uri in connection.execute("SELECT id, uri FROM embedding_models WHERE dimensions").fetchall():
-        table = f"vec_{hashlib.sha256(str(uri).encode()).hexdigest()[:8]}"
-        theirs = dict(connection.execute(f"SELECT rowid, embedding FROM {table}"))
-        ours = dict(connection.execute("SELECT id, embedding FROM content_vectors WHERE model_id = ?", (model_id,)))
-        if ours != theirs:
-            differing = [key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)]
-            yield f"{table} differs from the vectors: {len(differing)} of {len(ours)}"
 
 
 def drift(database: Path, roots: dict[str, Path]) -> list[str]:

@@ -18,7 +18,7 @@ from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, maintenance
 from gnod.store.documents.filters import Filters
-from gnod.store.vectors import knn, vector_rows, vectors
+from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex, vector_of
 
@@ -135,11 +135,6 @@ def assert_consistent(connection: Connection) -> None:
     assert connection.execute(stray).get == 0
     orphans = "SELECT count(*) FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)"
     assert connection.execute(orphans).get == 0
-    if knn.is_loaded(connection):
-        for model in vector_rows.models(connection):
-            ours = {i for (i,) in connection.execute("SELECT id FROM content_vectors WHERE model_id = ?", (model.id,))}
-            if model.dimensions is not None:
-                assert knn.ids(connection, model.uri) == ours
 
 
 def names(index: SmallIndex) -> set[object]:

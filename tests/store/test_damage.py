@@ -67,7 +67,7 @@ def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
     before = stored(path)
     damage.renew(path)
     assert stored(path) == before
-    database = Database(path)  # with its sqlite-vec tables
+    database = Database(path)
     assert database.submit_read(runtime_flags.is_embedding_paused).result()
     assert database.submit_read(damage.find).result() is None
     database.close()

@@ -342,14 +342,14 @@ def assert_whole(connection: Connection) -> None:
 
 
 def schema(path: Path) -> list[tuple[object, ...]]:
-    """Return what the schema has, without the copies that sqlite-vec keeps and SQLite's own statistics."""
+    """Return what the schema has, without SQLite's own statistics."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
     connection.close()
     return [
         (kind, name, table, re.sub(r"\s+", " ", str(sql)))
         for kind, name, table, sql in rows
-        if not str(table).startswith(("vec_", "sqlite_stat"))
+        if not str(table).startswith("sqlite_stat")
     ]
 
 
@@ -358,7 +358,7 @@ def contents_of(path: Path) -> dict[str, list[tuple[object, ...]]]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     names = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        " AND name NOT GLOB 'vec_*' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'documents_fts_*'"
+        " AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'documents_fts_*'"
     ).fetchall()
     tables = {str(name): sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for (name,) in names}
     connection.close()

@@ -15,6 +15,7 @@ from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import migrations
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, maintenance
+from gnod.store.documents.filters import Condition
 from gnod.store.health.faults import INDEX
 from gnod.store.vectors import knn, vector_rows, vectors
 from gnod.store.vectors.vectors import Piece
@@ -38,14 +39,11 @@ def assert_consistent(index: SmallIndex) -> None:
         stray = "FROM content_vectors WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)"
         assert connection.execute(f"SELECT count(*) {stray}").get == 0
         for model in vector_rows.models(connection):
-            ours = {i for (i,) in connection.execute("SELECT id FROM content_vectors WHERE model_id = ?", (model.id,))}
             what_is_left = "SELECT embed_hash FROM {} WHERE model_id = ? ORDER BY 1"
             kept, true = (
                 connection.execute(what_is_left.format(t), (model.id,)).fetchall() for t in ("unembedded", "embeddable")
             )
             assert kept == sorted(set(true))
-            if model.dimensions is not None:
-                assert knn.ids(connection, model.uri) == ours
 
     index.database.submit_read(work).result()
 
@@ -172,7 +170,6 @@ def test_changing_the_model_keeps_the_old_vectors_until_nobody_wants_them(index:
     index.database.submit_write(lambda c: vectors.serve(c, "two", OTHER)).result()
     assert index.database.submit_write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 1
     assert count(index) == 1
-    assert tables(index) == {knn.table_of(OTHER)}
     index.database.submit_write(lambda c: collections.rename(c, "one", "uno")).result()
     assert index.database.submit_read(vectors.serving).result() == {"two": OTHER, "uno": OTHER}
 
@@ -236,31 +233,49 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     assert kept <= remaining < kept + 1024
 
 
-def test_without_sqlite_vec_vectors_are_stored_and_later_caught_up_with(tmp_path: Path) -> None:
+def test_the_tables_of_older_versions_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "i.sqlite"
     index = SmallIndex(path)
-    assert index.database.knn_missing is None
     index.add({"a.md": "zebra", "b.md": "lion", "c.md": "tiger"})
     index.embed(URI)
-    index.embed(OTHER, dimensions=4)
+    index.database.submit_write(_copy_vectors_as_before).result()
+    assert len(tables(index)) > 1
     index.close()
 
-    without = SmallIndex(path, use_knn=False)
-    assert without.database.knn_missing
-    without.remove("a.md")
-    without.add({"d.md": "giraffe"})
-    assert without.embed(URI) == 1
-    query = vector_of(URI, "q").tobytes()
-    assert without.database.submit_read(lambda c: knn.search(c, URI, query, 5)).result() == []
-    without.database.submit_write(lambda c: vectors.drop_unserved(c, [URI])).result()
-    without.database.submit_maintenance(maintenance.compact).result()
-    without.close()
+    upgraded = SmallIndex(path, use_knn=False)
+    assert tables(upgraded) == set()
+    assert upgraded.rows("PRAGMA integrity_check") == [("ok",)]
+    ((free,),) = upgraded.rows("PRAGMA freelist_count")
+    assert isinstance(free, int)
+    assert free > 0
+    upgraded.database.submit_maintenance(maintenance.compact).result()
+    assert upgraded.rows("PRAGMA freelist_count") == [(0,)]
+    assert count(upgraded) == 3
+    upgraded.close()
 
-    again = SmallIndex(path)
-    assert_consistent(again)
-    assert tables(again) == {knn.table_of(URI)}
-    assert len(again.database.submit_read(lambda c: knn.search(c, URI, query, 5)).result()) == 3
-    again.close()
+
+def _copy_vectors_as_before(connection: Connection) -> None:
+    """Make the table of a model, as older versions did."""
+    connection.execute("CREATE VIRTUAL TABLE vec_01234567 USING vec0 (embedding float[8] distance_metric=cosine)")
+    connection.execute("INSERT INTO vec_01234567 (rowid, embedding) SELECT id, embedding FROM content_vectors")
+
+
+@pytest.mark.parametrize("limit", [2, 10])
+def test_sqlite_vec_computes_the_nearest_of_the_stored_vectors(index: SmallIndex, limit: int) -> None:
+    index.add({f"{n}.md": f"note {n}" for n in range(5)})
+    index.embed(URI)
+    index.embed(OTHER, dimensions=4)
+    query = vector_of(URI, "q")
+    query /= np.linalg.norm(query)
+    stored = index.rows("SELECT id, embedding FROM content_vectors WHERE model_id = 1")
+    expected = {number: float(np.frombuffer(blob, "<f4") @ query) for number, blob in stored if isinstance(blob, bytes)}
+    found = index.database.submit_read(lambda c: knn.nearest(c, 1, query.tobytes(), limit)).result()
+    assert [each.vector_id for each in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
+    assert [each.cosine for each in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
+    condition = Condition("d.path IN ('1.md', '3.md')")
+    of_two = index.database.submit_read(lambda c: knn.of_documents(c, 1, query.tobytes(), condition)).result()
+    assert dict(of_two) == pytest.approx({each.vector_id: expected[each.vector_id] for each in of_two}, abs=1e-6)
+    assert len(of_two) == 2
 
 
 def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
@@ -316,10 +331,8 @@ def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
 
 
 def tables(index: SmallIndex) -> set[str]:
-    rows = index.rows(
-        "SELECT name FROM sqlite_schema WHERE name LIKE 'vec~_%' ESCAPE '~' AND sql LIKE 'CREATE VIRTUAL%'"
-    )
-    return {str(name) for (name,) in rows}
+    """Return the tables of sqlite-vec."""
+    return {str(name) for (name,) in index.rows(f"SELECT name FROM sqlite_schema WHERE name GLOB '{knn.COPIES}'")}
 
 
 def schema(path: Path) -> list[tuple[str, str]]:

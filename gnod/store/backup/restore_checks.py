@@ -1,7 +1,7 @@
 """Check the unpacked parts of a backup before they are moved in place.
 
 A backup is untrusted. Nothing in a database runs until its schema is known to equal gnod's own; the tables of
-sqlite-vec, which are copies, are dropped and rebuilt.
+sqlite-vec, which older versions kept, are dropped.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from gnod.store.database import Connection
 from gnod.store.health import fts_integrity
 from gnod.store.health.faults import INDEX, MEMORIES, Kind, translated
 from gnod.store.schema import Migration
+from gnod.store.vectors import knn
 
-# The tables of sqlite-vec (knn.table_of) and their shadow tables.
-_COPIES = f"vec_{'[0-9a-f]' * 8}*"
 _PROGRESS_STEPS = 1_000_000
 # Created by PRAGMA optimize.
 _STATISTICS = "'CREATE TABLE sqlite_stat1(tbl,idx,stat)', 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)'"
@@ -41,7 +40,9 @@ class _Expected(NamedTuple):
 
 def check_index(path: Path, file: Path, on_progress: OnProgress) -> None:
     """Raise unless the database is an intact index of gnod, and not newer. `file`: the backup, for the message."""
-    _check(path, file, _Expected(INDEX, migrations.MIGRATIONS, _COPIES, _drop_copies, _fault_of_index), on_progress)
+    _check(
+        path, file, _Expected(INDEX, migrations.MIGRATIONS, knn.COPIES, knn.drop_tables, _fault_of_index), on_progress
+    )
 
 
 def check_memories(path: Path, file: Path, on_progress: OnProgress) -> None:
@@ -117,20 +118,6 @@ def _schema_of(version: int, expected: _Expected) -> list[tuple[str, ...]]:
     found = _schema(connection, expected)
     connection.close()
     return found
-
-
-def _drop_copies(connection: Connection) -> None:
-    """Drop the tables of sqlite-vec without loading it, because it is not made for untrusted data. Opening the index
-    rebuilds them."""
-    tables = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name GLOB ?"
-    rows = connection.execute(tables, (_COPIES,)).fetchall()
-    connection.execute("BEGIN IMMEDIATE; PRAGMA writable_schema = ON")
-    virtual = [name for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL")]
-    connection.executemany("DELETE FROM sqlite_schema WHERE name = ?", [(name,) for name in virtual])
-    connection.execute("PRAGMA writable_schema = RESET; COMMIT")
-    for name, _ in rows:
-        if name not in virtual:
-            connection.execute(f'DROP TABLE "{name}"')
 
 
 def _fault_of_index(connection: Connection) -> str | None:

@@ -1,20 +1,17 @@
-"""The sqlite-vec tables: one per model, a copy of its `content_vectors` that SQLite can scan for neighbours.
-
-Temporary triggers on the writer's connection update the copy in the transaction that changes the vectors, so a machine
-without sqlite-vec can use the same database. `attach` catches up with changes made there.
+"""Nearest neighbours by SQLite, for vectors that do not fit in memory: sqlite-vec's distance function reads the stored
+vectors for each query. Older versions kept a copy of the vectors in tables of sqlite-vec; `drop_tables` removes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from hashlib import sha256
 from typing import NamedTuple
 
 import apsw
-import msgspec
 
-# sqlite-vec refuses to return more.
-MAX_NEIGHBOURS = 4096
+from gnod.store.documents.filters import Condition
+
+# The tables of older versions, one per model, and the shadow tables of sqlite-vec.
+COPIES = f"vec_{'[0-9a-f]' * 8}*"
 
 
 class Neighbour(NamedTuple):
@@ -22,10 +19,6 @@ class Neighbour(NamedTuple):
 
     vector_id: int
     cosine: float
-
-
-def table_of(uri: str) -> str:
-    return f"vec_{sha256(uri.encode()).hexdigest()[:8]}"
 
 
 def load(connection: apsw.Connection) -> str | None:
@@ -49,95 +42,39 @@ def is_loaded(connection: apsw.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get)
 
 
-def attach(connection: apsw.Connection) -> None:
-    """Make the tables of all models equal `content_vectors`, and keep them so on this connection."""
-    rows = connection.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions IS NOT NULL")
-    models = [(int(model_id), str(uri), int(dimensions)) for model_id, uri, dimensions in rows]
-    wanted = {table_of(uri) for _, uri, _ in models}
-    for table in _tables(connection) - wanted:
-        connection.execute(f"DROP TABLE {table}")
-    for model_id, uri, dimensions in models:
-        add_model(connection, model_id, uri, dimensions)
-        _catch_up(connection, model_id, table_of(uri))
-
-
-def add_model(connection: apsw.Connection, model_id: int, uri: str, dimensions: int) -> None:
-    """Create the table and its triggers. Without sqlite-vec, do nothing."""
-    if not is_loaded(connection):
-        return
-    table = table_of(uri)
-    connection.execute(
-        f"CREATE VIRTUAL TABLE IF NOT EXISTS {table}"
-        f" USING vec0 (embedding float[{dimensions}] distance_metric=cosine);"
-        f"CREATE TEMP TRIGGER IF NOT EXISTS knn_came_{model_id} AFTER INSERT ON main.content_vectors"
-        f" WHEN NEW.model_id = {model_id}"
-        f" BEGIN INSERT INTO {table} (rowid, embedding) VALUES (NEW.id, NEW.embedding); END;"
-        f"CREATE TEMP TRIGGER IF NOT EXISTS knn_left_{model_id} AFTER DELETE ON main.content_vectors"
-        f" WHEN OLD.model_id = {model_id}"
-        f" BEGIN DELETE FROM {table} WHERE rowid = OLD.id; END;"
-    )
-
-
-def drop_model(connection: apsw.Connection, model_id: int, uri: str) -> None:
-    """Drop the table and its triggers. Without sqlite-vec, the next `attach` does."""
-    if is_loaded(connection):
-        connection.execute(
-            f"DROP TRIGGER IF EXISTS temp.knn_came_{model_id};"
-            f"DROP TRIGGER IF EXISTS temp.knn_left_{model_id};"
-            f"DROP TABLE IF EXISTS {table_of(uri)}"
-        )
-
-
-def has_table(connection: apsw.Connection, uri: str) -> bool:
-    return is_loaded(connection) and table_of(uri) in _tables(connection)
-
-
-def search(
-    connection: apsw.Connection, uri: str, query: bytes, limit: int, among: Sequence[int] | None = None
-) -> list[Neighbour]:
-    """Return the nearest vectors (of those with the ids `among`), best first: at most MAX_NEIGHBOURS, and none where
-    there is no table."""
-    if not has_table(connection, uri):
-        return []
-    table = table_of(uri)
-    where = ""
-    bound: tuple[str, ...] = ()
-    if among is not None:
-        where, bound = " AND rowid IN (SELECT value FROM json_each(?))", (msgspec.json.encode(list(among)).decode(),)
+def nearest(connection: apsw.Connection, model_id: int, query: bytes, limit: int) -> list[Neighbour]:
+    """Return the nearest vectors of a model, best first."""
     rows = connection.execute(
-        f"SELECT rowid, 1 - distance FROM {table} WHERE embedding MATCH ? AND k = ?{where} ORDER BY distance",
-        (query, min(limit, MAX_NEIGHBOURS), *bound),
+        # Reading the table itself is faster than following an index into it.
+        "SELECT id, 1 - vec_distance_cosine(embedding, ?) AS cosine FROM content_vectors NOT INDEXED"
+        " WHERE model_id = ? ORDER BY cosine DESC LIMIT ?",
+        (query, model_id, limit),
     )
     return [Neighbour(*row) for row in rows]
 
 
-def ids(connection: apsw.Connection, uri: str) -> set[int]:
-    """Return the ids of the vectors in the model's table."""
-    return {vector_id for (vector_id,) in connection.execute(f"SELECT rowid FROM {table_of(uri)}_rowids")}
-
-
-def _tables(connection: apsw.Connection) -> set[str]:
-    found = connection.execute(
-        "SELECT name FROM main.sqlite_schema WHERE name GLOB 'vec_????????' AND sql LIKE 'CREATE VIRTUAL TABLE%'"
+def of_documents(connection: apsw.Connection, model_id: int, query: bytes, condition: Condition) -> list[Neighbour]:
+    """Return all vectors of the documents that pass, by their ids."""
+    rows = connection.execute(
+        "SELECT id, 1 - vec_distance_cosine(embedding, ?) FROM content_vectors WHERE id IN ("
+        "SELECT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+        f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {condition.where}"
+        ") ORDER BY id",
+        (query, model_id, *condition.values),
     )
-    return {str(name) for (name,) in found}
+    return [Neighbour(*row) for row in rows]
 
 
-def _catch_up(connection: apsw.Connection, model_id: int, table: str) -> None:
-    """Ids are never reused: equal counts and sums mean equal sets."""
-    ours = connection.execute(
-        "SELECT count(*), coalesce(sum(id), 0) FROM content_vectors WHERE model_id = ?", (model_id,)
-    ).fetchone()
-    theirs = connection.execute(f"SELECT count(*), coalesce(sum(rowid), 0) FROM {table}_rowids").fetchone()
-    if ours == theirs:
+def drop_tables(connection: apsw.Connection) -> None:
+    """Drop the tables of older versions, without sqlite-vec: it may not be installed, and it is not made for untrusted
+    data. Outside a transaction."""
+    named = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name GLOB ?"
+    tables = {str(name): str(sql) for name, sql in connection.execute(named, (COPIES,))}
+    if not tables:
         return
-    kept = "SELECT id FROM content_vectors WHERE model_id = ?"
-    connection.execute(
-        f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table}_rowids WHERE rowid NOT IN ({kept}))",
-        (model_id,),
-    )
-    connection.execute(
-        f"INSERT INTO {table} (rowid, embedding) SELECT id, embedding FROM content_vectors"
-        f" WHERE model_id = ? AND id NOT IN (SELECT rowid FROM {table}_rowids)",
-        (model_id,),
-    )
+    virtual = {name for name, sql in tables.items() if sql.upper().startswith("CREATE VIRTUAL")}
+    connection.execute("BEGIN IMMEDIATE; PRAGMA writable_schema = ON")
+    connection.executemany("DELETE FROM sqlite_schema WHERE name = ?", [(name,) for name in virtual])
+    connection.execute("PRAGMA writable_schema = RESET; COMMIT")
+    for name in tables.keys() - virtual:
+        connection.execute(f'DROP TABLE "{name}"')

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store.database import Connection
 from gnod.store.documents import counts
-from gnod.store.vectors import knn
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
 # Chunks of a document that stand for it beside others.
@@ -217,7 +216,6 @@ def drop_unserved(connection: Connection, wanted: Collection[str]) -> int:
     used = {*wanted, *serving(connection).values()}
     unused = [known for known in models(connection) if known.uri not in used]
     for known in unused:
-        knn.drop_model(connection, known.id, known.uri)
         connection.execute("DELETE FROM embedding_models WHERE id = ?", (known.id,))
     return len(unused)
 
@@ -225,7 +223,6 @@ def drop_unserved(connection: Connection, wanted: Collection[str]) -> int:
 def drop(connection: Connection, uri: str) -> None:
     """Delete a model with its vectors: all chunks are pending again."""
     if known := model(connection, uri):
-        knn.drop_model(connection, known.id, known.uri)
         connection.execute("DELETE FROM embedding_models WHERE id = ?", (known.id,))
 
 
@@ -318,7 +315,6 @@ def _register(connection: Connection, uri: str, lengths: set[int]) -> int:
         raise ModelRejected(f"the model {uri} gives vectors of different lengths; pull it again", {"uri": uri})
     if known is None:
         connection.execute("UPDATE embedding_models SET dimensions = ? WHERE id = ?", (dimensions, model_id))
-        knn.add_model(connection, model_id, uri, dimensions)
     return model_id
 
 

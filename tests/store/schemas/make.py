@@ -121,8 +121,8 @@ def migrated(folder: Path, version: int, target: Path) -> tuple[Path, str]:
 
 
 def dump(connection: apsw.Connection) -> Iterator[str]:
-    """Yield statements that make the database anew, row for row. Tables of sqlite-vec are copies and left out; those
-    that FTS5 keeps for itself are made by it, and filled."""
+    """Yield statements that make the database anew, row for row. The tables of sqlite-vec that older versions kept are
+    left out; those that FTS5 keeps for itself are made by it, and filled."""
     for pragma in ("application_id", "user_version"):
         yield f"PRAGMA {pragma} = {connection.pragma(pragma)};"
     yield "BEGIN;"
