@@ -6,8 +6,10 @@ that lingua knows are listed, so that both give the same codes.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 
 # Scripts, as Unicode names them, that stand for one language.
@@ -114,6 +116,7 @@ _MARKED = {
 _MARKED_SHARE = 0.02
 # Foreign names and words have other letters: this share of a text's letters is no evidence.
 _FOREIGN_SHARE = 0.01
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def candidates(sample: str) -> list[str]:
@@ -122,7 +125,7 @@ def candidates(sample: str) -> list[str]:
     >>> candidates("Γειά σου"), candidates("東京へ行く"), candidates("Přílišný řev"), candidates("Ще не вмерла")
     (['el'], ['ja'], ['cs'], ['bg', 'ru', 'uk'])
     """
-    counts = Counter(filter(_script, sample.lower()))
+    counts = {letter: count for letter, count in Counter(sample.lower()).items() if _script(letter)}
     scripts: Counter[str] = Counter()
     for letter, count in counts.items():
         scripts[_script(letter)] += count
@@ -141,7 +144,12 @@ def candidates(sample: str) -> list[str]:
     return _by_letters(script, counts, scripts[script]) if script in _LETTERS else []
 
 
-def _by_letters(script: str, counts: Counter[str], total: int) -> list[str]:
+def has_other_letters(sample: str) -> bool:
+    """Tell whether the sample has letters that English has not. Much faster than `candidates`."""
+    return not sample.isascii() and any(map(_script, _NOT_ASCII.findall(sample.lower())))
+
+
+def _by_letters(script: str, counts: Mapping[str, int], total: int) -> list[str]:
     """Return the languages with the fewest letters that are not theirs."""
     languages = _LETTERS[script]
     telling = _telling(script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gnod.analysis import alphabets
 from gnod.analysis.alphabets import candidates
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
@@ -25,23 +26,40 @@ _ENGLISH_ONLY = frozenset(
 )
 _ENGLISH_LINE = 30
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\w+[_/.@]\w+\S*|[#*|=\-_>\[\](){}]+|\d+")
+_NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\b(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*|[#*|=\-_>\[\](){}]+|\d+")
+_AROUND_WORDS = ".,;:!?'\"“”‘’"
 
 
 def is_english(sample: str) -> bool:
     """Recognise English without lingua, which takes a millisecond per document. A quarter of English prose, and two
     thirds of technical notes at least a sixth, are these words; in other languages hardly a tenth."""
     words = sample.lower().split()
-    count = sum(word in _ENGLISH_WORDS for word in words)
+    count = sum(map(_ENGLISH_WORDS.__contains__, words))
     is_likely = len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words)
-    if is_likely and (sample.isascii() or "en" in candidates(sample)):
+    if is_likely and (not alphabets.has_other_letters(sample) or "en" in candidates(sample)):
         return True
+    if len(words) >= _ENGLISH_LINE:
+        return False
     # In a note of one line lingua finds Dutch or German. A name may have letters that English has not.
-    certain = sum(word in _ENGLISH_ONLY for word in words)
-    return len(words) < _ENGLISH_LINE and (certain > 1 or (certain == 1 and sample.isascii()))
+    certain = sum(map(_ENGLISH_ONLY.__contains__, words))
+    return certain > 1 or (certain == 1 and sample.isascii())
 
 
 def prose_sample(text: str) -> str:
     """Return the beginning of the text without code, addresses and markup."""
     head = text[: SAMPLE_CHARACTERS * 6]
-    return " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[:SAMPLE_CHARACTERS]
+    if "`" in head or "~~~" in head or ("<" in head and ">" in head):  # may begin and end in different words
+        return " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[:SAMPLE_CHARACTERS]
+    words: list[str] = []
+    length = 0
+    for word in head.split():
+        if word.isalpha() or word.strip(_AROUND_WORDS).isalpha():  # most
+            words.append(word)
+            length += len(word) + 1
+        else:
+            prose = _NOT_PROSE.sub(" ", word).split()
+            words += prose
+            length += sum(map(len, prose)) + len(prose)
+        if length > SAMPLE_CHARACTERS:
+            break
+    return " ".join(words)[:SAMPLE_CHARACTERS]

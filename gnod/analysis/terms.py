@@ -44,8 +44,10 @@ def _word_characters(codes: range) -> str:
 
 
 def _compound_pattern(word_characters: str) -> re.Pattern[str]:
-    word = rf"[{word_characters}]+(?:\+\+|\#(?!\w))?"
-    return re.compile(rf"{word}(?:(?:::|://|_+|[-.:/\\@'’&]){word})*")
+    word, sign = f"[{word_characters}]++", r"(?:\+\+|\#(?!\w))?"
+    # Nothing follows most words, which one test tells.
+    more = rf"(?=[-.:/\\@'’&_+\#]){sign}(?:(?:::|://|_+|[-.:/\\@'’&]){word}{sign})*"
+    return re.compile(f"{word}(?:{more})?")
 
 
 # Character classes beyond U+FFFF are ten times slower in `re`, so they are used only for text with letters there (rare
@@ -68,10 +70,10 @@ _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 # Encoded images and keys of 200 characters and more are not indexed.
-_LONG_LINE = 200
+_ENCODED_LENGTH = 200
 _BLOCK = 1 << 20
 _SPACE = re.compile(r"\s")
-_ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
+_ENCODED = re.compile(rf"[A-Za-z0-9+/_\-]{{{_ENCODED_LENGTH},}}={{0,2}}")
 
 
 def is_unspaced(term: str) -> bool:
@@ -85,7 +87,7 @@ def compounds(text: str) -> list[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return _high_compound() if _HIGH_LETTER.search(text) else _BASIC_COMPOUND
+    return _high_compound() if not text.isascii() and _HIGH_LETTER.search(text) else _BASIC_COMPOUND
 
 
 @cache
@@ -138,11 +140,12 @@ class Analyzer:
         wholes: list[str] = []
         pattern = _pattern(text)
         for block in _blocks(visible(text)):
-            if any(len(line) > _LONG_LINE for line in block.split("\n")):
+            if _has_long_word(block):
                 block = _ENCODED.sub(" ", block)
-            analysed = [self._cache[each] for each in pattern.findall(block)]
-            parts.append(" ".join([parts for parts, _ in analysed]))
-            wholes += [whole for _, whole in analysed if whole]
+            if found := pattern.findall(block):
+                of_words, of_identifiers = zip(*map(self._cache.__getitem__, found), strict=True)
+                parts.append(" ".join(of_words))
+                wholes += filter(None, of_identifiers)
         return " ".join([*filter(None, parts), *wholes])
 
     def units(self, text: str) -> list[Unit]:
@@ -228,6 +231,13 @@ def _blocks(text: str) -> Iterator[str]:
 def visible(text: str) -> str:
     """Remove invisible characters: soft hyphens, zero-width and direction marks do not separate words."""
     return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def _has_long_word(text: str) -> bool:
+    return any(
+        len(line) >= _ENCODED_LENGTH and max(map(len, line.split()), default=0) >= _ENCODED_LENGTH
+        for line in text.split("\n")
+    )
 
 
 def _pieces(word: str) -> list[str]:

@@ -17,6 +17,7 @@ _BOM = "\ufeff"
 # Characters of typesetting that stand for several letters. Words are indexed with the letters, and are found in a text
 # only if it has them too.
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
 
 
 def canonicalise(text: str) -> str:
@@ -28,16 +29,27 @@ def canonicalise(text: str) -> str:
     >>> canonicalise("\\ufeffa  \\r\\n\\r\\n\\r\\n \\t\\r\\nb")
     'a\\n\\nb\\n'
     """
-    text = "\n".join(_clean_lines(text))
-    text = _BLANK_LINES.sub("\n\n", text).rstrip("\n") + "\n"
+    return _without_blank_lines(_cleaned(text))
+
+
+def with_line_map(text: str) -> tuple[str, LineMap]:
+    """Return the canonical form of a file's text, and where it has fewer lines than the file."""
+    cleaned = _cleaned(text)
+    has_lost = "\n\n\n" in cleaned or cleaned.startswith("\n\n")
+    return _without_blank_lines(cleaned), _line_map(cleaned.split("\n")) if has_lost else []
+
+
+def _without_blank_lines(text: str) -> str:
+    if "\n\n\n" in text:
+        text = _BLANK_LINES.sub("\n\n", text)
+    text = text.rstrip("\n") + "\n"
     return text[1:] if text.startswith("\n\n") else text
 
 
-def line_map(text: str) -> LineMap:
-    """Return where the canonical form of a file's text has fewer lines than the file."""
+def _line_map(lines: list[str]) -> LineMap:
     found: LineMap = []
     kept = blank = 0
-    for number, line in enumerate(_clean_lines(text), 1):
+    for number, line in enumerate(lines, 1):
         blank = 0 if line else blank + 1
         if blank <= 1:
             kept += 1
@@ -46,14 +58,18 @@ def line_map(text: str) -> LineMap:
     return found
 
 
-def _clean_lines(text: str) -> list[str]:
-    """Return the canonical lines, before blank lines are joined."""
+def _cleaned(text: str) -> str:
+    """Return the text with canonical lines, before blank lines are joined."""
+    if text.isascii() and all(map(str.isprintable, lines := text.split("\n"))):
+        return "\n".join([line.rstrip() for line in lines])  # most texts
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
     if not text.isascii():
         # A lone surrogate can be neither stored nor sent. Remove characters before composing: their neighbours may
         # join.
-        text = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8").translate(_LIGATURES))
-    return [line.rstrip() for line in text.split("\n")]
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        text = text.translate(_LIGATURES) if _LIGATURE.search(text) else text
+        text = unicodedata.normalize("NFC", text)
+    return "\n".join([line.rstrip() for line in text.split("\n")])
 
 
 def digest(text: str) -> str:

@@ -15,7 +15,7 @@ from gnod.analysis import languages
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.ingest import frontmatter
-from gnod.ingest.canonical import canonicalise, digest, line_map
+from gnod.ingest.canonical import canonicalise, digest, with_line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.code import source
 from gnod.ingest.convert import Converted
@@ -45,8 +45,7 @@ def prepare(
     title: str | None = None,
 ) -> Prepared:
     """Return the document. `language` and `title` override what the text says."""
-    markdown = canonicalise(converted.markdown)
-    lost = line_map(converted.markdown) if converted.keeps_lines or converted.locations else []
+    markdown, lost = with_line_map(converted.markdown)
     head = frontmatter.parse(markdown)
     structure = outline(markdown, converted.markup, head.body_start)
     code = source.read(markdown, converted.mime, relative_path)
@@ -140,7 +139,8 @@ def _plain_heading(heading: str | None) -> str | None:
 
 
 def _one_line(title: str) -> str:
-    return " ".join(canonicalise(title).split())[:MAX_TITLE_CHARACTERS]
+    is_plain = title.isascii() and title.isprintable()
+    return " ".join((title if is_plain else canonicalise(title)).split())[:MAX_TITLE_CHARACTERS]
 
 
 def _mirror_hash(markdown: str, markup: Markup, structure: Outline, body_start: int) -> str:

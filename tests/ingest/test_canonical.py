@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.canonical import canonicalise, digest, line_map
+from gnod.ingest.canonical import canonicalise, digest, with_line_map
 from gnod.types import canonical_line, source_line
 
 
@@ -41,8 +41,9 @@ def test_canonicalising_twice_is_canonicalising_once(text: str) -> None:
 @given(st.lists(st.sampled_from(["a", "b c", "", " ", "\t", "# h"]), max_size=40), st.sampled_from(["\n", "\r\n"]))
 def test_every_canonical_line_is_found_in_the_file(lines: list[str], line_end: str) -> None:
     text = line_end.join(lines)
-    places = line_map(text)
-    for number, line in enumerate(canonicalise(text).split("\n")[:-1], 1):
+    canonical, places = with_line_map(text)
+    assert canonical == canonicalise(text)
+    for number, line in enumerate(canonical.split("\n")[:-1], 1):
         where = source_line(places, number)
         assert [*lines, ""][where - 1].rstrip() == line
         assert canonical_line(places, where) == number

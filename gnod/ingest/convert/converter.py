@@ -62,10 +62,14 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     allowance: Allowance = msgspec.field(default_factory=Allowance)
     scans: Scans = msgspec.field(default_factory=Scans)
 
-    @property
+    @cached_property
     def extension(self) -> str:
         """The last suffix in lower case without its dot; empty where there is none."""
-        return PurePosixPath(self.name).suffix.lower().removeprefix(".")
+        name = self.name.rpartition("/")[2]
+        if name in ("", "."):  # no file has such a name, but a member of an archive may
+            name = PurePosixPath(self.name).name
+        stem, _, suffix = name.rpartition(".")
+        return suffix.lower() if stem else ""
 
     @property
     def label(self) -> str:

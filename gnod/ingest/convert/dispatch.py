@@ -66,7 +66,7 @@ def _convert(content: FileContent) -> Converted:
 def _encodable(text: str) -> str:
     """Replace lone surrogates, which escapes in JSON and mail headers can make: neither msgpack nor SQLite takes
     them."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _choose(content: FileContent) -> Converter:

@@ -28,7 +28,7 @@ from gnod.ingest.convert import (
     unsupported,
     webpage,
 )
-from gnod.ingest.convert.converter import Converter, FileContent
+from gnod.ingest.convert.converter import Converter, FileContent, Test
 
 
 class Registry:
@@ -39,6 +39,7 @@ class Registry:
         self._by_extension: dict[str, Converter] = {}
         self._by_file_name: dict[str, Converter] = {}
         self._shared: set[str] = set()
+        self._signatures: list[tuple[Test, Converter]] = []
         for converter in converters:
             self.add(converter)
 
@@ -51,12 +52,17 @@ class Registry:
             known.update(dict.fromkeys(keys, converter))
         self._shared.update(converter.shared_extensions.split())
         self._converters.append(converter)
+        if converter.signature:
+            self._signatures.append((converter.signature, converter))
 
     def __iter__(self) -> Iterator[Converter]:
         return iter(self._converters)
 
     def by_signature(self, content: FileContent) -> Converter | None:
-        return next((c for c in self._converters if c.signature and c.signature(content)), None)
+        for is_of_format, converter in self._signatures:
+            if is_of_format(content):
+                return converter
+        return None
 
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((c for c in self._converters if c.resembles and c.resembles(content)), None)

@@ -1,0 +1,132 @@
+"""What most texts take a short way to gives the same as the rule, written out in one expression."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gnod.analysis import alphabets, prose, terms
+from gnod.ingest import chunking, outline
+from gnod.ingest.canonical import canonicalise
+from gnod.ingest.chunking import Passage, cut
+from gnod.ingest.convert import convert
+from gnod.ingest.convert.converter import FileContent
+
+_PIECES = st.sampled_from(
+    [
+        *("word", "The", "it's", "a_b", "_a", "a_", "__", "x.y", "a@b", "a/b", "1a", "12", "a1_b", "C++", "C#", "C#x"),
+        *(
+            "http://x.y",
+            "<b>",
+            "<",
+            ">",
+            "`",
+            "```",
+            "~~~",
+            "# ",
+            "## a #",
+            "###",
+            "#",
+            "===",
+            "====",
+            " ",
+            "\n",
+            "\n\n",
+        ),
+        *(
+            "\t",
+            "é",
+            "ﬁ",
+            "—",
+            "’",
+            "„",
+            "ё",
+            "漢字",
+            "\u0301",
+            "ǆ",
+            "İ",
+            "::",
+            "://",
+            ".",
+            "-",
+            "...",
+            "=",
+            "a::b",
+            "\xa0",
+        ),
+        *("𝐚", "\u2028", "\x1c", "\x85", "\u200b", "a" * 210, "|", "(x)", "&", "\\", "   # b", "    # c"),
+    ]
+)
+_TEXTS = st.one_of(st.lists(_PIECES, max_size=60).map("".join), st.text(max_size=60))
+
+# The rules.
+_NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\w+[_/.@]\w+\S*|[#*|=\-_>\[\](){}]+|\d+")
+_FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_WORD = rf"[{terms._BASIC}]+(?:\+\+|\#(?!\w))?"
+_COMPOUND = re.compile(rf"{_WORD}(?:(?:::|://|_+|[-.:/\\@'’&]){_WORD})*")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
+
+
+@given(_TEXTS, st.integers(1, 40))
+@example("a `b c` d", 1)
+@example("a <b c> d", 1)
+@example("~~~\na b\n~~~", 1)
+def test_the_sample_of_prose(text: str, times: int) -> None:
+    head = (text * times)[: prose.SAMPLE_CHARACTERS * 6]
+    expected = " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[: prose.SAMPLE_CHARACTERS]
+    assert prose.prose_sample(text * times) == expected
+
+
+@given(_TEXTS)
+def test_without_other_letters_a_text_may_be_english(text: str) -> None:
+    if not alphabets.has_other_letters(f"the {text}"):
+        assert "en" in alphabets.candidates(f"the {text}")
+
+
+@given(_TEXTS)
+@example("a" * 200 + " b")
+@example("x " * 150 + "a" * 199)
+def test_terms(text: str) -> None:
+    assert terms._BASIC_COMPOUND.findall(text) == _COMPOUND.findall(text)
+    assert terms._has_long_word(text) or not _ENCODED.search(text)
+    stream = terms.Analyzer("en").stream(text)
+    shown = _ENCODED.sub(" ", terms.visible(text))
+    analysed = [terms.Analyzer("en").analyse(each) for each in terms.compounds(shown)]
+    expected = [" ".join(parts for parts, _ in analysed), *[whole for _, whole in analysed if whole]]
+    assert stream.split() == " ".join(expected).split()
+
+
+@given(_TEXTS)
+@example("# a\n\nb # c\n   ## d ##\n    # e\n#f\n# \n")
+@example("a\n===\nb\n==\n\n```\n# c\n```\n# d\n")
+def test_headings(text: str) -> None:
+    text = canonicalise(text)
+    found = outline.outline(text)
+    atx = [(m.start(), len(m["mark"])) for m in outline._ATX.finditer(text, 0, found.end)]
+    underlined = [(m.start(), 1) for m in outline._UNDERLINED.finditer(text, 0, found.end)]
+    outside = [each for each in sorted(atx + underlined) if not any(a <= each[0] < b for a, b in found.fences)]
+    assert [(each.start, each.level) for each in found.headings] == outside
+
+
+@given(_TEXTS)
+def test_a_short_text_is_one_passage(text: str) -> None:
+    text = canonicalise(text)
+    boundaries = chunking.Boundaries(text, [[], []], [], chunking.PROSE)
+    placed = chunking.placed(text, [(*span, "") for span in chunking.spans(text, 0, len(text), boundaries)])
+    plain: list[Passage] = cut(text, outline.outline(text, "plain"))
+    assert plain == placed
+
+
+@given(_TEXTS.filter(lambda text: "\0" not in text))
+@example("a/b.MD")
+@example("a/.md")
+@example("a.b/c.")
+@example("a.md/.")
+@example("a.md//")
+@example("..")
+def test_extension(name: str) -> None:
+    content = FileContent(data=b"", name=name, max_characters=1, convert=lambda _: convert(b"a", "a", max_characters=9))
+    assert content.extension == PurePosixPath(name).suffix.lower().removeprefix(".")
