@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, UnsetType
 
+from gnod import turns
 from gnod.errors import Busy, GnoError, IndexReopening, InvalidRequest, LimitExceeded, RequestCancelled, TimedOut
 from gnod.protocol import jsonrpc
 from gnod.protocol.base import CancelParams, ProgressParams
@@ -110,6 +111,7 @@ class Connection:
 
     async def run(self) -> None:
         """Serve the client until it disconnects, breaks the framing, or this task is cancelled."""
+        turns.client.set(self)  # of this task, and of those that it starts
         try:
             await self._read_messages()
             await self._finish_deliveries()

@@ -26,6 +26,7 @@ from gnod.store import migrations
 from gnod.store.health.faults import damaged, identify, translated
 from gnod.store.schema import Schema
 from gnod.store.vectors import knn
+from gnod.turns import Turns
 
 T = TypeVar("T")
 Connection = apsw.Connection
@@ -81,35 +82,25 @@ class Database:
         self._lock = threading.Lock()
         self._reader_connections: list[Connection] = []
         self._running: dict[Future[object], Connection] = {}
-        self._snapshots = asyncio.Semaphore(SNAPSHOTS)
+        self._turns = Turns(readers)
+        self._snapshots = Turns(SNAPSHOTS)
         self._idle_snapshots: list[_Snapshot] = []
         self._heartbeats: deque[Future[None]] = deque()
         self._writer_connection.set_progress_handler(self._beat, _HEARTBEAT_STEPS)
 
     async def read(self, work: Callable[[Connection], T], /) -> T:
         """Run a read on a reader thread. Cancelling the caller interrupts the query in SQLite."""
-        future = self.submit_read(work)
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            self.interrupt(future)
-            raise
+        return await self._read_in_turn(work, None)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Read]:
         """Yield a `read` whose calls all see the state of the database at the first of them. Waits while SNAPSHOTS are
-        open. Calls run one at a time; cancelling one interrupts it."""
+        open; then clients get one in turn. Calls run one at a time; cancelling one interrupts it."""
         async with self._snapshots:
             snapshot = self._idle_snapshots.pop() if self._idle_snapshots else _Snapshot()
 
             async def read(work: Callable[[Connection], T], /) -> T:
-                future: Future[T] = Future()
-                self._readers.submit(self._run_read, work, future, snapshot)
-                try:
-                    return await asyncio.wrap_future(future)
-                except asyncio.CancelledError:
-                    self.interrupt(future)
-                    raise
+                return await self._read_in_turn(work, snapshot)
 
             try:
                 yield read
@@ -145,9 +136,7 @@ class Database:
 
     def submit_read(self, work: Callable[[Connection], T]) -> Future[T]:
         """Run `work` on a reader thread; it sees one consistent snapshot. `interrupt` ends it early."""
-        future: Future[T] = Future()
-        self._readers.submit(self._run_read, work, future, None)
-        return future
+        return self._submit_read(work, None)
 
     def interrupt(self, future: Future[T]) -> None:
         """Make a running read raise RequestCancelled; one that waits for a thread never starts."""
@@ -173,6 +162,21 @@ class Database:
             _log.debug("index.not_optimised", extra={"fields": {"reason": type(error).__name__}})
         with contextlib.suppress(apsw.Error):
             self._writer_connection.close()
+
+    async def _read_in_turn(self, work: Callable[[Connection], T], snapshot: _Snapshot | None) -> T:
+        """Of the reads that wait for a thread, those of each client come in turn."""
+        async with self._turns:
+            future = self._submit_read(work, snapshot)
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                self.interrupt(future)
+                raise
+
+    def _submit_read(self, work: Callable[[Connection], T], snapshot: _Snapshot | None) -> Future[T]:
+        future: Future[T] = Future()
+        self._readers.submit(self._run_read, work, future, snapshot)
+        return future
 
     def _beat(self) -> bool:
         """Complete the heartbeats. Also SQLite's progress handler: False continues the statement."""

@@ -26,6 +26,7 @@ from gnod.rpc.dispatcher import Call, Dispatcher
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
 from tests.waiting import until
+from gnod.turns import Turns
 
 Message = dict[str, Any]
 
@@ -62,6 +63,8 @@ class SmallMethods:
         self.cancelled = asyncio.Semaphore(0)
         self.released = asyncio.Event()
         self.stats = Stats()
+        self.turns = Turns(1)
+        self.order: list[int] = []
 
     async def echo(self, params: EchoParams, _call: Call) -> TextResult:
         return TextResult(text=params.text)
@@ -77,6 +80,12 @@ class SmallMethods:
 
     async def subtract(self, params: SubtractParams, _call: Call) -> int:
         return params.minuend - params.subtrahend
+    async def in_turn(self, params: SizeParams, call: Call) -> TextResult:
+        """Note the number of the request, and wait, as one of the requests that take turns."""
+        async with self.turns:
+            self.order.append(params.size)
+            return await self.wait(NoParams(), call)
+
 
     async def big(self, params: SizeParams, _call: Call) -> TextResult:
         return TextResult(text="x" * params.size)
@@ -125,7 +134,9 @@ _PARAMS: dict[str, type[Params]] = {
     "count": SizeParams,
 }
 _NAMES = """
-    echo wait subtract big count follow missing slow broken unwritable unwritable_error orphaned absent rpc.discover
+    "in_turn": SizeParams,
+    echo wait in_turn subtract big count follow missing slow broken unwritable unwritable_error orphaned absent
+    rpc.discover
 """
 METHODS = {name: Method(name, _PARAMS.get(name, NoParams), TextResult, "") for name in _NAMES.split()}
 
