@@ -41,6 +41,7 @@ from gnod.paths import Places
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.nearest import Nearest
 from gnod.rpc.dispatcher import Handler
+from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.services.backlog import Backlog
@@ -228,6 +229,10 @@ async def _compose(
     endpoints = EndpointReport(configuration, remote, egress)
     hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
     corrector = Corrector(database.submit_read)
+    flights = Flights()
+    database.written.connect(flights.part)
+    scheduler.state_changed.connect(flights.part)
+    configuration.changed.connect(lambda _: flights.part())
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
@@ -259,7 +264,7 @@ async def _compose(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
         saved.handlers(configuration, database),
-        search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid, corrector),
+        search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid, corrector, flights),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     return Services(

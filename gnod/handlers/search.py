@@ -38,6 +38,7 @@ from gnod.pipeline.vector import QueryVectors
 from gnod.protocol import search as wire
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.flights import Flights
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
@@ -93,7 +94,9 @@ def handlers(
     nearest: Nearest,
     hybrid_search: HybridSearch,
     corrector: Corrector,
+    flights: Flights,
 ) -> Mapping[str, Handler]:
+    """`flights`: identical searches are answered once."""
     services = _Services(configuration, database, freshness, embedding, nearest, corrector)
 
     async def request(
@@ -155,12 +158,18 @@ def handlers(
             result = await read(lambda connection: _hybrid_result(asked, connection, params, query, found, stages))
         return replace(result, corrections=corrections_of(corrected))
 
-    return {
+    searches: dict[str, Handler] = {
         "search.lexical": search_lexical,
         "search.vector": search_vector,
         "search.similar": search_similar,
         "search.query": search_query,
     }
+    return {name: flights.shared(handler, unless=_syncs_first) for name, handler in searches.items()}
+
+
+def _syncs_first(params: wire.FilterParams) -> bool:
+    """A search that waits for a sync sees a later state than one that runs already."""
+    return params.fresh
 
 
 def _search_lexical(asked: _Request, connection: Connection, params: wire.SearchLexicalParams) -> wire.SearchResult:

@@ -56,7 +56,8 @@ class Database:
 
     `knn_missing`: why sqlite-vec is not loaded, if it is not.
     `unclean_shutdown`: the last process did not close the database. `failure`: why the last write failed, if it did.
-    `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found.
+    `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found; `written`
+    in the writer's thread, after each transaction and before its caller knows.
 
     Raises ForeignDatabase or NewerDatabase, without changing the file, and DatabaseCorrupt or StorageFailed.
     """
@@ -69,6 +70,7 @@ class Database:
         self.knn_missing: str | None = None if use_knn else "disabled"
         self.failure: StorageFailed | None = None
         self.damaged: Signal[[]] = Signal()
+        self.written: Signal[[]] = Signal()
         with translated(path, self._kind):
             self.unclean_shutdown = _has_bytes(path.with_name(path.name + "-wal"))
             self._writer_connection = _open_writer(path, schema)
@@ -188,11 +190,15 @@ class Database:
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         with self._writing(), atomic(self._writer_connection):
-            return work(self._writer_connection)
+            result = work(self._writer_connection)
+        self.written.emit()
+        return result
 
     def _maintain(self, work: Callable[[Connection], T]) -> T:
         with self._writing():
-            return work(self._writer_connection)
+            result = work(self._writer_connection)
+        self.written.emit()
+        return result
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

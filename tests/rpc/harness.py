@@ -23,10 +23,11 @@ from gnod.protocol.jsonrpc import encode_call
 from gnod.protocol.methods import Method
 from gnod.rpc.connection import Limits
 from gnod.rpc.dispatcher import Call, Dispatcher
+from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
-from tests.waiting import until
 from gnod.turns import Turns
+from tests.waiting import until
 
 Message = dict[str, Any]
 
@@ -62,15 +63,16 @@ class SmallMethods:
         self.begun = asyncio.Semaphore(0)
         self.cancelled = asyncio.Semaphore(0)
         self.released = asyncio.Event()
-        self.stats = Stats()
         self.turns = Turns(1)
         self.order: list[int] = []
+        self.stats = Stats()
 
     async def echo(self, params: EchoParams, _call: Call) -> TextResult:
         return TextResult(text=params.text)
 
-    async def wait(self, _params: NoParams, _call: Call) -> TextResult:
+    async def wait(self, _params: NoParams, call: Call) -> TextResult:
         self.begun.release()
+        call.progress(ProgressValue(stage="wait", done=0))
         try:
             await self.released.wait()
         except asyncio.CancelledError:
@@ -78,14 +80,14 @@ class SmallMethods:
             raise
         return TextResult(text="released")
 
-    async def subtract(self, params: SubtractParams, _call: Call) -> int:
-        return params.minuend - params.subtrahend
     async def in_turn(self, params: SizeParams, call: Call) -> TextResult:
         """Note the number of the request, and wait, as one of the requests that take turns."""
         async with self.turns:
             self.order.append(params.size)
             return await self.wait(NoParams(), call)
 
+    async def subtract(self, params: SubtractParams, _call: Call) -> int:
+        return params.minuend - params.subtrahend
 
     async def big(self, params: SizeParams, _call: Call) -> TextResult:
         return TextResult(text="x" * params.size)
@@ -132,9 +134,9 @@ _PARAMS: dict[str, type[Params]] = {
     "subtract": SubtractParams,
     "big": SizeParams,
     "count": SizeParams,
+    "in_turn": SizeParams,
 }
 _NAMES = """
-    "in_turn": SizeParams,
     echo wait in_turn subtract big count follow missing slow broken unwritable unwritable_error orphaned absent
     rpc.discover
 """
@@ -235,9 +237,15 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(limits: Limits | None = None, allowed_uid: int | None = None) -> AsyncIterator[Served]:
+async def serving(
+    limits: Limits | None = None, allowed_uid: int | None = None, flights: Flights | None = None
+) -> AsyncIterator[Served]:
+    """`flights`: identical requests are answered once."""
     methods = SmallMethods()
-    dispatcher = Dispatcher(methods.handlers, METHODS)
+    handlers = methods.handlers
+    if flights is not None:
+        handlers = {name: flights.shared(handler) for name, handler in handlers.items()}
+    dispatcher = Dispatcher(handlers, METHODS)
     with short_folder() as folder, listening_socket(places_in(folder)) as listener:
         transport = Transport(dispatcher, methods.stats, limits, allowed_uid)
         await transport.listen(listener)
