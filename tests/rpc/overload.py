@@ -39,8 +39,11 @@ class OverloadedMachine(Machine):
         self.ok("init", str(self.notes), "--name", "notes")
         self.process = psutil.Process(self.pid())
         # All that is made when it is first wanted, and stays: the threads that read SQLite, and their connections.
-        for method, params in (("search.lexical", {"query": "deploy"}), ("document.get", {"ref": "notes/long.md"})):
-            self.answers(b"".join(line(method, number, **params) for number in range(32)))
+        # Different queries: the same one would be answered once.
+        searches = b"".join(line("search.lexical", number, query=f"deploy {number}") for number in range(32))
+        reads = b"".join(line("document.get", number, ref="notes/long.md") for number in range(32))
+        for requests in (searches, reads):
+            self.answers(requests)
 
     def connect(self) -> socket.socket:
         """Connect, and go on trying where too many wait to be accepted."""
