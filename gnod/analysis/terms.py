@@ -50,10 +50,9 @@ def _compound_pattern(word_characters: str) -> re.Pattern[str]:
     return re.compile(f"{word}(?:{more})?")
 
 
-# Character classes beyond U+FFFF are ten times slower in `re`, so they are used only for text with letters there (rare
-# Han, ancient scripts; not emoji), and made when the first such text comes.
-_BASIC = _word_characters(range(0x10000))
-_BASIC_COMPOUND = _compound_pattern(_BASIC)
+# Which pattern a text needs, by its characters: each wider one takes longer to make, so it is made when it is first
+# needed. Character classes beyond U+FFFF (rare Han, ancient scripts; not emoji) are ten times slower in `re`.
+_ASCII_COMPOUND = _compound_pattern("0-9A-Za-z")
 _HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
 
 _SPLIT = re.compile(r"::|://|_+|[-.:/\\@'’&]")
@@ -87,12 +86,24 @@ def compounds(text: str) -> list[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return _high_compound() if not text.isascii() and _HIGH_LETTER.search(text) else _BASIC_COMPOUND
+    if text.isascii():
+        return _ASCII_COMPOUND
+    return _high_compound() if _HIGH_LETTER.search(text) else _basic_compound()
+
+
+@cache
+def _basic() -> str:
+    return _word_characters(range(0x10000))
+
+
+@cache
+def _basic_compound() -> re.Pattern[str]:
+    return _compound_pattern(_basic())
 
 
 @cache
 def _high_compound() -> re.Pattern[str]:
-    return _compound_pattern(_BASIC + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
+    return _compound_pattern(_basic() + _word_characters(range(0x10000, 0x1F000)) + "\U00020000-\U0003ffff")
 
 
 @cache
@@ -104,7 +115,7 @@ def _segments() -> re.Pattern[str]:
 @cache
 def word_rest() -> re.Pattern[str]:
     """Return the pattern of the rest of a word from a position inside it."""
-    return re.compile(f"[{_BASIC}]*")
+    return re.compile(f"[{_basic()}]*")
 
 
 class Unit(NamedTuple):

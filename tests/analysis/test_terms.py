@@ -75,6 +75,11 @@ def test_wholes_stand_after_all_parts_so_that_they_part_no_phrase() -> None:
     assert ENGLISH.stream("call snake_case now").startswith("call snake case now ")
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=200))
+def test_a_text_in_ascii_has_the_compounds_that_it_has_in_other_company(text: str) -> None:
+    assert compounds(f"{text} é")[:-1] == compounds(text)
+
+
 @given(st.text(max_size=300))
 def test_any_text_gives_clean_terms(text: str) -> None:
     terms = ENGLISH.stream(text).split(" ")
