@@ -65,6 +65,20 @@ class Machine:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
+    def empty(self) -> None:
+        """Remove all collections and files. A daemon goes on: to start one takes longer than many a test."""
+        self.hang_up()
+        if self.is_serving():
+            for collection in self.call("collection.list")["collections"]:
+                self.call("collection.remove", name=collection["name"])
+        else:
+            shutil.rmtree(self.folder / "data", ignore_errors=True)
+            self.config.unlink(missing_ok=True)
+        for each in self.folder.iterdir():
+            if each not in (self.socket, self.config.parent, self.database.parent, self.folder / "cache"):
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+        self.notes.mkdir()
+
     def place(self, models: Path) -> None:
         """Give the daemon what was measured of models before (the fixture `measured_models`)."""
         shutil.copytree(models, self.folder / "cache" / "models", dirs_exist_ok=True)

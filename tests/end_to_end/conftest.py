@@ -33,6 +33,20 @@ def machine(short_tmp: Path, request: pytest.FixtureRequest) -> Iterator[Machine
 
 
 @pytest.fixture(scope="module")
+def reused() -> Iterator[Machine]:
+    """See `emptied`."""
+    with temporary_machine() as machine:
+        yield machine
+
+
+@pytest.fixture
+def emptied(reused: Machine) -> Machine:
+    """A machine without collections and files, on which the daemon of the test before may still run."""
+    reused.empty()
+    return reused
+
+
+@pytest.fixture(scope="module")
 def busy() -> Iterator[Machine]:
     """One machine with a few notes and a running daemon, for tests that change nothing."""
     with temporary_machine() as machine:

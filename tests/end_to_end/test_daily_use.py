@@ -15,7 +15,14 @@ from tests.pdf_files import pdf
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture
+def machine(emptied: Machine) -> Machine:
+    """Its daemon goes on from test to test."""
+    return emptied
+
+
 def test_from_nothing_to_an_answer(machine: Machine) -> None:
+    machine.run("daemon", "stop")
     machine.write(a_md="# Zebra\n\nStripes.\n")
     first = machine.run("init", str(machine.notes))
     assert first.returncode == 0

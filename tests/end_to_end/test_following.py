@@ -18,6 +18,12 @@ from tests.machine import Machine
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture
+def machine(emptied: Machine) -> Machine:
+    """Its daemon goes on from test to test."""
+    return emptied
+
+
 class Follower:
     """A client that keeps what it was told: path to title, and the clock."""
 

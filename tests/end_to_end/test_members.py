@@ -61,6 +61,12 @@ def encrypted(name: str) -> bytes:
     return bytes(data)
 
 
+@pytest.fixture
+def machine(emptied: Machine) -> Machine:
+    """Its daemon goes on from test to test."""
+    return emptied
+
+
 def start(machine: Machine) -> None:
     machine.ok("init", str(machine.notes), "--name", "notes")
 
