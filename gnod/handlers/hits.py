@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
 from gnod.errors import LimitExceeded
-from gnod.handlers.wire_types import copies_of, entry, location_of
+from gnod.handlers.wire_types import copies_of, iso, location_of
 from gnod.pipeline import anchors, lexical, related, several_passages
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.code_passages import best_in_definition
@@ -26,10 +26,10 @@ from gnod.protocol import search as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.store.database import Connection
-from gnod.store.documents import definitions, documents, texts
+from gnod.store.documents import definitions, documents, shown, texts
 from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
-from gnod.types import source_line
+from gnod.types import format_uri, source_line
 
 _NO_FILTERS = Filters()
 
@@ -62,6 +62,7 @@ def hits_of(
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     wanted = anchors.wanted(connection, words.expression, list(by_id))
     also = copies_of(connection, by_id, filters, words.expression)
+    known = shown.of(connection, by_id)
     hits: list[wire.Hit] = []
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:
@@ -72,20 +73,26 @@ def hits_of(
         room -= len(text or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        is_definition = "symbol" in each.components
+        of_document = known[each.id]
+        # A definition that was asked for is the span.
+        in_definition = of_document.is_code and "symbol" not in each.components
         passage = _passage(
-            connection, document, each.span, wanted[each.id], words.analyzers, is_definition=is_definition
+            *(connection, document, each.span, wanted[each.id], words.analyzers, of_document.text),
+            in_definition=in_definition,
         )
         passages: list[wire.HitPassage] | UnsetType = UNSET
         if count > 1:
             nearest = vectors if each.span else None
             terms, analyzers = wanted[each.id].terms, words.analyzers
             more = several_passages.beside(connection, document, passage, terms, analyzers, count - 1, nearest)
-            passages = [_shown_passage(shown, document) for shown in (passage, *more)]
+            passages = [_shown_passage(one, document) for one in (passage, *more)]
         hits.append(
             copied(
                 wire.Hit,
-                entry(document),
+                document,
+                uri=format_uri(document.collection, document.path),
+                source=document.source,
+                modified=iso(document.mtime_ns / 1e9),
                 rank=len(hits) + 1,
                 score=each.score,
                 line=source_line(document.line_map, passage.line),
@@ -94,8 +101,8 @@ def hits_of(
                 snippet_line=source_line(document.line_map, passage.snippet_line),
                 marks=passage.marks,
                 location=location_of(document, passage.line),
-                definition=_definition(connection, document, passage.line),
-                tags=documents.tags_of(connection, document.id),
+                definition=_definition(connection, document, passage.line) if of_document.is_code else None,
+                tags=of_document.tags,
                 context=contexts_for(config, document.collection, document.path),
                 text=text,
                 explain=dict(each.components) if params.explain else None,
@@ -144,15 +151,19 @@ def _passage(
     span: Span | None,
     wanted: Wanted,
     analyzers: Sequence[Analyzer],
+    text: str | None,
     *,
-    is_definition: bool,
+    in_definition: bool,
 ) -> Passage:
     """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
-    `is_definition`: the span is the definition that was asked for."""
-    if not is_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
+    `text`: the whole one; None: it is long. `in_definition`: prefer the best definition."""
+    if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:
-        parts = texts.parts(connection, document.mirror_hash)
+        parts = texts.parts(connection, document.mirror_hash) if text is None else [text]
         return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
-    text = texts.stretch(connection, document.mirror_hash, span.start, span.end)
-    return best_passage(text, wanted.terms, analyzers).below(span.line - 1)
+    if text is None:
+        part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
+    else:
+        part = text[max(span.start, 0) : max(span.end, 0)]
+    return best_passage(part, wanted.terms, analyzers).below(span.line - 1)

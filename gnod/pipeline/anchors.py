@@ -35,7 +35,8 @@ def wanted(connection: Connection, expression: Expression, document_ids: Sequenc
     for phrase in expression.phrases():
         for id_, positions in fulltext.body_positions(connection, phrase, document_ids):
             found[id_][phrase] = positions
-    return {id_: Wanted(expression.query_terms(each), _anchor(each)) for id_, each in found.items()}
+    terms = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}
+    return {id_: Wanted(terms[frozenset(each)], _anchor(each)) for id_, each in found.items()}
 
 
 def _anchor(found: Mapping[str, bytes]) -> TermVariant | None:

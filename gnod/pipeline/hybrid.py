@@ -166,9 +166,10 @@ class _Search:
             ranked = await self._with_those_behind(ranked, behind, await self._fuse(behind))
         left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
         compared = [each.id for each in ranked]
-        result = HybridResult(ranked, len(ranked), self._budget.stages, vectors, left_out, compared, least)
-        enough = [each.score >= self._options.min_score for each in result.shown()[: self._options.limit]]
-        return result._replace(ranked=[each for each, is_enough in zip(ranked, enough, strict=False) if is_enough])
+        best = ranked[: self._options.limit]
+        result = HybridResult(best, len(ranked), self._budget.stages, vectors, left_out, compared, least)
+        enough = [each.score >= self._options.min_score for each in result.shown()]
+        return result._replace(ranked=[each for each, is_enough in zip(best, enough, strict=True) if is_enough])
 
     async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
         started = time.monotonic()

@@ -106,7 +106,7 @@ def retrieve(
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
     known = documents.facts(connection, near.keys() | tops)
     facts = {
-        id_: Facts(docid, collection, language, script_of(sample))
+        id_: Facts(docid, collection, language, script_of(sample) if sample else None)
         for id_, (docid, collection, language, sample) in known.items()
     }
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)

@@ -21,7 +21,8 @@ from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.pipeline.vector import QueryVectors
 from gnod.protocol.search import Hit, SearchVectorParams
 from gnod.store.database import Connection
-from gnod.store.documents import documents
+from gnod.store.documents import documents, shown
+from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
 from tests.pipeline.hybrid_bench import bench, embed_all, made
 from tests.small_index import SmallIndex
@@ -173,3 +174,34 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     best, *others = hit.passages
     assert best.snippet == hit.snippet
     assert all(each.snippet != hit.snippet and each.line != hit.line for each in others)
+
+
+def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(
+    small_index: SmallIndex,
+) -> None:
+    """Short texts come with the documents, long ones one at a time."""
+    short = "# Zebras\n\n" + FILLER + "\n\nThe zebra grazes. Here the stripes of zebras are explained.\n\n" + FILLER
+    long = short + FILLER * (2 * shown.SHORT_BYTES // len(FILLER))
+    found = {}
+    for name, text in (("short", short), ("long", long)):
+        small_index.add({f"{name}.md": text})
+        document = small_index.database.submit_read(partial(_document, f"{name}.md")).result()
+        params = SearchVectorParams(query="stripes of zebras")
+        for span in (None, Span(len("# Zebras\n\n"), len(short), 3, 5)):
+            ranked = [RankedDocument(document.id, 0.5, span, {})]
+            work = partial(_only_hit, ranked, params)
+            hit = small_index.database.submit_read(work).result()
+            found[name, span is None] = (hit.snippet, hit.marks, hit.line, hit.end_line, hit.snippet_line)
+    assert found["short", True] == found["long", True]
+    assert found["short", False] == found["long", False]
+
+
+def _document(path: str, connection: Connection) -> Document:
+    found = documents.by_path(connection, "notes", path)
+    assert found
+    return found
+
+
+def _only_hit(ranked: list[RankedDocument], params: SearchVectorParams, connection: Connection) -> Hit:
+    (hit,) = hits_of(connection, Config(), ranked, marks_of(connection, parse_text(params.query)), params)
+    return hit

@@ -1,0 +1,38 @@
+"""What a result shows of its documents, for all of them in one statement. Knows no passages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.database import Connection
+
+# Longer texts are read one at a time: a thousand of them would not fit into memory.
+SHORT_BYTES = 32 << 10
+_NO_TAGS = "[]"
+
+
+class Shown(NamedTuple):
+    """`text` is None where it is long. `is_code`: it has definitions."""
+
+    tags: list[str]
+    is_code: bool
+    text: str | None
+
+
+def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
+    rows = connection.execute(
+        "SELECT d.id,"
+        " (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY tag)),"
+        " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id),"
+        " (SELECT markdown FROM content WHERE mirror_hash = d.mirror_hash AND octet_length(markdown) <= ?)"
+        " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value",
+        (SHORT_BYTES, msgspec.json.encode(list(ids)).decode()),
+    )
+    return {id_: Shown(_tags(tags), bool(is_code), text) for id_, tags, is_code, text in rows}
+
+
+def _tags(written: str) -> list[str]:
+    return [] if written == _NO_TAGS else msgspec.json.decode(written, type=list[str])
