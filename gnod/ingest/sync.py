@@ -28,6 +28,7 @@ from gnod.ingest.plan import Plan, compare
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
 from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
+from gnod.store import packing
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, failures, fulltext, scans
 from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared, Terms
@@ -267,6 +268,7 @@ class Sync:
                     fulltext.store(connection, terms)  # of documents that may be removed
                     self._fail(connection, path, outcome, now)
         fulltext.store(connection, terms)
+        packing.train_when_due(connection)
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
 
     def _put(self, connection: Connection, path: str, new: Container, now: float, terms: dict[int, Terms]) -> None:

@@ -22,7 +22,7 @@ import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.signals import Signal
-from gnod.store import migrations
+from gnod.store import migrations, packing
 from gnod.store.health.faults import damaged, identify, translated
 from gnod.store.schema import Schema
 from gnod.store.vectors import knn
@@ -361,6 +361,7 @@ def _configure(connection: Connection, cache_kib: int = _CACHE_KIB) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
     # SQLite's own lower() knows ASCII only.
     connection.create_scalar_function("folded", lambda *values: folded(values[0]), 1, deterministic=True)
+    packing.register(connection)
 
 
 def folded(value: apsw.SQLiteValue) -> str | None:

@@ -585,6 +585,23 @@ def m019_counts(connection: apsw.Connection) -> None:
     """)
 
 
+def m020_packed_texts(connection: apsw.Connection) -> None:
+    # `packed`: the text, compressed (see store/packing.py); then `markdown` is empty. Texts of older versions stay as
+    # they are until their documents change, or `gnoctl cleanup`. `dictionaries`: what the texts were compressed with,
+    # and about how many there were when it was made.
+    connection.execute("""
+        ALTER TABLE content RENAME TO mirrors;
+        ALTER TABLE mirrors ADD COLUMN packed BLOB;
+        CREATE TABLE dictionaries (
+            id INTEGER PRIMARY KEY,
+            texts INTEGER NOT NULL,
+            data BLOB NOT NULL
+        ) STRICT;
+        CREATE VIEW content AS
+            SELECT mirror_hash, coalesce(unpacked(packed), markdown) AS markdown, title FROM mirrors;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -605,6 +622,7 @@ MIGRATIONS: list[schema.Migration] = [
     m017_definitions,
     m018_links,
     m019_counts,
+    m020_packed_texts,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

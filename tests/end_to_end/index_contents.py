@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 import numpy as np
 
+from gnod.store import packing
 from tests.machine import Machine, temporary_machine
 
 _OF = "FROM documents d JOIN collections c ON c.id = d.collection_id"
@@ -50,6 +51,7 @@ def contents(database: Path, *, of_models: bool = False) -> dict[str, Counter[An
     """Return the rows of each table with their counts."""
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(10_000)
+    packing.register(connection)
     connection.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, documents_fts, instance)")
     queries = _QUERIES | (_QUERIES_OF_MODELS if of_models else {})
     connection.execute("BEGIN")  # one snapshot for all queries

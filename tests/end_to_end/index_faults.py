@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from gnod.store import migrations
+from gnod.store import migrations, packing
 from gnod.store.documents.records import SKIP_KINDS
 from gnod.store.health import fts_integrity
 
@@ -97,6 +97,7 @@ def faults_when_quiet(database: Path) -> list[str]:
 
 
 def _listed(connection: apsw.Connection, kept: Kept, *, is_quiet: bool) -> list[str]:
+    packing.register(connection)
     try:
         return [*_faults(connection, is_quiet), *_lost(connection, kept)]
     except apsw.Error as error:

@@ -182,7 +182,7 @@ def test_removing_a_collection_and_cleanup_leave_nothing(index: SmallIndex) -> N
     assert count(index) == 0
     assert index.database.submit_read(vectors.serving).result() == {}
     # What should not be there, were anything to go wrong.
-    index.database.submit_write(lambda c: c.execute("INSERT INTO content VALUES ('h', 'text', '')").get).result()
+    index.database.submit_write(lambda c: c.execute("INSERT INTO mirrors VALUES ('h', 'text', '', NULL)").get).result()
     index.database.submit_write(
         lambda c: (
             c.execute("INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, 'h', zeroblob(32))").get

@@ -16,6 +16,7 @@ import msgspec
 
 from gnod import locations
 from gnod.locations import Location, Locations
+from gnod.store import packing
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, fulltext, links, scans
 from gnod.store.documents.records import FileStat, Prepared, Terms, Unread
@@ -276,13 +277,13 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -
     """Delete the content that no active document has: of these mirrors, or all. Returns how many."""
     if mirrors is None:
         connection.execute(
-            "DELETE FROM content WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)"
+            "DELETE FROM mirrors WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)"
         )
         return connection.changes()
     dropped = 0
     for mirror in mirrors:
         connection.execute(
-            "DELETE FROM content WHERE mirror_hash = ?1"
+            "DELETE FROM mirrors WHERE mirror_hash = ?1"
             " AND NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = ?1 AND active)",
             (mirror,),
         )
@@ -359,7 +360,7 @@ def markdown(connection: Connection, mirror_hash: str) -> str:
 
 
 def text_bytes(connection: Connection, mirror_hash: str) -> int:
-    """Return the length of a mirror's text in bytes of UTF-8, without reading it."""
+    """Return the length of a mirror's text in bytes of UTF-8; a long text is not read."""
     found = connection.execute("SELECT octet_length(markdown) FROM content WHERE mirror_hash = ?", (mirror_hash,))
     return int(found.get or 0)
 
@@ -425,9 +426,9 @@ def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]
 def _put_content(connection: Connection, new: Prepared) -> None:
     # Content of an older version is rebuilt. Old chunks are deleted last, so that chunks in both keep their vectors.
     connection.execute(
-        "INSERT INTO content (mirror_hash, markdown, title) VALUES (?, ?, ?)"
+        "INSERT INTO mirrors (mirror_hash, markdown, packed, title) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET title = excluded.title WHERE title IS NULL",
-        (new.mirror_hash, new.markdown, new.own_title),
+        (new.mirror_hash, *packing.pack(connection, new.markdown), new.own_title),
     )
     if not connection.changes():
         return

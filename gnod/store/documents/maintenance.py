@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gnod.store import packing
 from gnod.store.database import Connection
 from gnod.store.documents import changes, documents, scans
 
@@ -40,6 +41,8 @@ def purge(connection: Connection) -> tuple[int, int]:
 
 
 def compact(connection: Connection) -> None:
-    """Return free pages to the file system. Outside a transaction; needs as much free space as the index takes."""
+    """Compress texts of older versions, and return free pages to the file system. Outside a transaction; needs as much
+    free space as the index takes."""
+    packing.pack_all(connection)
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

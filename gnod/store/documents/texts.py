@@ -6,10 +6,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
+from gnod.store import packing
 from gnod.store.database import Connection
 
 # Nearly all texts are shorter, and read at once.
-WHOLE_BYTES = 1 << 20
+WHOLE_BYTES = packing.MOST_BYTES
 _PART_BYTES = 256 << 10
 # Of each text in a sample; most texts are shorter, by about this factor.
 _SAMPLE_CHARACTERS, _SHORTER = 20_000, 8
@@ -19,15 +20,18 @@ def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
     """Yield the text of a mirror: at once if it is short, else in parts that end with a line, or a word. Yields nothing
     for an unknown mirror."""
     found = connection.execute(
-        "SELECT rowid, octet_length(markdown) FROM content WHERE mirror_hash = ?", (mirror_hash,)
+        "SELECT rowid, octet_length(markdown), unpacked(packed) FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)
     ).fetchone()
     if not found:
         return
-    rowid, left = found
+    rowid, left, unpacked = found
+    if unpacked is not None:
+        yield unpacked
+        return
     size = left if left <= WHOLE_BYTES else _PART_BYTES
     decoder = codecs.getincrementaldecoder("utf-8")()
     text = ""
-    with connection.blob_open("main", "content", "markdown", rowid, False) as blob:
+    with connection.blob_open("main", "mirrors", "markdown", rowid, False) as blob:
         while left > 0:
             data = blob.read(min(size, left))
             left -= len(data)
@@ -39,9 +43,9 @@ def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
 
 def sample(connection: Connection, characters: int) -> Iterator[str]:
     """Yield beginnings of texts, spread over the index: not more than so many characters in all."""
-    count = int(connection.execute("SELECT count(*) FROM content").get)
+    count = int(connection.execute("SELECT count(*) FROM mirrors").get)
     rows = connection.execute(
-        "SELECT substr(markdown, 1, ?) FROM content WHERE rowid % ? = 0",
+        "SELECT substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors WHERE rowid % ? = 0",
         (_SAMPLE_CHARACTERS, max(count * _SAMPLE_CHARACTERS // (characters * _SHORTER), 1)),
     )
     for (text,) in rows:
@@ -55,7 +59,8 @@ def stretch(connection: Connection, mirror_hash: str, start: int, end: int) -> s
     """Return `text[start:end]` of a mirror's text."""
     start = max(start, 0)
     found = connection.execute(
-        "SELECT substr(markdown, ?, ?) FROM content WHERE mirror_hash = ? AND octet_length(markdown) <= ?",
+        "SELECT substr(coalesce(unpacked(packed), markdown), ?, ?) FROM mirrors"
+        " WHERE mirror_hash = ? AND octet_length(markdown) <= ?",
         (start + 1, max(end - start, 0), mirror_hash, WHOLE_BYTES),
     ).fetchone()
     return str(found[0]) if found else _stretch_of_long(connection, mirror_hash, start, end)

@@ -1,0 +1,159 @@
+"""Compressed texts: whatever was stored is read again, with any dictionary, after any crash."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from gnod.store import packing
+from gnod.store.database import Connection, Database
+from gnod.store.documents import maintenance, texts
+
+WORDS = ("harbour", "crane", "tide", "Möwe", "船", "ledger", "invoice", "winter", "signal", "north")
+
+
+def text_of(number: int) -> str:
+    """Return a text of its own, of words that others have too."""
+    digest = sha256(str(number).encode()).digest()
+    return f"# Note {number}\n\n" + " ".join(WORDS[byte % len(WORDS)] for byte in digest * 2) + "\n"
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    database = Database(tmp_path_factory.mktemp("packing") / "index.sqlite", use_knn=False)
+    yield database
+    database.close()
+
+
+def store(connection: Connection, key: str, text: str) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO mirrors (mirror_hash, markdown, packed, title) VALUES (?, ?, ?, '')",
+        (key, *packing.pack(connection, text)),
+    )
+
+
+def stored(connection: Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT mirror_hash, markdown FROM content"))
+
+
+# No canonical text has a NUL, where SQLite's substr() ends.
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+@example("")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_read_again(database: Database, text: str) -> None:
+    def work(connection: Connection) -> None:
+        store(connection, "any", text)
+        assert stored(connection)["any"] == text
+        assert texts.stretch(connection, "any", 1, 5) == text[1:5]
+        assert "".join(texts.parts(connection, "any")) == text
+
+    database.submit_write(work).result()
+
+
+def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
+
+    def add(connection: Connection, first: int, last: int) -> None:
+        for number in range(first, last):
+            store(connection, str(number), text_of(number))
+        packing.train_when_due(connection)
+
+    def add_and_fail(connection: Connection) -> None:
+        add(connection, 600, 1_200)
+        raise ValueError("half way")
+
+    database.submit_write(lambda c: add(c, 0, 600)).result()
+    with pytest.raises(ValueError, match="half way"):
+        database.submit_write(add_and_fail).result()
+    assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM dictionaries").get).result() == 0
+    database.submit_write(lambda c: add(c, 700, 1_300)).result()  # the dictionary of other texts
+    database.submit_write(lambda c: add(c, 1_300, 9_700)).result()
+    expected = {str(number): text_of(number) for number in (*range(600), *range(700, 9_700))}
+    assert database.submit_read(stored).result() == expected
+    ids = [
+        id_ for (id_,) in database.submit_read(lambda c: c.execute("SELECT id FROM dictionaries").fetchall()).result()
+    ]
+    assert len(set(ids)) == 2
+    database.close()
+    again = Database(tmp_path / "index.sqlite", use_knn=False)
+    assert again.submit_read(stored).result() == expected
+    again.close()
+
+
+def test_a_long_text_stays_as_it_is(database: Database) -> None:
+    text = "a line of the log\n" * 70_000
+
+    def work(connection: Connection) -> object:
+        store(connection, "long", text)
+        assert stored(connection)["long"] == text
+        return connection.execute("SELECT packed FROM mirrors WHERE mirror_hash = 'long'").get
+
+    assert database.submit_write(work).result() is None
+    assert "".join(database.submit_read(lambda c: list(texts.parts(c, "long"))).result()) == text
+
+
+def test_equal_short_texts_make_no_dictionary_and_no_error(tmp_path: Path) -> None:
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
+
+    def work(connection: Connection) -> None:
+        for number in range(1_000):
+            store(connection, str(number), "")
+        packing.train_when_due(connection)
+        store(connection, "next", "some words")
+
+    database.submit_write(work).result()
+    assert database.submit_read(stored).result()["next"] == "some words"
+    database.close()
+
+
+def test_cleanup_compresses_what_was_stored_before_and_a_kill_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    expected = {str(number): text_of(number) for number in range(6_000)}
+    database = Database(path, use_knn=False)
+    database.submit_write(
+        lambda c: c.executemany("INSERT INTO mirrors VALUES (?, ?, '', NULL)", expected.items())
+    ).result()
+    database.close()
+    before = path.stat().st_size
+
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from gnod.store import packing; from gnod.store.database import Database\n"
+        "database = Database(Path(sys.argv[1]), use_knn=False)\n"
+        "packing._AT_ONCE = 50\n"
+        "pack = packing.pack\n"
+        "def slowly(connection, text):\n"
+        "    if text.startswith('# Note 1020\\n'): print('middle', flush=True); sys.stdin.read()\n"
+        "    return pack(connection, text)\n"
+        "packing.pack = slowly\n"
+        "database.submit_maintenance(packing.pack_all).result()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "middle\n"
+        os.kill(child.pid, signal.SIGKILL)
+    finally:
+        child.kill()
+        child.communicate()
+
+    left = "SELECT count(*) FROM mirrors WHERE packed IS NULL"
+    database = Database(path, use_knn=False)
+    assert database.submit_read(stored).result() == expected
+    assert database.submit_read(lambda c: c.execute(left).get).result() == 5_000
+    database.submit_maintenance(maintenance.compact).result()
+    assert database.submit_read(stored).result() == expected
+    assert database.submit_read(lambda c: c.execute(left).get).result() == 0
+    database.close()
+    assert path.stat().st_size < 0.7 * before
