@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gnod.ingest.walk import Listing
-from gnod.store.documents.documents import KnownFile
 from gnod.store.documents.failures import FailedFile
+from gnod.store.documents.records import FileStat
 
 # Failures that may be temporary are tried again, at most this often.
 RETRY_AFTER_S = 3600.0
@@ -26,20 +27,25 @@ class Plan(NamedTuple):
     failing: list[str]
 
 
-def compare(listing: Listing, known: dict[str, KnownFile], failed: dict[str, FailedFile], now: float) -> Plan:
-    """Return what makes the index equal to the listing. The content of unreadable folders stays."""
+def compare(listing: Listing, known: Iterable[tuple[str, FileStat]], failed: dict[str, FailedFile], now: float) -> Plan:
+    """Return what makes the index equal to the listing. The content of unreadable folders stays. `known`: the indexed
+    files, of which there may be a million; nothing of them is kept."""
     read: list[str] = []
+    remove: list[str] = []
     failing: list[str] = []
-    unchanged = 0
-    for path, stat in listing.files.items():
-        if path in known and known[path].stat == stat:
-            unchanged += 1
-        elif path in failed and failed[path].stat == stat and not _is_retried(failed[path], now):
+    left = dict(listing.files)
+    for path, stat in known:
+        if left.get(path) == stat:
+            del left[path]
+        elif path not in listing.files and not _unknown(path, listing):
+            remove.append(path)
+    unchanged = len(listing.files) - len(left)
+    for path, stat in left.items():
+        if path in failed and failed[path].stat == stat and not _is_retried(failed[path], now):
             failing.append(path)
         else:
             read.append(path)
     read.sort(key=lambda path: (listing.files[path].size, path))
-    remove = [p for p in known if p not in listing.files and not _unknown(p, listing)]
     still_there = listing.files.keys() | listing.undecodable.keys() | listing.unreadable.keys()
     recovered = [p for p in failed if p not in still_there and not _unknown(p, listing)]
     return Plan(read, remove, recovered, unchanged, failing)

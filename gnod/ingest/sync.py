@@ -37,8 +37,10 @@ T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]
 Outcomes = asyncio.Queue[tuple[str, Outcome]]
 
-# A transaction costs some milliseconds and makes its documents searchable: collect many, but not for long.
-BATCH_DOCUMENTS = 100
+# A transaction costs some milliseconds and makes its documents searchable: collect many, but not for long. In a large
+# index, each writes most of its pages again.
+BATCH_DOCUMENTS = 400
+_MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
 BATCH_EMPTY = 500
@@ -151,7 +153,7 @@ class Sync:
         for path in plan.failing:
             self._counts["skipped" if failed[path].kind in SKIP_KINDS else "failed"] += 1
         was_mounted = collections.was_mounted(connection, collection_id)
-        changed = {path: known[path] for path in plan.read if path in known}
+        changed = documents.known_files(connection, collection_id, plan.read)
         self._members = documents.known_members(connection, collection_id, changed)
         return collection_id, was_mounted, plan, changed
 
@@ -159,7 +161,7 @@ class Sync:
         # Removed files must not be found while many new files are read, but moved content must keep its vectors until
         # its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in between, the
         # first sync drops them.
-        remove_first = len(plan.read) > BATCH_DOCUMENTS
+        remove_first = len(plan.read) > _MANY
         if remove_first:
             await self._remove(plan, listing)
         total = len(plan.read)

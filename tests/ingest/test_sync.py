@@ -23,7 +23,6 @@ from gnod.ingest.walk import Listing
 from gnod.ingest.worker_process import MODULE
 from gnod.store.documents import documents
 from gnod.store.documents.collections import Folder, mirror
-from gnod.store.documents.documents import KnownFile
 from gnod.store.documents.failures import FailedFile
 from gnod.store.documents.records import FileStat
 from tests.small_index import SmallIndex
@@ -296,11 +295,11 @@ def failed(kind: str, *, last_at: float = 0.0, times: int = 1) -> FailedFile:
     ],
 )
 def test_which_failures_are_tried_again(failure: FailedFile, now: float, is_read: bool) -> None:
-    plan = compare(Listing({"a": STAT}, 0, {}, {}), {}, {"a": failure}, now)
+    plan = compare(Listing({"a": STAT}, 0, {}, {}), [], {"a": failure}, now)
     assert (plan.read == ["a"]) is is_read
 
 
 def test_nothing_is_removed_below_a_folder_that_cannot_be_listed() -> None:
-    known = {path: KnownFile(STAT, "h") for path in ("x/a", "x/b/c", "y/a")}
+    known = [(path, STAT) for path in ("x/a", "x/b/c", "y/a")]
     assert compare(Listing({}, 0, {"x": "denied"}, {}), known, {}, 0.0).remove == ["y/a"]
     assert compare(Listing({}, 0, {"": "denied"}, {}), known, {}, 0.0).remove == []

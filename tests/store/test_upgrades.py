@@ -297,7 +297,7 @@ def test_org_files_get_the_headings_that_version_8_did_not_see(tmp_path: Path) -
         " BEGIN UPDATE mirrors SET title = NEW.title WHERE mirror_hash = NEW.mirror_hash; END"
     )
     migrations.m009_headings(connection)
-    assert documents.stats(connection, 1)["a.org"].reusable_hash is None
+    assert documents.known_files(connection, 1, ["a.org"])["a.org"].reusable_hash is None
     documents.put(connection, 1, "a.org", org, now=0.0)
     assert connection.execute("SELECT heading FROM chunks").fetchall() == [("Zebra",)]
     connection.close()

@@ -319,7 +319,7 @@ def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
     Database(path).close()
     assert schema(path) == schema(fresh)
     index = SmallIndex(path)
-    known = index.database.submit_read(lambda c: documents.stats(c, 1)).result()
+    known = index.database.submit_read(lambda c: documents.known_files(c, 1, ["a.md"])).result()
     assert known["a.md"].reusable_hash is None
     assert index.embed(URI) == 0  # its title is not known yet
     index.add({"a.md": "# Zebra\n\ntext\n"})

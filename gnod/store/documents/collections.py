@@ -93,8 +93,8 @@ def remove(connection: Connection, name: str) -> int:
     ids = [i for (i,) in connection.execute("SELECT id FROM collections WHERE name = ?", (name,))]
     removed = 0
     for collection_id in ids:
-        paths = documents.stats(connection, collection_id)
-        documents.remove(connection, collection_id, list(paths))
+        paths = [path for path, _ in documents.stats(connection, collection_id)]
+        documents.remove(connection, collection_id, paths)
         removed += len(paths)
         connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
     return removed

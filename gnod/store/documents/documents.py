@@ -291,16 +291,29 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str] | None = None) -
     return dropped
 
 
-def stats(connection: Connection, collection_id: int, under: Collection[str] | None = None) -> dict[str, KnownFile]:
-    """Return the files that are indexed of a collection: path to stat and hash; with `under` only of these paths and
-    what lies below them."""
+def stats(
+    connection: Connection, collection_id: int, under: Collection[str] | None = None
+) -> Iterator[tuple[str, FileStat]]:
+    """Yield the files that are indexed of a collection; with `under` only these paths and what lies below them, perhaps
+    twice."""
     select = (
-        "SELECT path, size, mtime_ns, inode, source_hash, reader IS NOT NULL FROM documents"
-        " WHERE collection_id = ?1 AND active AND container IS NULL"
+        "SELECT path, size, mtime_ns, inode FROM documents WHERE collection_id = ?1 AND active AND container IS NULL"
+    )
+    for path, size, mtime_ns, inode in rows_under(connection, select, "path", collection_id, under):
+        yield path, FileStat(size, mtime_ns, inode)
+
+
+def known_files(connection: Connection, collection_id: int, paths: Collection[str]) -> dict[str, KnownFile]:
+    """Return those of the files that are indexed."""
+    rows = connection.execute(
+        "SELECT d.path, size, mtime_ns, inode, source_hash, reader IS NOT NULL FROM json_each(?2) wanted"
+        " CROSS JOIN documents d ON d.collection_id = ?1 AND d.path = wanted.value"
+        " WHERE active AND container IS NULL",
+        (collection_id, msgspec.json.encode(list(paths)).decode()),
     )
     return {
-        path: KnownFile(FileStat(size, mtime, inode), digest, bool(scanned))
-        for path, size, mtime, inode, digest, scanned in rows_under(connection, select, "path", collection_id, under)
+        path: KnownFile(FileStat(size, mtime_ns, inode), source_hash, bool(has_scans))
+        for path, size, mtime_ns, inode, source_hash, has_scans in rows
     }
 
 

@@ -12,7 +12,7 @@ from gnod.locations import Locations
 SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
 
 
-class FileStat(msgspec.Struct, frozen=True, array_like=True):
+class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Distinguishes a changed file from an unchanged one without opening it."""
 
     size: int
