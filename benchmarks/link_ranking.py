@@ -32,7 +32,7 @@ from gnod.evaluate.modes import UNBOUNDED_S, search_dependencies
 from gnod.ingest.jobs import FileJob, Outcome
 from gnod.ingest.outline import outline
 from gnod.ingest.pool import WorkerPool
-from gnod.ingest.prepare import _terms
+from gnod.ingest.prepare import terms_of
 from gnod.models.files import ModelFiles
 from gnod.pipeline import hybrid, lexical
 from gnod.pipeline.hybrid import SearchOptions
@@ -244,9 +244,9 @@ def _with_anchors(index: Path, graph: Graph, column: str, times: int) -> Databas
 def _add_anchors(graph: Graph, column: str, times: int, connection: Connection) -> None:
     for id_, path, language, title, text in _stored(connection):
         if shown := "\n".join(graph.shown.get(path, [])):
-            terms = _terms(language, path, title, text)
+            terms = terms_of(language, path, title, text)
             values = {"filepath": terms.filepath, "title": terms.title, "body": terms.body}
-            values[column] = " ".join([values[column], *[_terms(language, "", "", shown).body] * times])
+            values[column] = " ".join([values[column], *[terms_of(language, "", "", shown).body] * times])
             connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (id_,))
             connection.execute(
                 "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)", (id_, *values.values())

@@ -95,7 +95,7 @@ def prepare(
             )
             for p in passages
         ],
-        terms=_terms(language, relative_path, title, markdown),
+        terms=terms_of(language, relative_path, title, markdown),
         definitions=code.definitions if code else [],
         links=found.links,
         aliases=found.aliases,
@@ -103,7 +103,8 @@ def prepare(
     )
 
 
-def _terms(language: str | None, relative_path: str, title: str, markdown: str) -> Terms:
+def terms_of(language: str | None, relative_path: str, title: str, markdown: str) -> Terms:
+    """Return what the lexical index stores of a document."""
     analyzer = _analyzer(stemming_language(language))
     body = _DATA_URI.sub(" ", markdown) if ";base64," in markdown else markdown
     return Terms(analyzer.stream(relative_path), analyzer.stream(title), analyzer.stream(body))

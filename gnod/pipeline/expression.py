@@ -36,8 +36,12 @@ class QueryTerm(NamedTuple):
     wholes: tuple[str, ...] = ()
 
     @property
+    def phrases(self) -> tuple[str, ...]:
+        return (*self.variants, *self.wholes)
+
+    @property
     def expression(self) -> str:
-        return f"({' OR '.join((*self.variants, *self.wholes))})"
+        return f"({' OR '.join(self.phrases)})"
 
 
 class Expression(NamedTuple):
@@ -56,7 +60,7 @@ class Expression(NamedTuple):
     def phrases(self) -> list[str]:
         """Return every phrase that scores, once."""
         words = [*self.words, *self.required]
-        return list(dict.fromkeys(phrase for word in words for phrase in (*word.variants, *word.wholes)))
+        return list(dict.fromkeys(phrase for word in words for phrase in word.phrases))
 
     def query_terms(self, among: Collection[str] | None = None) -> list[list[TermVariant]]:
         """Return the variants of each word as index terms, for marking a text. An identifier in one piece is marked by
@@ -65,24 +69,15 @@ class Expression(NamedTuple):
         return [
             [
                 terms
-                for phrase in (*word.variants, *word.wholes)
+                for phrase in word.phrases
                 if (among is None or phrase in among) and is_findable(terms := terms_of(phrase))
             ]
             for word in words
         ]
 
-    def any_word(self) -> str:
-        return " OR ".join(dict.fromkeys(word.expression for word in [*self.words, *self.required]))
-
-    def every_word(self) -> str | None:
-        """Return what matches the documents with every word; None when there is only one."""
-        expressions = dict.fromkeys(word.expression for word in [*self.words, *self.required])
-        return " AND ".join(expressions) if len(expressions) > 1 else None
-
-    def every_word_in_path(self) -> str:
-        """Return what matches the documents whose path has every word."""
-        expressions = dict.fromkeys(word.expression for word in [*self.words, *self.required])
-        return f"filepath : ({' AND '.join(expressions)})"
+    def every_word(self) -> list[tuple[str, ...]]:
+        """Return the phrases of each word, once."""
+        return list(dict.fromkeys(word.phrases for word in [*self.words, *self.required]))
 
     def identifiers(self) -> set[str]:
         """Return the phrases of identifiers in one piece that are no names of files: `tokenBucket`, not `bucket.py`."""
@@ -91,8 +86,11 @@ class Expression(NamedTuple):
     def required_phrases(self) -> str | None:
         return " AND ".join(word.expression for word in self.required) or None
 
-    def excluded_phrases(self) -> str | None:
-        return " OR ".join(word.expression for word in self.excluded) or None
+    def required_groups(self) -> list[tuple[str, ...]]:
+        return [word.phrases for word in self.required]
+
+    def excluded_phrases(self) -> tuple[str, ...]:
+        return tuple(phrase for word in self.excluded for phrase in word.phrases)
 
 
 def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool = False) -> Expression:

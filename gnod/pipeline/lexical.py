@@ -89,8 +89,8 @@ def search(
     if 2 * limit > _MIN_DEPTH:
         matches, total = _matches(connection, wanted, terms, filters, depth=2 * limit)
     ranked = _with_windows(connection, matches, windowed, terms)
-    shares = as_shares(ranked, _greatest(connection, wanted, terms))
-    return LexicalResult([r for r in shares[:limit] if r.score >= min_score], total, wanted, analyzers)
+    shares = as_shares(ranked[:limit], _greatest(connection, wanted, terms))
+    return LexicalResult([r for r in shares if r.score >= min_score], total, wanted, analyzers)
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
@@ -98,34 +98,26 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
     nothing to that. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers_of_index(connection))
     terms = fulltext.weigh(connection, wanted.terms())
-    every_word = wanted.every_word()
-    whole = fulltext.matching(connection, every_word) if every_word else set()
+    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
     while True:
-        found = fulltext.survey(
-            connection,
-            terms,
-            filters,
-            depth,
-            required=wanted.required_phrases(),
-            excluded=wanted.excluded_phrases(),
-        )
-        scores = _distinct_scores(connection, found, whole)
+        found = fulltext.survey(connection, terms, filters, depth, required=required, excluded=excluded)
+        scores = _distinct_scores(connection, found, _whole(connection, wanted, [id_ for id_, _ in found.matches]))
         if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
             break
         depth *= _DEEPER
     beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
     prominence = _prominence(found, max(scores.values(), default=0.0))
-    named = _named(_in_path(connection, wanted, terms), found.documents, scores)
+    named = _named(*_in_path(connection, wanted, terms, scores), found.documents, scores)
     return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted, named)
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
     """Return those of the documents that contain every required phrase and no excluded one."""
     kept = set(document_ids)
-    if required := wanted.required_phrases():
-        kept &= fulltext.matching(connection, required)
+    if required := wanted.required_groups():
+        kept = fulltext.matching(connection, required, kept)
     if excluded := wanted.excluded_phrases():
-        kept -= fulltext.matching(connection, excluded)
+        kept -= fulltext.matching(connection, [excluded], kept)
     return kept
 
 
@@ -138,8 +130,8 @@ def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedD
 
 def all_matches(connection: Connection, wanted: Expression, filters: Filters, limit: int) -> list[int]:
     """Return the documents with a word of the expression, unranked."""
-    required, excluded = wanted.required_phrases(), wanted.excluded_phrases()
-    return fulltext.ids(connection, wanted.any_word(), filters, limit, required=required, excluded=excluded)
+    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    return fulltext.ids(connection, tuple(wanted.phrases()), filters, limit, required=required, excluded=excluded)
 
 
 def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
@@ -174,7 +166,7 @@ def _expression(
         return wanted
     longer = expression.build(clauses, analyzers, prefix_last_term=True)
     added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
-    few = all(fulltext.frequency(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
+    few = all(fulltext.frequency_of_phrase(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
     return longer if few else wanted
 
 
@@ -188,20 +180,21 @@ def _matches(
 ) -> tuple[list[RankedDocument], int]:
     """Return the best documents, each content once: at least half of `depth`, if there are so many. And how many match
     in all."""
-    enough, required, excluded = depth // 2, wanted.required_phrases(), wanted.excluded_phrases()
+    enough, required, excluded = depth // 2, wanted.required_groups(), wanted.excluded_phrases()
     while True:
         matches = fulltext.search(connection, terms, filters, depth, required=required, excluded=excluded)
         ranked = without_copies(connection, _with_bonus(connection, matches, wanted))
         if len(matches) < depth:
             return ranked, len(ranked)
         if len(ranked) >= enough:
-            total = fulltext.count(connection, wanted.any_word(), filters, required=required, excluded=excluded)
+            phrases = tuple(wanted.phrases())
+            total = fulltext.count(connection, phrases, filters, required=required, excluded=excluded)
             return ranked, total
         depth *= _DEEPER
 
 
 def _greatest(connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed]) -> float:
-    bonus = ALL_WORDS_BONUS if wanted.every_word() else 0.0
+    bonus = ALL_WORDS_BONUS if len(wanted.every_word()) > 1 else 0.0
     return fulltext.greatest_score(connection, terms) * (1 + bonus)
 
 
@@ -212,22 +205,30 @@ def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Coll
     return dict(without_copies(connection, raised))
 
 
-def _in_path(connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed]) -> set[int]:
-    """Return the documents whose path has every word. An identifier that a text has as it was typed names that text,
-    and no file of the same words."""
+def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
+    """Return those of the documents that have every word, if there are several."""
+    every_word = wanted.every_word()
+    return fulltext.matching(connection, every_word, ids) if len(every_word) > 1 and ids else set()
+
+
+def _in_path(
+    connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed], ids: Collection[int]
+) -> tuple[int, set[int]]:
+    """Return how many documents have every word in their path, and which of `ids`. An identifier that a text has as it
+    was typed names that text, and no file of the same words."""
     occurring = {phrase for term in terms for phrase, n in term.frequencies if n}
     if occurring & wanted.identifiers():
-        return set()
-    return fulltext.matching(connection, wanted.every_word_in_path())
+        return 0, set()
+    return fulltext.in_path(connection, wanted.every_word(), ids)
 
 
-def _named(matching: Collection[int], documents: int, scores: Mapping[int, float]) -> dict[int, float]:
+def _named(number: int, among: Collection[int], documents: int, scores: Mapping[int, float]) -> dict[int, float]:
     """Return the best of the documents that a query names. The name of a folder with half of the documents says almost
     nothing, the name of one file the most."""
-    if not matching or documents < 2:
+    if not number or documents < 2:
         return {}
-    says = 1 - log(len(matching)) / log(documents)
-    return dict.fromkeys(islice((id_ for id_ in scores if id_ in matching), MOST_NAMED), says)
+    says = 1 - log(number) / log(documents)
+    return dict.fromkeys(islice((id_ for id_ in scores if id_ in among), MOST_NAMED), says)
 
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:
@@ -246,10 +247,9 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
 
 
 def _with_bonus(connection: Connection, matches: Sequence[fulltext.Match], wanted: Expression) -> list[RankedDocument]:
-    every_word = wanted.every_word()
-    if every_word is None or not matches:
+    if len(wanted.every_word()) < 2 or not matches:
         return [RankedDocument(m.document_id, m.score, None, {"bm25": m.score, "every_word": 1.0}) for m in matches]
-    whole = fulltext.matching(connection, every_word)
+    whole = _whole(connection, wanted, [match.document_id for match in matches])
     ranked = []
     for match in matches:
         has_all = match.document_id in whole

@@ -24,6 +24,8 @@ from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.signals import Signal
 from gnod.store import migrations, packing
 from gnod.store.health.faults import damaged, identify, translated
+from gnod.store.postings import attachment
+from gnod.store.postings.versions import Postings
 from gnod.store.schema import Schema
 from gnod.store.vectors import knn
 from gnod.turns import Turns
@@ -45,6 +47,14 @@ _MODE = 0o600
 _MAGIC = b"SQLite format 3\0"
 
 _log = logging.getLogger(__name__)
+
+
+class Follower(Protocol):
+    """Learns of every transaction."""
+
+    def before_commit(self, connection: Connection) -> Callable[[], None]:
+        """Return what is to be called after the commit."""
+        ...
 
 
 class Read(Protocol):
@@ -80,6 +90,8 @@ class Database:
                 self.knn_missing = _load_knn(self._writer_connection)
             self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # creates -wal and -shm
             self.file_identity = identify(path)
+        self.postings: Postings | None = None
+        self._follower: Follower | None = None
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="gnod-writer")
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="gnod-reader")
         self._local = threading.local()
@@ -130,6 +142,11 @@ class Database:
     def submit_maintenance(self, work: Callable[[Connection], T]) -> Future[T]:
         """As `maintain`, for threads and for callers that do not wait."""
         return self._writer.submit(self._maintain, work)
+
+    def follow(self, follower: Follower) -> None:
+        """Tell a follower of each write from now on. To be called before the first."""
+        attachment.collect(self._writer_connection)
+        self._follower = follower
 
     def heartbeat(self) -> Future[None]:
         """Return a future that is done when the writer is free or makes progress: a VACUUM may take minutes."""
@@ -191,8 +208,15 @@ class Database:
         return False
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        with self._writing(), atomic(self._writer_connection):
-            result = work(self._writer_connection)
+        connection, committed = self._writer_connection, None
+        if self._follower:
+            attachment.take(connection)  # those of a transaction that failed
+        with self._writing(), atomic(connection):
+            result = work(connection)
+            if self._follower:
+                committed = self._follower.before_commit(connection)
+        if committed:
+            committed()
         self.written.emit()
         return result
 
@@ -251,6 +275,11 @@ class Database:
             snapshot.connection.execute("BEGIN")
         return snapshot.connection
 
+    def open_reader(self) -> Connection:
+        """Return a connection for a thread of its own. It is closed with the database."""
+        with self._watched():
+            return self._open_reader(_SNAPSHOT_CACHE_KIB)
+
     def _reader_connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
@@ -259,6 +288,8 @@ class Database:
 
     def _open_reader(self, cache_kib: int) -> Connection:
         connection = Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+        if self.postings:
+            attachment.attach(connection, self.postings)
         _configure(connection, cache_kib)
         if self.knn_missing is None:
             knn.load(connection)

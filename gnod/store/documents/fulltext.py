@@ -1,5 +1,8 @@
 """Query the full-text index. Knows FTS5 and its scores; does not know the query language.
 
+A large index has postings, too (`gnod.store.postings`): the same scores, from files that are faster to read. Where they
+have no view of the connection's snapshot, FTS5 answers.
+
 Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. FTS5 computes the part
 that depends on the document, in C. The weight of a phrase is computed here, because FTS5's is 0 for a word in half of
 the documents or more, which in a small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .474
@@ -9,18 +12,23 @@ against .50). It is Lucene's: log(1 + (N - n + 0.5) / (n + 0.5)).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from math import log
 from typing import NamedTuple
 from weakref import WeakSet
 
 import apsw
 import msgspec
+import numpy as np
 
 from gnod.store.database import Connection
 from gnod.store.documents import copies
+from gnod.store.documents.docsizes import column_sizes
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
+from gnod.store.postings import attachment, searching
+from gnod.store.postings.searching import Conditions
+from gnod.store.postings.view import AnyOf, view_of
 
 # Column weights: filepath, title, body.
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
@@ -50,9 +58,10 @@ _FTS5_MIN_IDF = 1e-6
 _K1 = 1.2
 
 _BODY = 2
-_MOST_BYTES = 9  # of a varint; the last has eight bits
 # A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
+# FTS5 reads so many postings in the time in which it finds one document.
+_POSTINGS_OF_A_LOOKUP = 300
 # Connections that know the SQL function body_positions.
 _with_positions: WeakSet[Connection] = WeakSet()
 
@@ -103,6 +112,7 @@ def store(connection: Connection, terms: dict[int, Terms]) -> None:
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
         ((id_, each.filepath, each.title, each.body) for id_, each in terms.items()),
     )
+    attachment.add(connection, terms)
     terms.clear()
 
 
@@ -111,7 +121,7 @@ def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
     total = size(connection)
     weighed = []
     for term in terms:
-        frequencies = [(phrase, frequency(connection, phrase)) for phrase in term.phrases]
+        frequencies = [(phrase, frequency_of_phrase(connection, phrase)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
         weighed.append(Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
     return weighed
@@ -123,15 +133,20 @@ def search(
     filters: Filters,
     depth: int,
     *,
-    required: str | None = None,
-    excluded: str | None = None,
+    required: Sequence[AnyOf] = (),
+    excluded: AnyOf = (),
 ) -> list[Match]:
     """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
 
-    `required` and `excluded` are FTS5 expressions that every document must match, or must not. Each phrase reads the
+    Every document must have a phrase of each group in `required`, and none of `excluded`. Each phrase reads the
     full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
     SQLite restart FTS5 for every row.
     """
+    view = view_of(connection)
+    if view is not None:
+        phrases = _weights(_worth_reading(terms, view.size, thorough=False))
+        passing = Conditions(filters, required, excluded)
+        return [Match(*each) for each in searching.best(connection, view, phrases, WEIGHTS, depth, passing)]
     scored = _factors(terms, size(connection), thorough=False)
     if not scored:
         return []
@@ -159,10 +174,16 @@ def survey(
     filters: Filters,
     depth: int,
     *,
-    required: str | None = None,
-    excluded: str | None = None,
+    required: Sequence[AnyOf] = (),
+    excluded: AnyOf = (),
 ) -> Survey:
     """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
+    view = view_of(connection)
+    if view is not None:
+        phrases = _weights(_worth_reading(terms, view.size, thorough=True))
+        passing = Conditions(filters, required, excluded)
+        found = searching.survey(connection, view, phrases, FUSED_WEIGHTS, depth, passing)
+        return Survey(found.best, view.size, found.total, found.roots, _coverage(terms) if phrases else 0.0)
     documents = size(connection)
     scored = _factors(terms, documents, thorough=True)
     if not scored:
@@ -178,8 +199,7 @@ def survey(
         (*_bound(scored), *bound, depth),
     )
     total, roots = next(rows)
-    found = sum(term.weight for term in terms if any(n for _, n in term.frequencies))
-    return Survey(list(rows), documents, total, roots, found / sum(term.weight for term in terms))
+    return Survey(list(rows), documents, total, roots, _coverage(terms))
 
 
 def _hits(score: str, phrases: int) -> str:
@@ -202,21 +222,38 @@ def greatest_score(connection: Connection, terms: Sequence[Weighed]) -> float:
     return (_K1 + 1) * sum(term.weight for term in read)
 
 
-def matching(connection: Connection, expression: str) -> set[int]:
-    """Return the documents that an FTS5 expression matches, unranked."""
-    rows = connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?", (expression,))
-    return {document_id for (document_id,) in rows}
+def matching(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> set[int]:
+    """Return those of the documents that have a phrase of each group."""
+    view = view_of(connection)
+    if view is not None:
+        return view.among(ids, groups)
+    return _rows_of(connection, _all_of(groups)).intersection(ids)
+
+
+def in_path(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> tuple[int, set[int]]:
+    """Return how many documents have a phrase of each group in their path, and which of `ids` do."""
+    view = view_of(connection)
+    if view is not None:
+        found = view.in_path(groups)
+        return len(found), set(np.intersect1d(found, np.array(list(ids), np.int64)).tolist())
+    rows = _rows_of(connection, f"filepath : ({_all_of(groups)})")
+    return len(rows), rows.intersection(ids)
 
 
 def count(
     connection: Connection,
-    expression: str,
+    phrases: AnyOf,
     filters: Filters,
     *,
-    required: str | None = None,
-    excluded: str | None = None,
+    required: Sequence[AnyOf] = (),
+    excluded: AnyOf = (),
 ) -> int:
-    """Return how many documents `expression` matches under the same conditions as in `search`; copies count once."""
+    """Return how many documents have one of the phrases, under the same conditions as in `search`; copies count
+    once."""
+    view = view_of(connection)
+    if view is not None:
+        return searching.count(connection, view, phrases, Conditions(filters, required, excluded))
+    expression = _any_of(phrases)
     if filters.are_empty and not required and not excluded:
         return frequency(connection, expression) - _surplus(connection, expression, "1", [])
     where, bound = _conditions(filters, required, excluded)
@@ -230,19 +267,19 @@ def count(
 
 def ids(
     connection: Connection,
-    expression: str,
+    phrases: AnyOf,
     filters: Filters,
     limit: int,
     *,
-    required: str | None = None,
-    excluded: str | None = None,
+    required: Sequence[AnyOf] = (),
+    excluded: AnyOf = (),
 ) -> list[int]:
-    """Return the documents that `expression` matches under the same conditions as in `search`, unranked."""
+    """Return the documents with one of the phrases under the same conditions as in `search`, unranked."""
     where, bound = _conditions(filters, required, excluded)
     rows = connection.execute(
         "SELECT d.id FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
         f" WHERE documents_fts MATCH ? AND {where} LIMIT ?",
-        (expression, *bound, limit),
+        (_any_of(phrases), *bound, limit),
     )
     return [document_id for (document_id,) in rows]
 
@@ -253,11 +290,11 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
     if connection not in _with_positions:
         connection.register_fts5_function("body_positions", _positions_of_row)
         _with_positions.add(connection)
-    rows = connection.execute(
-        f"SELECT rowid, body_positions(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}",
-        (f"body : {phrase}", _json(document_ids)),
-    )
-    return list(rows)
+    select = "SELECT rowid, body_positions(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?"
+    if _is_common(connection, phrase, len(document_ids)):
+        each = ((f"body : {phrase}", id_) for id_ in sorted(document_ids))
+        return list(connection.executemany(f"{select} AND rowid = ?", each))
+    return list(connection.execute(f"{select} AND {_AMONG}", (f"body : {phrase}", _json(document_ids))))
 
 
 def body_lengths(connection: Connection, document_ids: Collection[int]) -> dict[int, int]:
@@ -269,18 +306,6 @@ def body_lengths(connection: Connection, document_ids: Collection[int]) -> dict[
     )
     sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
     return {document_id: columns[_BODY] for document_id, columns in sizes.items() if len(columns) > _BODY}
-
-
-def column_sizes(record: bytes) -> Iterator[int]:
-    """Yield the number of terms in each column, from a record of documents_fts_docsize (SQLite's varints)."""
-    number, length = 0, 0
-    for byte in record:
-        length += 1
-        if length == _MOST_BYTES or byte < 0x80:
-            yield number << 8 | byte if length == _MOST_BYTES else number << 7 | byte
-            number, length = 0, 0
-        else:
-            number = number << 7 | byte & 0x7F
 
 
 def quote(phrase: str) -> str:
@@ -308,7 +333,16 @@ def _worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) ->
 
 def size(connection: Connection) -> int:
     """Return the number of documents."""
+    view = view_of(connection)
+    if view is not None:
+        return view.size
     return int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
+
+
+def frequency_of_phrase(connection: Connection, phrase: str) -> int:
+    """Return in how many documents a phrase occurs."""
+    view = view_of(connection)
+    return frequency(connection, phrase) if view is None else view.frequency(phrase)
 
 
 def frequency(connection: Connection, expression: str) -> int:
@@ -343,6 +377,12 @@ def texts(connection: Connection, expression: str, limit: int, characters: int) 
     return [text for (text,) in rows]
 
 
+def _is_common(connection: Connection, phrase: str, documents: int) -> bool:
+    """Tell whether it is faster to look a phrase up in each of some documents than to read where it occurs."""
+    view = view_of(connection)
+    return view is not None and view.frequency(phrase) > _POSTINGS_OF_A_LOOKUP * documents
+
+
 def _fts5_idf(total: int, n: int) -> float:
     """The weight that bm25() gives a phrase (SQLite, fts5_aux.c)."""
     idf = log((total - n + 0.5) / (n + 0.5))
@@ -362,14 +402,36 @@ def _surplus(connection: Connection, expression: str, where: str, bound: Sequenc
     return int(found.get)
 
 
-def _conditions(filters: Filters, required: str | None, excluded: str | None) -> tuple[str, list[object]]:
+def _conditions(filters: Filters, required: Sequence[AnyOf], excluded: AnyOf) -> tuple[str, list[object]]:
     where, values = filters.condition()
     bound = list(values)
-    for operator, expression in (("IN", required), ("NOT IN", excluded)):
+    for operator, expression in (("IN", _all_of(required)), ("NOT IN", _any_of(excluded))):
         if expression:
             where += f" AND d.id {operator} (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound.append(expression)
     return where, bound
+
+
+def _any_of(phrases: AnyOf) -> str:
+    return " OR ".join(phrases)
+
+
+def _all_of(groups: Sequence[AnyOf]) -> str:
+    return " AND ".join(f"({_any_of(group)})" for group in groups)
+
+
+def _rows_of(connection: Connection, expression: str) -> set[int]:
+    rows = connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?", (expression,))
+    return {document_id for (document_id,) in rows}
+
+
+def _coverage(terms: Sequence[Weighed]) -> float:
+    found = sum(term.weight for term in terms if any(n for _, n in term.frequencies))
+    return found / sum(term.weight for term in terms)
+
+
+def _weights(terms: Sequence[Weighed]) -> list[tuple[str, float]]:
+    return [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]
 
 
 def _positions_of_row(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:

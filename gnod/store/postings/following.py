@@ -1,0 +1,116 @@
+"""A thread that keeps the postings of a database current: after each transaction, and after a start.
+
+Searches never wait for it. What it has not done yet, they read from the full-text table. Knows no FTS5.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import apsw
+
+from gnod.errors import GnoError
+from gnod.store.database import Connection, Database
+from gnod.store.documents import changes
+from gnod.store.postings import attachment, updating
+from gnod.store.postings.feed import Feed
+from gnod.store.postings.updating import Analyse
+from gnod.store.postings.versions import Damaged, Postings
+from gnod.store.postings.view import totals
+
+# Changes that come within this time are taken in together.
+_TOGETHER_S = 0.05
+# After a failure.
+_RETRY_S = 60.0
+# A smaller index than this share of the least size loses its postings.
+_HYSTERESIS = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class Following:
+    """`least`: the number of documents from which on an index has postings; None: never. To be made before the first
+    write and read of the database, and closed before it is closed."""
+
+    def __init__(
+        self, database: Database, postings: Postings, analyse: Analyse, least: Callable[[], int | None]
+    ) -> None:
+        self._database = database
+        self._postings = postings
+        self._analyse = analyse
+        self._least = least
+        self._feed = Feed()
+        self._closing = threading.Event()
+        self._clock: int | None = None
+        database.postings = postings
+        database.follow(self)
+        self._thread = threading.Thread(target=self._run, name="gnod-postings", daemon=True)
+
+    def start(self) -> None:
+        self._feed.wake.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look again: the least size may have changed."""
+        self._feed.wake.set()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._feed.wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def before_commit(self, connection: Connection) -> Callable[[], None]:
+        clock = changes.present(connection).clock
+        terms = attachment.take(connection)
+        return lambda: self._feed.add(clock, terms)
+
+    def _run(self) -> None:
+        try:
+            connection = self._database.open_reader()
+        except (GnoError, apsw.Error):
+            return  # whoever reads next reports it
+        self._guarded(self._postings.load)
+        while not self._closing.is_set():
+            self._feed.wake.wait()
+            self._feed.wake.clear()
+            while not self._closing.is_set() and self._guarded(lambda: self._step(connection)):
+                pass
+            self._closing.wait(_TOGETHER_S)
+
+    def _guarded(self, work: Callable[[], object]) -> bool:
+        """Run a step. Postings that cannot be used are deleted, and made again after a while."""
+        try:
+            return bool(work())
+        except (Damaged, OSError, ValueError, IndexError, apsw.Error) as error:
+            _log.warning("postings.dropped", extra={"fields": {"reason": f"{type(error).__name__}: {error}"}})
+            self._postings.drop()
+            if not isinstance(error, Damaged):
+                self._closing.wait(_RETRY_S)
+            self._feed.wake.set()
+        return False
+
+    def _step(self, connection: Connection) -> bool:
+        started = time.monotonic()
+        connection.execute("BEGIN")
+        try:
+            more = self._wanted(connection) and updating.step(connection, self._postings, self._feed, self._analyse)
+        finally:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        if more:
+            self._closing.wait(min(time.monotonic() - started, 1.0))  # searches come first
+        return more or (not self._feed.wake.is_set() and updating.compact(self._postings))
+
+    def _wanted(self, connection: Connection) -> bool:
+        least, (documents, _) = self._least(), totals(connection)
+        has_some = self._postings.newest is not None
+        if least is not None and documents >= least * (_HYSTERESIS if has_some else 1):
+            return True
+        if has_some:
+            self._postings.drop()
+        self._feed.forget(changes.present(connection).clock)
+        return False

@@ -1,0 +1,130 @@
+"""Bring the postings up to the present clock: what to add and to remove is read from the changes of the database. Knows
+no threads.
+
+Each path has one change, its last. So the present state of all paths that changed up to a clock, added to the version
+before, is what a reader with that clock and the changes behind it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gnod.store.database import Connection
+from gnod.store.documents import changes
+from gnod.store.documents.changes import Position
+from gnod.store.documents.records import Terms
+from gnod.store.postings.feed import Feed
+from gnod.store.postings.merging import merge, worth_merging
+from gnod.store.postings.segment import Document, build
+from gnod.store.postings.versions import Part, Postings, Version
+from gnod.store.postings.view import totals
+
+# Of one update: so many documents take about 50 ms, with terms that are known.
+MOST_DOCUMENTS = 1000
+_MOST_CHARACTERS = 16 * 1024 * 1024
+
+# From language, path, title and text to terms.
+Analyse = Callable[[str | None, str, str, str], Terms]
+
+
+class _Changed(NamedTuple):
+    clock: int
+    id: int
+    collection: int
+    language: str | None
+    path: str
+    title: str
+    mirror_hash: str
+    is_here: bool
+
+
+def step(connection: Connection, postings: Postings, feed: Feed, analyse: Analyse) -> bool:
+    """Take in the next changes of this snapshot. Returns whether there are more."""
+    now = changes.present(connection)
+    newest = postings.newest or Version(0, 0)
+    begin = changes.catch_up(connection, Position(newest.clock, newest.floor))
+    if begin != (newest.clock, newest.floor):
+        newest = Version(begin.clock, begin.floor)
+    if newest.clock == now.clock:
+        return False
+    changed = list(_changed(connection, newest.clock))
+    documents, taken = _documents(connection, changed, feed.up_to(now.clock), analyse)
+    is_last = taken == len(changed) < MOST_DOCUMENTS
+    clock = now.clock if is_last else changed[taken - 1].clock
+    parts = _updated(postings, newest.parts, [each.id for each in changed[:taken]], documents)
+    if is_last and not _are_complete(connection, parts):
+        parts = _repaired(connection, postings, parts)
+    postings.publish(Version(clock, begin.floor, parts))
+    feed.forget(clock)
+    return not is_last
+
+
+def compact(postings: Postings) -> bool:
+    """Merge some segments of the newest version. Returns whether there was something to do."""
+    newest = postings.newest
+    if newest is None:
+        return False
+    chosen = worth_merging([len(part.segment) for part in newest.parts], [part.size for part in newest.parts])
+    if not chosen:
+        return False
+    merged = merge([newest.parts[number].kept for number in chosen])
+    others = tuple(part for number, part in enumerate(newest.parts) if number not in chosen)
+    postings.publish(newest._replace(parts=(*others, postings.written(merged)) if len(merged) else others))
+    return True
+
+
+def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
+    rows = connection.execute(
+        "SELECT h.clock, d.id, d.collection_id, d.language, d.path, d.title, d.mirror_hash, s.id IS NOT NULL"
+        " FROM changes h LEFT JOIN collections c ON c.name = h.collection"
+        " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
+        " LEFT JOIN documents_fts_docsize s ON s.id = d.id WHERE h.clock > ? ORDER BY h.clock LIMIT ?",
+        (clock, MOST_DOCUMENTS),
+    )
+    return [_Changed(*row) for row in rows]
+
+
+def _documents(
+    connection: Connection, changed: Sequence[_Changed], known: dict[int, Terms], analyse: Analyse
+) -> tuple[list[Document], int]:
+    """Return the documents of the first changes, and of how many: until their terms are long enough."""
+    found: list[Document] = []
+    characters = taken = 0
+    for each in changed:
+        taken += 1
+        if each.is_here:
+            terms = known.get(each.id) or _analysed(connection, each, analyse)
+            found.append(Document(each.id, each.collection, terms))
+            characters += len(terms.body)
+            if characters >= _MOST_CHARACTERS:
+                break
+    return found, taken
+
+
+def _analysed(connection: Connection, document: _Changed, analyse: Analyse) -> Terms:
+    text = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (document.mirror_hash,)).get
+    return analyse(document.language, document.path, document.title, str(text or ""))
+
+
+def _updated(
+    postings: Postings, parts: Sequence[Part], removed: Collection[int], documents: Sequence[Document]
+) -> tuple[Part, ...]:
+    gone = np.array(sorted(id_ for id_ in removed if id_ is not None), np.int64)
+    kept = tuple(part for part in (each.without(gone) for each in parts) if part.size)
+    return (*kept, postings.written(build(documents))) if documents else kept
+
+
+def _are_complete(connection: Connection, parts: Sequence[Part]) -> bool:
+    return (sum(part.size for part in parts), sum(part.length for part in parts)) == totals(connection)
+
+
+def _repaired(connection: Connection, postings: Postings, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Compare all documents with the full-text table: the rows of some may be deleted, so no change names them."""
+    here = np.array(
+        [id_ for (id_,) in connection.execute("SELECT id FROM documents_fts_docsize ORDER BY id")], np.int64
+    )
+    ours = np.concatenate([part.segment.ids[part.mask()] for part in parts] or [here[:0]])
+    return _updated(postings, parts, np.setdiff1d(ours, here).tolist(), [])

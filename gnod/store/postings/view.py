@@ -1,0 +1,388 @@
+"""The postings as a snapshot of the database has them: a version, without the documents that changed after it, and
+these documents as the full-text table has them.
+
+The two must agree about the number of documents and their lengths, or there is no view: the full-text table is the
+truth, and answers by itself. Knows FTS5's tables; knows no filters and no query language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple, cast
+from weakref import WeakSet
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.store.database import Connection
+from gnod.store.documents import changes
+from gnod.store.documents.changes import Position
+from gnod.store.documents.docsizes import column_sizes
+from gnod.store.postings import attachment
+from gnod.store.postings.segment import COLUMNS, Numbers, Segment, tokens
+from gnod.store.postings.versions import Part, Version
+
+# FTS5's constants.
+K1, B = 1.2, 0.75
+# Documents behind the version: looking one up takes 30 µs for each phrase.
+MOST_CHANGED = 50
+# A phrase of several words is looked up in so many documents; beyond, the full-text table is read.
+_MOST_LOOKED_UP = 200
+# Phrases whose counts a view remembers.
+_MOST_REMEMBERED = 32
+_ALL_COLUMNS = (1.0,) * COLUMNS
+_PATH = (1.0, 0.0, 0.0)
+_AVERAGES = 1
+# Connections that know the SQL function column_counts.
+_with_counts: WeakSet[Connection] = WeakSet()
+
+# Any of the phrases, in FTS5's syntax.
+AnyOf = tuple[str, ...]
+# A phrase with its part of the score.
+Weights = Sequence[tuple[str, float]]
+
+
+class Phrase(NamedTuple):
+    terms: tuple[bytes, ...]
+    is_prefix: bool
+
+    @staticmethod
+    @lru_cache(1024)
+    def of(written: str) -> Phrase:
+        text = written.removesuffix(" *")
+        return Phrase(tuple(tokens(text[1:-1].replace('""', '"'))), text != written)
+
+
+class Found(NamedTuple):
+    """The numbers of documents in a part, and how often a phrase occurs in each, by weighted columns."""
+
+    documents: NDArray[np.intp]
+    frequencies: NDArray[np.float64]
+
+
+class Scored(NamedTuple):
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+class View:
+    """`size`: the number of documents."""
+
+    def __init__(self, connection: Connection, parts: Sequence[Part], changed: Segment | None) -> None:
+        self._connection = connection
+        self._changed = changed
+        self._parts = [*parts, *([Part("", 0, changed)] if changed else [])]
+        self.size = sum(part.size for part in self._parts)
+        self.length = sum(part.length for part in self._parts)
+        self._counted: dict[str, tuple[Numbers, Numbers]] = {}
+
+    @cached_property
+    def _mean(self) -> float:
+        return self.length / max(self.size, 1) or 1.0
+
+    def frequency(self, phrase: str) -> int:
+        """Return in how many documents a phrase occurs."""
+        return sum(len(self._documents(part, phrase)) for part in self._parts)
+
+    def matching(self, groups: Sequence[AnyOf], excluded: AnyOf = ()) -> Matching:
+        """Return the documents with a phrase of every group, and with none that is excluded."""
+        masks = []
+        for part in self._parts:
+            mask = part.mask()
+            for group in groups:
+                mask &= self._with_any(part, group)
+            if excluded:
+                mask &= ~self._with_any(part, excluded)
+            masks.append(mask)
+        return Matching([part.segment for part in self._parts], masks)
+
+    def among(self, ids: Collection[int], groups: Sequence[AnyOf]) -> set[int]:
+        """Return those of the documents that have a phrase of every group."""
+        wanted = np.array(sorted(ids), np.int64)
+        found: set[int] = set()
+        for part in self._parts:
+            numbers = part.numbers_of(wanted)
+            for group in groups:
+                numbers = numbers[self._have_any(part, group, numbers)]
+            found.update(part.segment.ids[numbers].tolist())
+        return found
+
+    def in_path(self, groups: Sequence[AnyOf]) -> NDArray[np.int64]:
+        """Return the documents with a phrase of every group in their path."""
+        rarest, *others = sorted(groups, key=lambda group: sum(map(self.frequency, group)))
+        found = []
+        for part in self._parts:
+            of_phrases = [self._found(part, phrase, _PATH) for phrase in rarest]
+            numbers = np.unique(np.concatenate([each.documents[each.frequencies > 0] for each in of_phrases]))
+            for group in others:
+                numbers = numbers[self._have_any(part, group, numbers, _PATH)]
+            found.append(part.segment.ids[numbers])
+        return np.concatenate(found)
+
+    def scored(
+        self,
+        phrases: Weights,
+        weights: tuple[float, ...],
+        depth: int | None,
+        among: Matching | None = None,
+    ) -> tuple[Scored, float, float]:
+        """Return the documents with the best BM25 scores, unordered: `depth` of them and those as good as the last
+        (None: all). Then the sum of the scores of all documents, and of their square roots; `among` has no influence on
+        these."""
+        best, total, roots = _Best(depth), 0.0, 0.0
+        for number, part in enumerate(self._parts):
+            scores = self._scores(part, phrases, weights)
+            total += float(scores.sum())
+            roots += float(np.sqrt(scores).sum())
+            if among:
+                scores *= among.masks[number]
+            best.add(part.segment.ids, scores)
+        return best.documents(), total, roots
+
+    def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
+        scores = np.zeros(len(part.segment))
+        norm = K1 * part.segment.norm(self._mean, B)
+        for phrase, weight in phrases:
+            found = self._found(part, phrase, weights)
+            of_documents = found.frequencies + norm.take(found.documents)
+            np.add.at(scores, found.documents, weight * (K1 + 1) * found.frequencies / of_documents)
+        return scores
+
+    def _with_any(self, part: Part, phrases: AnyOf) -> NDArray[np.bool_]:
+        mask = np.zeros(len(part.segment), bool)
+        for phrase in phrases:
+            mask[self._documents(part, phrase)] = True
+        return mask
+
+    def _have_any(
+        self, part: Part, phrases: AnyOf, numbers: Numbers, weights: tuple[float, ...] = _ALL_COLUMNS
+    ) -> NDArray[np.bool_]:
+        """Tell which of some documents have one of the phrases in a column with a weight."""
+        have = np.zeros(len(numbers), bool)
+        for phrase in phrases if len(numbers) else ():
+            have |= self._have(part, phrase, numbers, weights)
+        return have
+
+    def _have(self, part: Part, phrase: str, numbers: Numbers, weights: tuple[float, ...]) -> NDArray[np.bool_]:
+        if not self._is_plain(part, phrase):
+            found = self._found(part, phrase, weights)
+            return np.isin(numbers, found.documents[found.frequencies > 0])
+        place = part.segment.place(Phrase.of(phrase).terms[0])
+        documents = part.segment.documents[place]
+        if not len(documents):
+            return np.zeros(len(numbers), bool)
+        at = np.minimum(np.searchsorted(documents, numbers.astype(documents.dtype)), len(documents) - 1)
+        counts = part.segment.counts[part.segment.codes[place][at]]
+        have: NDArray[np.bool_] = (documents[at] == numbers) & (counts @ np.array(weights) > 0)
+        return have
+
+    def _documents(self, part: Part, phrase: str) -> Numbers:
+        """Return the documents, alive, that have a phrase."""
+        if not self._is_plain(part, phrase):
+            return self._found(part, phrase, _ALL_COLUMNS).documents
+        documents = part.segment.documents[part.segment.place(Phrase.of(phrase).terms[0])]
+        return documents if part.alive is None else documents[part.alive[documents]]
+
+    def _is_plain(self, part: Part, phrase: str) -> bool:
+        """Tell whether a phrase is one term whose postings are in a segment."""
+        parsed = Phrase.of(phrase)
+        return len(parsed.terms) == 1 and not parsed.is_prefix and part.segment is not self._changed
+
+    def _found(self, part: Part, phrase: str, weights: tuple[float, ...]) -> Found:
+        """Return where a phrase occurs in documents that are alive."""
+        parsed = Phrase.of(phrase)
+        if len(parsed.terms) != 1 or part.segment is self._changed:
+            found = self._elsewhere(part, phrase, parsed, weights)
+        else:
+            found = _in_segment(part.segment, parsed, weights)
+        if part.alive is None:
+            return found
+        is_alive = part.alive[found.documents]
+        return Found(found.documents[is_alive], found.frequencies[is_alive])
+
+    def _elsewhere(self, part: Part, phrase: str, parsed: Phrase, weights: tuple[float, ...]) -> Found:
+        if phrase not in self._counted:
+            if len(self._counted) == _MOST_REMEMBERED:
+                self._counted.clear()
+            self._counted[phrase] = self._from_table(phrase, parsed)
+        ids, counts = self._counted[phrase]
+        is_here, numbers = part.segment.numbers_of(ids)
+        return Found(numbers, counts[is_here] @ np.array(weights))
+
+    def _from_table(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
+        """Return where the full-text table has a phrase: of one term, among the changed documents."""
+        if not parsed.terms:
+            return np.empty(0, np.int64), np.empty((0, COLUMNS))
+        candidates = self._candidates(parsed)
+        if candidates is None:
+            rows = list(_counts(self._connection, phrase, None))
+        else:
+            rows = [row for id_ in candidates for row in _counts(self._connection, phrase, id_)]
+        ids = np.array([id_ for id_, _ in rows], np.int64)
+        counts = np.frombuffer(b"".join(data for _, data in rows), np.uint32).reshape(-1, COLUMNS)
+        order = np.argsort(ids)
+        return ids[order], counts[order]
+
+    def _candidates(self, parsed: Phrase) -> list[int] | None:
+        """Return the documents that may have a phrase; None: too many."""
+        changed = self._changed.ids.tolist() if self._changed else []
+        if len(parsed.terms) == 1:
+            return changed
+        found = list(changed)
+        for part in self._parts:
+            if part.segment is not self._changed:
+                mask = part.mask()
+                for number, term in enumerate(parsed.terms):
+                    is_last = number == len(parsed.terms) - 1
+                    place = _place(part.segment, term, is_prefix=is_last and parsed.is_prefix)
+                    has = np.zeros(len(mask), bool)
+                    has[part.segment.documents[place]] = True
+                    mask &= has
+                found += part.segment.ids[mask].tolist()
+            if len(found) > _MOST_LOOKED_UP:
+                return None
+        return found
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Documents, as a mask for each segment."""
+
+    segments: list[Segment]
+    masks: list[NDArray[np.bool_]]
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.count_nonzero(mask)) for mask in self.masks)
+
+    def ids(self) -> NDArray[np.int64]:
+        return np.concatenate([segment.ids[mask] for segment, mask in self._all()] or [np.empty(0, np.int64)])
+
+    def in_collections(self, collections: Sequence[int]) -> Matching:
+        masks = [mask & np.isin(segment.collections, collections) for segment, mask in self._all()]
+        return Matching(self.segments, masks)
+
+    def _all(self) -> Iterator[tuple[Segment, NDArray[np.bool_]]]:
+        return zip(self.segments, self.masks, strict=True)
+
+
+class _Best:
+    """Collects the documents with the best scores; those as good as the last, too."""
+
+    def __init__(self, depth: int | None) -> None:
+        self._depth = depth
+        self._least = np.nextafter(0, 1)
+        self._found: list[Scored] = []
+
+    def add(self, ids: Numbers, scores: NDArray[np.float64]) -> None:
+        good = np.flatnonzero(scores >= self._least)
+        self._found.append(Scored(ids[good], scores[good]))
+        if self._depth is not None and len(good):
+            self._cut(self._depth)
+
+    def documents(self) -> Scored:
+        return Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
+
+    def _cut(self, depth: int) -> None:
+        found = self.documents()
+        if len(found.ids) > depth:
+            self._least = np.partition(found.scores, -depth)[-depth]
+            good = found.scores >= self._least
+            found = Scored(found.ids[good], found.scores[good])
+        self._found = [found]
+
+
+def view_of(connection: Connection) -> View | None:
+    """Return the view of the connection's snapshot; None: there is none, so the full-text table answers."""
+    attached = attachment.of(connection)
+    if attached is None:
+        return None
+    clock = changes.present(connection).clock
+    if attached.view is None or attached.view[0] != clock:
+        version = attached.postings.up_to(clock)
+        view = _view(connection, version, clock) if version else None
+        if view is None:
+            return None  # there may be one soon
+        attached.view = clock, view
+    return cast(View, attached.view[1])
+
+
+def _view(connection: Connection, version: Version, clock: int) -> View | None:
+    before = Position(version.clock, version.floor)
+    if changes.catch_up(connection, before) != before:
+        return None
+    changed = list(_changed(connection, version.clock)) if version.clock < clock else []
+    if len(changed) > MOST_CHANGED:
+        return None
+    touched = np.array(sorted(id_ for id_, _, _ in changed if id_ is not None), np.int64)
+    parts = [part.without(touched) for part in version.parts] if len(touched) else version.parts
+    view = View(connection, parts, _segment_of(changed))
+    return view if (view.size, view.length) == totals(connection) else None
+
+
+def _changed(connection: Connection, clock: int) -> Iterator[tuple[int | None, int, bytes | None]]:
+    """Yield the documents that changed after a clock: id, collection, and the record of their lengths, if they are in
+    the full-text table."""
+    yield from connection.execute(
+        "SELECT d.id, d.collection_id, s.sz FROM changes h JOIN collections c ON c.name = h.collection"
+        " JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
+        " LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob' WHERE h.clock > ? LIMIT ?",
+        (clock, MOST_CHANGED + 1),
+    )
+
+
+def _segment_of(changed: Sequence[tuple[int | None, int, bytes | None]]) -> Segment | None:
+    """Return a segment without postings: those of changed documents are in the full-text table."""
+    rows = sorted((id_, collection, record) for id_, collection, record in changed if id_ is not None and record)
+    if not rows:
+        return None
+    return Segment(
+        {
+            "ids": np.array([id_ for id_, _, _ in rows], np.int64),
+            "collections": np.array([collection for _, collection, _ in rows], np.int32),
+            "lengths": np.array([sum(column_sizes(record)) for _, _, record in rows if record], np.uint32),
+            **{name: np.empty(0, np.int64) for name in ("documents", "codes", "counts", "starts", "ends_of_terms")},
+        },
+        b"",
+    )
+
+
+def totals(connection: Connection) -> tuple[int, int]:
+    """Return the number of documents in the full-text table, and of their terms."""
+    record = connection.execute("SELECT block FROM documents_fts_data WHERE id = ?", (_AVERAGES,)).get
+    rows, *lengths = column_sizes(record) if record else (0,)
+    return rows, sum(lengths)
+
+
+def _in_segment(segment: Segment, phrase: Phrase, weights: tuple[float, ...]) -> Found:
+    place = _place(segment, phrase.terms[0], is_prefix=phrase.is_prefix)
+    documents = segment.documents[place].astype(np.intp)
+    frequencies = segment.frequencies(place, weights)
+    if not phrase.is_prefix:
+        return Found(documents, frequencies)
+    # Several terms may begin so.
+    together = np.bincount(documents, frequencies, len(segment)).astype(np.float64)
+    different = np.flatnonzero(together)
+    return Found(different, together[different])
+
+
+def _place(segment: Segment, term: bytes, *, is_prefix: bool) -> slice:
+    return segment.place_of_prefix(term) if is_prefix else segment.place(term)
+
+
+def _counts(connection: Connection, phrase: str, document: int | None) -> Iterator[tuple[int, bytes]]:
+    if connection not in _with_counts:
+        connection.register_fts5_function("column_counts", _counts_of_row)
+        _with_counts.add(connection)
+    where, bound = (" AND rowid = ?", (document,)) if document is not None else ("", ())
+    yield from connection.execute(
+        f"SELECT rowid, column_counts(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?{where}",
+        (phrase, *bound),
+    )
+
+
+def _counts_of_row(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    return np.array([len(places) for places in api.phrase_locations(0)], np.uint32).tobytes()

@@ -1,0 +1,289 @@
+"""With postings, every search finds what the full-text table alone finds, with the same scores, at any moment."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from gnod.analysis import terms
+from gnod.ingest.prepare import terms_of
+from gnod.pipeline import lexical
+from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
+from gnod.pipeline.query import parse_clauses
+from gnod.store.database import Connection
+from gnod.store.documents import changes, collections, maintenance
+from gnod.store.documents.filters import Filters
+from gnod.store.documents.records import Terms
+from gnod.store.postings import attachment, updating
+from gnod.store.postings.feed import Feed
+from gnod.store.postings.merging import FACTOR, Kept, merge, worth_merging
+from gnod.store.postings.segment import Document, Segment, build
+from gnod.store.postings.versions import Damaged, Postings, folder_of
+from gnod.store.postings.view import View, view_of
+from tests.small_index import SmallIndex
+
+WORDS = ["red", "green", "blue", "house", "boat", "river", "running", "runs", "ran", "node.js", "state-of-the-art"]
+WORDS += ["O'Neil", "čas", "北京大学"]
+WORDS += ["retry_with_backoff", "Straße", "C++", "x" * 80, "naïve", "ﬁre", "a", "the", "of", "\U0001f600", "𠀀"]
+QUERIES = [
+    *("red", "red green", "the house of the river", '"red green"', "red -green", "running boat", "node.js red"),
+    *(
+        '"the house" boat',
+        "state-of-the-art boat",
+        "北京",
+        "čas OR naïve",
+        "C++",
+        "x" * 80,
+        "nothing",
+        '"green blue" -boat',
+    ),
+    *(
+        "note 1",
+        "notes/1.md",
+        "retry_with_backoff",
+        "hou",
+        "𠀀 red",
+        '"of the" -"red green"',
+        "straße",
+        'quo"te\0" red',
+    ),
+]
+FILTERS = [
+    Filters(),
+    Filters(collections=("notes",)),
+    Filters(collections=("others", "missing")),
+    Filters(path_prefix="sub/"),
+    Filters(excluded=frozenset({1, 2, 5})),
+    Filters(collections=("notes",), since=0.0, languages=("en",)),
+]
+
+
+class Followed(SmallIndex):
+    """A small index whose postings follow when told to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.feed = Feed()
+        self.postings = Postings(folder_of(path), terms.VERSION)
+        self.database.follow(self)
+        self._own = self.database.open_reader()
+        self._plain, self._with = self.database.open_reader(), self.database.open_reader()
+        attachment.attach(self._with, self.postings)
+
+    def before_commit(self, connection: Connection) -> Callable[[], None]:
+        clock, stored = changes.present(connection).clock, attachment.take(connection)
+        return lambda: self.feed.add(clock, stored)
+
+    def step(self) -> bool:
+        self._own.execute("BEGIN")
+        try:
+            return updating.step(self._own, self.postings, self.feed, terms_of)
+        finally:
+            self._own.execute("COMMIT")
+
+    def catch_up(self) -> None:
+        while self.step():
+            pass
+        while updating.compact(self.postings):
+            pass
+
+    def reopened(self) -> None:
+        self.postings = Postings(self.postings.folder, terms.VERSION)
+        self.postings.load()
+        attachment.attach(self._with, self.postings)
+
+    def view(self) -> View | None:
+        return view_of(self._with)
+
+    def compare(self, query: str, filters: Filters, limit: int = 10) -> bool:
+        """Returns whether the postings had a view."""
+        clauses = parse_clauses(query)
+        found = [
+            (
+                lexical.search(each, clauses, filters, limit=limit, prefix_last_term=True),
+                lexical.survey(each, clauses, filters, depth=200),
+            )
+            for each in (self._plain, self._with)
+        ]
+        same_results(found[0][0], found[1][0])
+        same_surveys(found[0][1], found[1][1])
+        return self.view() is not None
+
+
+def same_results(one: LexicalResult, other: LexicalResult) -> None:
+    same_scores({each.id: each.score for each in one.ranked}, {each.id: each.score for each in other.ranked})
+    assert one.total == other.total
+
+
+def same_surveys(one: LexicalSurvey, other: LexicalSurvey) -> None:
+    same_scores(one.scores, other.scores)
+    assert (one.beyond, one.prominence, one.coverage) == pytest.approx((other.beyond, other.prominence, other.coverage))
+    assert one.named == pytest.approx(other.named)
+
+
+def same_scores(one: Mapping[int, float], other: Mapping[int, float]) -> None:
+    """The order may differ where scores differ by rounding only; so may the last."""
+    assert list(one.values()) == pytest.approx(list(other.values()))
+    least = min(one.values(), default=0.0)
+    for id_ in one.keys() | other.keys():
+        assert one.get(id_, least) == pytest.approx(other.get(id_, least))
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[Followed]:
+    index = Followed(tmp_path / "index.sqlite")
+    yield index
+    index.close()
+
+
+def text(rng: random.Random) -> str:
+    words = rng.choices(WORDS, weights=range(len(WORDS), 0, -1), k=rng.choice([0, 3, 20, 60]))
+    return f"# {' '.join(rng.choices(WORDS, k=2))}\n\n{' '.join(words)}\n"
+
+
+def change(index: Followed, rng: random.Random) -> None:
+    collection = rng.choice(["notes", "notes", "others"])
+    paths = [f"{rng.choice(['sub/', ''])}note {rng.randrange(30)}.md" for _ in range(rng.choice([1, 1, 3, 8]))]
+    kind = rng.random()
+    if kind < 0.6:
+        same = text(rng) if rng.random() < 0.1 else None
+        options = {"source": "copies"} if same and rng.random() < 0.5 else {}
+        index.add({path: same or text(rng) for path in paths}, collection, **options)
+    elif kind < 0.85:
+        index.remove(*paths, collection="notes")
+    elif kind < 0.9:
+        index.database.submit_write(lambda c: collections.remove(c, "others")).result()
+    elif kind < 0.95:
+        index.database.submit_write(maintenance.purge).result()
+    else:
+        index.database.submit_write(changes.leap).result()
+
+
+def follow(index: Followed, rng: random.Random) -> None:
+    kind = rng.random()
+    if kind < 0.4:
+        index.step()
+    elif kind < 0.6:
+        index.catch_up()
+    elif kind < 0.7:
+        index.feed.forget(2**62)
+    elif kind < 0.8:
+        index.reopened()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_history_gives_the_results_of_the_table(followed: Followed, seed: int) -> None:
+    history(followed, random.Random(seed), 25, 6)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(10, 18))
+def test_long_histories_give_the_results_of_the_table(followed: Followed, seed: int) -> None:
+    history(followed, random.Random(seed), 80, 8)
+
+
+def history(index: Followed, rng: random.Random, changes_: int, queries: int) -> None:
+    index.add({f"note {number}.md": text(rng) for number in range(10)})
+    index.catch_up()
+    viewed = 0
+    for _ in range(changes_):
+        change(index, rng)
+        follow(index, rng)
+        for query in rng.sample(QUERIES, queries):
+            viewed += index.compare(query, rng.choice(FILTERS), rng.choice([1, 10, 200]))
+    assert viewed > changes_ * queries / 2
+    index.catch_up()
+    assert all(index.compare(query, filters) for query in QUERIES for filters in FILTERS[:2])
+
+
+def test_a_reader_of_an_older_snapshot_sees_no_newer_postings(followed: Followed) -> None:
+    followed.add({"a.md": "red house", "b.md": "green boat"})
+    followed.catch_up()
+    followed._with.execute("BEGIN")
+    followed._plain.execute("BEGIN")
+    assert followed.compare("red boat", Filters())
+    followed.add({"a.md": "green river", "c.md": "red red red"})
+    followed.remove("b.md")
+    followed.catch_up()
+    attachment.attach(followed._with, followed.postings)
+    assert followed.compare("red boat", Filters())
+    followed._with.execute("COMMIT")
+    followed._plain.execute("COMMIT")
+    assert followed.compare("red boat", Filters())
+    assert followed.compare("green river", Filters())
+
+
+def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) -> None:
+    followed.add({"a.md": "red house", "b.md": "green boat"})
+    followed.catch_up()
+    newest = followed.postings.newest
+    assert newest
+    followed.postings.publish(newest._replace(parts=(followed.postings.written(build([DOCUMENT])),)))
+    assert followed.view() is None
+    assert not followed.compare("red", Filters())
+
+
+DOCUMENT = Document(1, 1, Terms("a md", "red", "red house red"))
+
+
+def test_a_damaged_file_is_noticed(followed: Followed) -> None:
+    followed.add({f"{number}.md": "red house" for number in range(9)})
+    followed.catch_up()
+    folder = followed.postings.folder
+    (segment,) = folder.glob("*.segment")
+    content = segment.read_bytes()
+    for damaged in (content[:-9] + b"x" + content[-8:], content[:40], b""):
+        segment.write_bytes(damaged)
+        with pytest.raises(Damaged):
+            Postings(folder, terms.VERSION).load()
+    (folder / "manifest.json").write_bytes(b"{}")
+    with pytest.raises(Damaged):
+        Postings(folder, terms.VERSION).load()
+
+
+def test_postings_of_another_version_of_the_terms_are_not_read(followed: Followed) -> None:
+    followed.add({"a.md": "red house"})
+    followed.catch_up()
+    other = Postings(followed.postings.folder, terms.VERSION + 1)
+    other.load()
+    assert other.newest is None
+
+
+def test_a_restored_database_starts_over(followed: Followed) -> None:
+    followed.add({"a.md": "red house"})
+    followed.catch_up()
+    followed.database.submit_write(changes.make_readers_start_over).result()
+    assert followed.view() is None
+    followed.catch_up()
+    assert followed.compare("red", Filters())
+
+
+def test_a_merged_segment_equals_one_that_was_built_at_once() -> None:
+    rng = random.Random(3)
+    documents = [
+        Document(id_, 1, Terms(f"p {id_}", " ".join(rng.choices("abc", k=2)), " ".join(rng.choices("abcdefgh", k=20))))
+        for id_ in rng.sample(range(1000), 60)
+    ]
+    whole = build(documents)
+    parts = [build(documents[start : start + 13]) for start in range(0, 60, 13)]
+    together = merge([Kept(part, None) for part in parts])
+    assert together.ids.tolist() == whole.ids.tolist()
+    assert together.lengths.tolist() == whole.lengths.tolist()
+    assert together.terms() == whole.terms()
+    for term in whole.terms():
+        assert counts(together, term) == counts(whole, term)
+
+
+def counts(segment: Segment, term: bytes) -> dict[int, list[int]]:
+    place = segment.place(term)
+    return dict(zip(segment.documents[place].tolist(), segment.counts[segment.codes[place]].tolist(), strict=True))
+
+
+def test_segments_of_about_the_same_size_are_merged() -> None:
+    assert worth_merging([1] * FACTOR, [1] * FACTOR) == list(range(FACTOR))
+    assert worth_merging([1] * (FACTOR - 1), [1] * (FACTOR - 1)) == []
+    assert worth_merging([60_000] * 20, [60_000] * 20) == []
+    assert worth_merging([60_000, 5], [20_000, 5]) == [0]
