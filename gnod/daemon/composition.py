@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt
 from gnod.handlers import (
@@ -33,6 +34,7 @@ from gnod.handlers import (
     subscribe,
 )
 from gnod.ingest.pool import WorkerPool
+from gnod.ingest.prepare import terms_of
 from gnod.ingest.worker_process import MODULE
 from gnod.models.inference import Inference
 from gnod.models.remote.addresses import Addresses
@@ -64,6 +66,8 @@ from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, documents
 from gnod.store.health import damage
+from gnod.store.postings.following import Following
+from gnod.store.postings.versions import Postings, folder_of
 from gnod.sync.freshness import FreshnessService
 from gnod.sync.scheduler import SyncScheduler
 
@@ -83,6 +87,7 @@ class Services:
     handlers: Mapping[str, Handler]
     configuration: Configuration
     database: Database
+    following: Following
     pool: WorkerPool
     inference: Inference
     remote: RemoteModels
@@ -117,6 +122,7 @@ class Services:
         await self.remote.close()
         await self.inference.close()
         await self.pool.close()
+        await asyncio.to_thread(self.following.close)
         await asyncio.to_thread(self.database.close)
 
 
@@ -163,6 +169,8 @@ async def _start(
         with contextlib.suppress(OSError):  # it must exist to be watched; whatever needs to write it reports the error
             places.config_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         configuration = Configuration(places.config_file, database)
+        following = _following(places, configuration, database)
+        undo.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon
         if on_demand and not settings.autostart:
             raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
@@ -170,7 +178,8 @@ async def _start(
         await database.write(changes.leap)
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
-        services = await _compose(places, stats, control, configuration, database, addresses)
+        services = await _compose(places, stats, control, configuration, database, following, addresses)
+        following.start()
         undo.pop_all()
     return services
 
@@ -181,6 +190,7 @@ async def _compose(
     control: Control,
     configuration: Configuration,
     database: Database,
+    following: Following,
     addresses: Addresses,
 ) -> Services:
     """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
@@ -271,6 +281,7 @@ async def _compose(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
         database=database,
+        following=following,
         pool=pool,
         inference=inference,
         remote=remote,
@@ -284,6 +295,14 @@ async def _compose(
         freshness=freshness,
         subscriptions=subscriptions,
     )
+
+
+def _following(places: Places, configuration: Configuration, database: Database) -> Following:
+    """Make what keeps the postings. Before anything reads the database, so that all readers know them."""
+    postings = Postings(folder_of(places.database), VERSION)
+    following = Following(database, postings, terms_of, least=lambda: configuration.current.ingest.postings_from)
+    configuration.changed.connect(lambda _: following.wake())
+    return following
 
 
 def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:

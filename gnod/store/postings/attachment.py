@@ -28,6 +28,11 @@ def attach(connection: apsw.Connection, postings: Postings) -> None:
     _attachments[connection] = Attachment(postings)
 
 
+def detach(connection: apsw.Connection) -> None:
+    """Let the connection read the full-text table only."""
+    _attachments.pop(connection, None)
+
+
 def of(connection: apsw.Connection) -> Attachment | None:
     return _attachments.get(connection)
 

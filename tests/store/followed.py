@@ -1,0 +1,52 @@
+"""A database whose postings follow it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gnod.analysis import terms
+from gnod.ingest.prepare import terms_of
+from gnod.store.database import Connection, Database
+from gnod.store.documents import collections, documents
+from gnod.store.documents.collections import Folder
+from gnod.store.postings.following import Following
+from gnod.store.postings.versions import Postings, folder_of
+from gnod.store.postings.view import view_of
+from tests.small_index import prepared
+
+
+class Index:
+    """A database with the thread. `least` may be changed."""
+
+    def __init__(self, path: Path, least: int) -> None:
+        self.least = least
+        self.database = Database(path, readers=1, use_knn=False)
+        self.postings = Postings(folder_of(path), terms.VERSION)
+        self.following = Following(self.database, self.postings, terms_of, lambda: self.least)
+        self.following.start()
+
+    def close(self) -> None:
+        self.following.close()
+        self.database.close()
+
+    def add(self, *paths: str, text: str = "red house") -> None:
+        def work(connection: Connection) -> None:
+            collections.mirror(connection, [Folder("notes", "/notes", None)], [])
+            for path in paths:
+                new = prepared(f"{text} {path}", path)
+                documents.put(connection, collections.id_of(connection, "notes"), path, new, now=0.0)
+
+        self.database.submit_write(work).result()
+
+    def remove(self, *paths: str) -> None:
+        self.database.submit_write(
+            lambda c: documents.remove(c, collections.id_of(c, "notes"), list(paths), now=1.0)
+        ).result()
+
+    def size(self) -> int | None:
+        """Return the number of documents in the view of a reader; None without a view."""
+        return self.database.submit_read(lambda c: view.size if (view := view_of(c)) else None).result()
+
+    def is_current(self) -> bool:
+        newest = self.postings.newest
+        return newest is not None and sum(part.size for part in newest.parts) == self.size()

@@ -1,0 +1,142 @@
+"""The thread that keeps the postings current."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gnod.pipeline import lexical
+from gnod.pipeline.query import parse_clauses
+from gnod.store.database import Connection
+from gnod.store.documents import collections, documents
+from gnod.store.documents.filters import Filters
+from gnod.store.postings import attachment
+from tests.machine import wait_until
+from tests.small_index import prepared
+from tests.store.followed import Index
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[int], Index]]:
+    made: list[Index] = []
+
+    def open_(least: int) -> Index:
+        if made:
+            made.pop().close()
+        made.append(Index(tmp_path / "index.sqlite", least))
+        return made[-1]
+
+    yield open_
+    if made:
+        made[-1].close()
+
+
+def names(first: int, last: int) -> list[str]:
+    return [f"{number}.md" for number in range(first, last)]
+
+
+def killed_while_writing(database: Path, after_s: float) -> None:
+    command = [sys.executable, "-m", "tests.store.postings_writer", str(database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline()
+        time.sleep(after_s)
+        process.kill()
+
+
+def check_after_a_kill(opened: Callable[[int], Index], database: Path) -> Index:
+    """Closing it twice does no harm."""
+    index = opened(1)
+    wait_until(index.is_current)
+    plain = index.database.open_reader()
+    attachment.detach(plain)
+    for query in ("red", "1", "17 md", "red 5"):
+        of_table, of_postings = (
+            lexical.search(connection, parse_clauses(query), Filters(), limit=200)
+            for connection in (plain, index.database.open_reader())
+        )
+        assert of_table.total == of_postings.total
+        scores = [[each.score for each in found.ranked] for found in (of_table, of_postings)]
+        assert scores[0] == pytest.approx(scores[1])
+    return index
+
+
+def test_killed_while_it_writes(opened: Callable[[int], Index], tmp_path: Path) -> None:
+    killed_while_writing(tmp_path / "index.sqlite", 0.3)
+    check_after_a_kill(opened, tmp_path / "index.sqlite")
+
+
+@pytest.mark.stress
+def test_killed_often_while_it_writes(opened: Callable[[int], Index], tmp_path: Path) -> None:
+    for number in range(20):
+        killed_while_writing(tmp_path / "index.sqlite", number * 0.05)
+        check_after_a_kill(opened, tmp_path / "index.sqlite").close()
+
+
+def test_an_index_has_postings_while_it_is_large(opened: Callable[[int], Index]) -> None:
+    index = opened(20)
+    index.add(*names(0, 19))
+    assert index.size() is None
+    index.add("19.md")
+    wait_until(index.is_current)
+    assert index.size() == 20
+    index.remove(*names(0, 10))
+    wait_until(index.is_current)
+    index.remove("10.md")
+    wait_until(lambda: index.postings.newest is None)
+    wait_until(lambda: not index.postings.folder.exists())
+    index.least = 1
+    index.following.wake()
+    wait_until(index.is_current)
+
+
+def test_a_new_start_takes_in_what_was_written_without_postings(opened: Callable[[int], Index]) -> None:
+    index = opened(1)
+    index.add(*names(0, 5))
+    wait_until(index.is_current)
+    index = opened(10**6)
+    index.add(*names(5, 8))
+    wait_until(lambda: index.postings.newest is None)
+    index = opened(1)
+    wait_until(index.is_current)
+    assert index.size() == 8
+
+
+def test_damaged_postings_are_built_again(opened: Callable[[int], Index]) -> None:
+    index = opened(1)
+    index.add(*names(0, 5))
+    wait_until(index.is_current)
+    folder = index.postings.folder
+    for damaged in (b"{}", b"", None):
+        index.following.close()
+        for path in folder.iterdir():
+            if damaged is None:
+                path.unlink()
+            else:
+                path.write_bytes(damaged)
+        index = opened(1)
+        assert index.size() in (None, 5)
+        wait_until(index.is_current)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int], Index]) -> None:
+    index = opened(1)
+    index.add("a.md")
+
+    def fail(connection: Connection) -> None:
+        documents.put(
+            connection, collections.id_of(connection, "notes"), "a.md", prepared("other words", "a.md"), now=0.0
+        )
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        index.database.submit_write(fail).result()
+    index.add("b.md")
+    wait_until(index.is_current)
+    assert index.size() == 2
