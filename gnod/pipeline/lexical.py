@@ -288,8 +288,7 @@ def _best_windows(
     heavy = [term for term in terms if term.weight >= least]
     if len(heavy) < 2:
         return {}
-    lengths = fulltext.body_lengths(connection, candidates)
-    long = [id_ for id_ in candidates if lengths.get(id_, 0) >= windows.LONG]
+    long = fulltext.with_long_bodies(connection, candidates, windows.LONG)
     return windows.best_windows([windows.Places(term.weight, _places(connection, term, long)) for term in heavy])
 
 

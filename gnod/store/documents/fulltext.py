@@ -183,7 +183,7 @@ def survey(
         phrases = _weights(_worth_reading(terms, view.size, thorough=True))
         passing = Conditions(filters, required, excluded)
         found = searching.survey(connection, view, phrases, FUSED_WEIGHTS, depth, passing)
-        return Survey(found.best, view.size, found.total, found.roots, _coverage(terms) if phrases else 0.0)
+        return Survey(found.best, view.size, found.sums.scores, found.sums.roots, _coverage(terms) if phrases else 0.0)
     documents = size(connection)
     scored = _factors(terms, documents, thorough=True)
     if not scored:
@@ -297,15 +297,19 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
     return list(connection.execute(f"{select} AND {_AMONG}", (f"body : {phrase}", _json(document_ids))))
 
 
-def body_lengths(connection: Connection, document_ids: Collection[int]) -> dict[int, int]:
-    """Return the number of terms in the bodies of documents; of those whose record is damaged, none."""
+def with_long_bodies(connection: Connection, document_ids: Sequence[int], least: int) -> list[int]:
+    """Return the documents whose bodies have at least so many terms; none whose record is damaged."""
+    view = view_of(connection)
+    if view is not None:
+        lengths = view.lengths(document_ids)
+        document_ids = [id_ for id_ in document_ids if lengths.get(id_, 0) >= least]
     rows = connection.execute(
         "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
         " WHERE typeof(d.sz) = 'blob'",
         (_json(document_ids),),
     )
     sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
-    return {document_id: columns[_BODY] for document_id, columns in sizes.items() if len(columns) > _BODY}
+    return [id_ for id_ in document_ids if len(sizes.get(id_, [])) > _BODY and sizes[id_][_BODY] >= least]
 
 
 def quote(phrase: str) -> str:

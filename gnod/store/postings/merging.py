@@ -49,6 +49,7 @@ def merge(kept: Sequence[Kept]) -> Segment:
     documents, of_postings = _sorted_by_term(pieces, sizes)
     return assemble(
         ids=ids[order],
+        docids=_of_documents(kept, "docids")[order],
         collections=_of_documents(kept, "collections")[order],
         lengths=_of_documents(kept, "lengths")[order],
         words=[word for word, is_used in zip(words, used.tolist(), strict=True) if is_used],

@@ -12,7 +12,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import copies
 from gnod.store.documents.filters import Filters
 from gnod.store.postings.segment import Numbers
-from gnod.store.postings.view import AnyOf, Matching, Scored, View, Weights
+from gnod.store.postings.view import AnyOf, Matching, Scored, Sums, View, Weights
 
 # With filters, so many documents are looked up at first, then four times as many, ….
 _FIRST = 512
@@ -28,37 +28,25 @@ class Conditions(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """The best documents; the sums as `View.scored` has them."""
-
     best: list[tuple[int, float]]
-    total: float
-    roots: float
+    sums: Sums
 
 
 def best(
     connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
 ) -> list[tuple[int, float]]:
     """Return the best documents; ties are ordered by docid."""
-    scored, _, _ = view.scored(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
-    if _is_slow(passing.filters) or passing.filters.excluded:
-        found = _passing(connection, scored, passing.filters, depth)
-    else:
-        found = _with_docids_of_ties(connection, scored)
-    found.sort(key=lambda each: (-each[1], each[2], each[0]))
-    return [(id_, score) for id_, score, _ in found[:depth]]
+    scored = view.scored(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
+    return _cut(connection, scored, passing.filters, depth, np.lexsort((scored.ids, scored.docids, -scored.scores)))
 
 
 def survey(
     connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
 ) -> Ranked:
     """Return the best documents; ties are ordered by id."""
-    scored, total, roots = view.scored(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
-    if passing.filters.are_empty:
-        order = np.lexsort((scored.ids, -scored.scores))[:depth]
-        return Ranked(list(zip(scored.ids[order].tolist(), scored.scores[order].tolist(), strict=True)), total, roots)
-    found = _passing(connection, scored, passing.filters, depth)
-    found.sort(key=lambda each: (-each[1], each[0]))
-    return Ranked([(id_, score) for id_, score, _ in found[:depth]], total, roots)
+    scored, sums = view.surveyed(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
+    order = np.lexsort((scored.ids, -scored.scores))
+    return Ranked(_cut(connection, scored, passing.filters, depth, order), sums)
 
 
 def count(connection: Connection, view: View, phrases: AnyOf, passing: Conditions) -> int:
@@ -99,37 +87,30 @@ def _is_slow(filters: Filters) -> bool:
     return not filters._replace(collections=(), excluded=frozenset()).are_empty
 
 
-def _passing(connection: Connection, scored: Scored, filters: Filters, depth: int) -> list[tuple[int, float, str]]:
-    """Return the best documents that pass the filters, with their docids: at least `depth`, and those as good as the
-    last."""
-    order = np.argsort(-scored.scores, kind="stable")
+def _cut(
+    connection: Connection, scored: Scored, filters: Filters, depth: int, order: Numbers
+) -> list[tuple[int, float]]:
+    """Return the first `depth` documents that pass the filters."""
     ids, scores = scored.ids[order], scored.scores[order]
-    found: list[tuple[int, float, str]] = []
+    if not (_is_slow(filters) or filters.excluded):
+        return list(zip(ids[:depth].tolist(), scores[:depth].tolist(), strict=True))
+    found: list[tuple[int, float]] = []
     start, size = 0, max(_FIRST, 2 * depth)
     while start < len(ids) and len(found) < depth:
-        end = min(start + size, len(ids))
-        end = int(np.searchsorted(-scores, -scores[end - 1], side="right"))
-        score_of = dict(zip(ids[start:end].tolist(), scores[start:end].tolist(), strict=True))
-        found += [(id_, score_of[id_], docid) for id_, docid in _filtered(connection, ids[start:end], filters)]
-        start, size = end, size * _MORE
-    return found
+        passing = _passing(connection, ids[start : start + size], filters)
+        pairs = zip(ids[start : start + size].tolist(), scores[start : start + size].tolist(), strict=True)
+        found += [(id_, score) for id_, score in pairs if id_ in passing]
+        start, size = start + size, size * _MORE
+    return found[:depth]
 
 
-def _with_docids_of_ties(connection: Connection, scored: Scored) -> list[tuple[int, float, str]]:
-    """Return the documents with their docids, which are looked up only where scores are equal."""
-    _, inverse, times = np.unique(scored.scores, return_inverse=True, return_counts=True)
-    docids = dict(_filtered(connection, scored.ids[times[inverse] > 1], Filters()))
-    pairs = zip(scored.ids.tolist(), scored.scores.tolist(), strict=True)
-    return [(id_, score, docids.get(id_, "")) for id_, score in pairs]
-
-
-def _filtered(connection: Connection, ids: Numbers, filters: Filters) -> list[tuple[int, str]]:
+def _passing(connection: Connection, ids: Numbers, filters: Filters) -> set[int]:
     where, values = filters.condition()
     rows = connection.execute(
-        f"SELECT d.id, d.docid FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
+        f"SELECT d.id FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
         (_json(ids), *values),
     )
-    return list(rows)
+    return {id_ for (id_,) in rows}
 
 
 def _surplus(connection: Connection, found: Matching) -> int:

@@ -31,6 +31,7 @@ _MOST_KNOWN = 1024
 _LARGEST_COUNT = (1 << 21) - 1
 _DTYPES: dict[str, np.dtype[Any]] = {
     "ids": np.dtype(np.int64),
+    "docids": np.dtype(np.uint64),
     "collections": np.dtype(np.int32),
     "lengths": np.dtype(np.uint32),
     "ends_of_terms": np.dtype(np.uint32),
@@ -46,6 +47,7 @@ class Document(NamedTuple):
     """What a segment holds of a document."""
 
     id: int
+    docid: str
     collection: int
     terms: Terms
 
@@ -54,14 +56,15 @@ class Document(NamedTuple):
 
 
 class Segment:
-    """`ids`, `collections` and `lengths` (in terms) by document; `ends_of_terms` in `terms`, which are sorted;
-    `starts`: the first posting of each term, and the end of the last. Of each posting, ascending by term and document:
-    in `documents` the number of the document, and in `codes` its row in `counts`, how often the term occurs in each
-    column."""
+    """`ids`, `docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document; `ends_of_terms` in
+    `terms`, which are sorted; `starts`: the first posting of each term, and the end of the last. Of each posting,
+    ascending by term and document: in `documents` the number of the document, and in `codes` its row in `counts`, how
+    often the term occurs in each column."""
 
     def __init__(self, arrays: Mapping[str, Numbers], text: bytes) -> None:
         self.arrays = arrays
         self.ids = arrays["ids"]
+        self.docids = arrays["docids"]
         self.collections = arrays["collections"]
         self.lengths = arrays["lengths"]
         self.documents = arrays["documents"]
@@ -100,11 +103,12 @@ class Segment:
             self._weighted[weights] = self.counts @ np.array(weights)
         return self._weighted[weights].take(self.codes[place])
 
-    def norm(self, mean: float, b: float) -> NDArray[np.float64]:
+    def norm(self, mean: float, k1: float, b: float) -> NDArray[np.float64]:
         """Return BM25's norm of the documents' lengths, where `mean` is the mean length."""
-        if self._norm is None or self._norm[0] != mean:
-            self._norm = mean, 1 - b + b / mean * self.lengths
-        return self._norm[1]
+        known = self._norm
+        if known is None or known[0] != mean:
+            known = self._norm = mean, k1 * (1 - b + b / mean * self.lengths)
+        return known[1]
 
     def numbers_of(self, ids: Numbers) -> tuple[Numbers, Numbers]:
         """Return which of these ids are here, and the numbers of those."""
@@ -133,6 +137,11 @@ class Segment:
         return [self.term(number) for number in range(0, len(self._ends), _SAMPLED)]
 
 
+def ordered_docid(docid: str) -> int:
+    """Return a number that orders docids as text does: that of the eight characters after `#`."""
+    return int.from_bytes(docid.encode()[1:9].ljust(8), "big")
+
+
 def tokens(stream: str) -> list[bytes]:
     """Return the terms of a stream as FTS5 stores them (tokenizer `ascii`)."""
     return stream.encode(errors="surrogatepass").lower().split()
@@ -146,6 +155,7 @@ def build(documents: Sequence[Document]) -> Segment:
     table, codes = coded(counts)
     return assemble(
         ids=np.array([each.id for each in ordered], np.int64),
+        docids=np.array([ordered_docid(each.docid) for each in ordered], np.uint64),
         collections=np.array([each.collection for each in ordered], np.int32),
         lengths=lengths.reshape(-1, COLUMNS).sum(axis=1),
         words=words,
@@ -201,6 +211,7 @@ def coded(counts: Numbers) -> tuple[Numbers, Numbers]:
 def assemble(
     *,
     ids: Numbers,
+    docids: Numbers,
     collections: Numbers,
     lengths: Numbers,
     words: Sequence[bytes],
@@ -213,6 +224,7 @@ def assemble(
     smallest = np.min_scalar_type(max(len(counts) - 1, 0))
     arrays: dict[str, Numbers] = {
         "ids": ids,
+        "docids": docids,
         "collections": collections,
         "lengths": lengths,
         "ends_of_terms": np.cumsum([len(word) for word in words], dtype=np.int64),

@@ -33,6 +33,7 @@ Analyse = Callable[[str | None, str, str, str], Terms]
 class _Changed(NamedTuple):
     clock: int
     id: int
+    docid: str
     collection: int
     language: str | None
     path: str
@@ -78,7 +79,7 @@ def compact(postings: Postings) -> bool:
 
 def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
     rows = connection.execute(
-        "SELECT h.clock, d.id, d.collection_id, d.language, d.path, d.title, d.mirror_hash, s.id IS NOT NULL"
+        "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path, d.title, d.mirror_hash, s.id IS NOT NULL"
         " FROM changes h LEFT JOIN collections c ON c.name = h.collection"
         " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id WHERE h.clock > ? ORDER BY h.clock LIMIT ?",
@@ -97,7 +98,7 @@ def _documents(
         taken += 1
         if each.is_here:
             terms = known.get(each.id) or _analysed(connection, each, analyse)
-            found.append(Document(each.id, each.collection, terms))
+            found.append(Document(each.id, each.docid, each.collection, terms))
             characters += len(terms.body)
             if characters >= _MOST_CHARACTERS:
                 break

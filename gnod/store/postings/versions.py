@@ -6,13 +6,14 @@ than its snapshot. Segments are mapped into memory; they can be deleted while th
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import shutil
+import threading
 import time
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,7 +119,11 @@ class Postings:
         return next((each for _, each in reversed(self._versions) if each.clock <= clock), None)
 
     def load(self) -> None:
-        """Read what is in the folder; nothing if that is of another version. Raises Damaged and OSError."""
+        """Read what is in the folder, and verify it; nothing if that is of another version. Raises Damaged and
+        OSError."""
+        self._take(partial(self._part, verified=True))
+
+    def _take(self, part_of: Callable[[_File], Part]) -> None:
         try:
             manifest = msgspec.json.decode((self.folder / _MANIFEST).read_bytes(), type=_Manifest)
         except FileNotFoundError:
@@ -126,8 +131,12 @@ class Postings:
         except msgspec.DecodeError as error:
             raise Damaged(f"{_MANIFEST}: {error}") from error
         if (manifest.format, manifest.terms) == (FORMAT, self._terms):
-            parts = tuple(map(self._part, manifest.files))
-            self._versions = [(time.monotonic(), Version(manifest.clock, manifest.floor, parts))]
+            self._keep(Version(manifest.clock, manifest.floor, tuple(map(part_of, manifest.files))))
+
+    def _keep(self, version: Version) -> None:
+        now = time.monotonic()
+        recent = [each for each in self._versions if now - each[0] < _KEPT_S]
+        self._versions = [*(recent or self._versions[-1:]), (now, version)]
 
     def written(self, segment: Segment) -> Part:
         """Write a segment to a file."""
@@ -146,9 +155,7 @@ class Postings:
         manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, files)
         with atomic_file.replacing(self.folder / _MANIFEST) as file:
             file.write(msgspec.json.encode(manifest))
-        now = time.monotonic()
-        recent = [each for each in self._versions if now - each[0] < _KEPT_S]
-        self._versions = [*(recent or self._versions[-1:]), (now, version)]
+        self._keep(version)
         self._delete_others(version)
 
     def drop(self) -> None:
@@ -169,10 +176,10 @@ class Postings:
             if not (self.folder / name).exists():
                 return name
 
-    def _part(self, file: _File) -> Part:
+    def _part(self, file: _File, *, verified: bool) -> Part:
         try:
             data = self._mapped(file.name)
-            if zlib.crc32(data) != file.checksum:
+            if verified and zlib.crc32(data) != file.checksum:
                 raise Damaged(f"{file.name}: checksum")
             part = Part(file.name, file.checksum, decode(data))
             return part.without(part.segment.ids[file.removed])
@@ -184,10 +191,34 @@ class Postings:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def delete(folder: Path) -> None:
-    """Delete the postings of a database that is replaced."""
-    with contextlib.suppress(OSError):
-        shutil.rmtree(folder)
+class SharedPostings(Postings):
+    """The postings that another process publishes, which has verified them. They are read again when they change."""
+
+    def __init__(self, folder: Path, terms: int) -> None:
+        super().__init__(folder, terms)
+        self._seen: tuple[int, int] | None = None
+        self._lock = threading.Lock()
+
+    def up_to(self, clock: int) -> Version | None:
+        with self._lock:
+            self._refresh()
+        return super().up_to(clock)
+
+    def _refresh(self) -> None:
+        try:
+            found = (self.folder / _MANIFEST).stat()
+            if self._seen != (found.st_mtime_ns, found.st_ino):
+                known = {part.name: part for part in self.newest.parts} if self.newest else {}
+                self._take(partial(self._known_part, known))
+                self._seen = found.st_mtime_ns, found.st_ino
+        except (OSError, Damaged):  # they are being replaced, or were dropped
+            self._versions, self._seen = [], None
+
+    def _known_part(self, known: Mapping[str, Part], file: _File) -> Part:
+        part = known.get(file.name)
+        if part is None or part.checksum != file.checksum:
+            return self._part(file, verified=False)
+        return replace(part, alive=None).without(part.segment.ids[file.removed])
 
 
 def folder_of(database: Path) -> Path:

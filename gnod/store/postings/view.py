@@ -7,9 +7,9 @@ truth, and answers by itself. Knows FTS5's tables; knows no filters and no query
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, cast
 from weakref import WeakSet
 
@@ -22,7 +22,7 @@ from gnod.store.documents import changes
 from gnod.store.documents.changes import Position
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.postings import attachment
-from gnod.store.postings.segment import COLUMNS, Numbers, Segment, tokens
+from gnod.store.postings.segment import COLUMNS, Numbers, Segment, ordered_docid, tokens
 from gnod.store.postings.versions import Part, Version
 
 # FTS5's constants.
@@ -64,8 +64,27 @@ class Found(NamedTuple):
 
 
 class Scored(NamedTuple):
+    """`docids` as `segment.ordered_docid` has them."""
+
     ids: NDArray[np.int64]
+    docids: NDArray[np.uint64]
     scores: NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """The sum of the scores of all documents, and of their square roots."""
+
+    scores: float
+    roots: float
+
+
+class _Changed(NamedTuple):
+    """A document that changed. `lengths`: their record, if it is in the full-text table."""
+
+    id: int
+    docid: str
+    collection: int
+    lengths: bytes | None
 
 
 class View:
@@ -123,28 +142,39 @@ class View:
         return np.concatenate(found)
 
     def scored(
-        self,
-        phrases: Weights,
-        weights: tuple[float, ...],
-        depth: int | None,
-        among: Matching | None = None,
-    ) -> tuple[Scored, float, float]:
+        self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
+    ) -> Scored:
         """Return the documents with the best BM25 scores, unordered: `depth` of them and those as good as the last
-        (None: all). Then the sum of the scores of all documents, and of their square roots; `among` has no influence on
-        these."""
-        best, total, roots = _Best(depth), 0.0, 0.0
-        for number, part in enumerate(self._parts):
-            scores = self._scores(part, phrases, weights)
-            total += float(scores.sum())
-            roots += float(np.sqrt(scores).sum())
-            if among:
-                scores *= among.masks[number]
-            best.add(part.segment.ids, scores)
-        return best.documents(), total, roots
+        (None: all)."""
+        return self._best(map(partial(self._scores, phrases=phrases, weights=weights), self._parts), depth, among)
+
+    def surveyed(
+        self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
+    ) -> tuple[Scored, Sums]:
+        """As `scored`, with the sums of all scores, on which `among` has no influence."""
+        scores = [self._scores(part, phrases, weights) for part in self._parts]
+        sums = Sums(sum(float(each.sum()) for each in scores), sum(float(np.sqrt(each).sum()) for each in scores))
+        return self._best(scores, depth, among), sums
+
+    def _best(self, scores: Iterable[NDArray[np.float64]], depth: int | None, among: Matching | None) -> Scored:
+        best = _Best(depth)
+        masks = among.masks if among else [None] * len(self._parts)
+        for part, of_part, mask in zip(self._parts, scores, masks, strict=True):
+            best.add(part.segment, of_part if mask is None else of_part * mask)
+        return best.documents()
+
+    def lengths(self, ids: Collection[int]) -> dict[int, int]:
+        """Return the number of terms in each of some documents."""
+        wanted = np.array(sorted(ids), np.int64)
+        found: dict[int, int] = {}
+        for part in self._parts:
+            numbers = part.numbers_of(wanted)
+            found.update(zip(part.segment.ids[numbers].tolist(), part.segment.lengths[numbers].tolist(), strict=True))
+        return found
 
     def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
         scores = np.zeros(len(part.segment))
-        norm = K1 * part.segment.norm(self._mean, B)
+        norm = part.segment.norm(self._mean, K1, B)
         for phrase, weight in phrases:
             found = self._found(part, phrase, weights)
             of_documents = found.frequencies + norm.take(found.documents)
@@ -277,9 +307,9 @@ class _Best:
         self._least = np.nextafter(0, 1)
         self._found: list[Scored] = []
 
-    def add(self, ids: Numbers, scores: NDArray[np.float64]) -> None:
+    def add(self, segment: Segment, scores: NDArray[np.float64]) -> None:
         good = np.flatnonzero(scores >= self._least)
-        self._found.append(Scored(ids[good], scores[good]))
+        self._found.append(Scored(segment.ids[good], segment.docids[good], scores[good]))
         if self._depth is not None and len(good):
             self._cut(self._depth)
 
@@ -291,7 +321,7 @@ class _Best:
         if len(found.ids) > depth:
             self._least = np.partition(found.scores, -depth)[-depth]
             good = found.scores >= self._least
-            found = Scored(found.ids[good], found.scores[good])
+            found = Scored(found.ids[good], found.docids[good], found.scores[good])
         self._found = [found]
 
 
@@ -314,36 +344,37 @@ def _view(connection: Connection, version: Version, clock: int) -> View | None:
     before = Position(version.clock, version.floor)
     if changes.catch_up(connection, before) != before:
         return None
-    changed = list(_changed(connection, version.clock)) if version.clock < clock else []
+    changed = _changed(connection, version.clock) if version.clock < clock else []
     if len(changed) > MOST_CHANGED:
         return None
-    touched = np.array(sorted(id_ for id_, _, _ in changed if id_ is not None), np.int64)
+    touched = np.array(sorted(each.id for each in changed), np.int64)
     parts = [part.without(touched) for part in version.parts] if len(touched) else version.parts
     view = View(connection, parts, _segment_of(changed))
     return view if (view.size, view.length) == totals(connection) else None
 
 
-def _changed(connection: Connection, clock: int) -> Iterator[tuple[int | None, int, bytes | None]]:
-    """Yield the documents that changed after a clock: id, collection, and the record of their lengths, if they are in
-    the full-text table."""
-    yield from connection.execute(
-        "SELECT d.id, d.collection_id, s.sz FROM changes h JOIN collections c ON c.name = h.collection"
+def _changed(connection: Connection, clock: int) -> list[_Changed]:
+    """Return the documents that changed after a clock."""
+    rows = connection.execute(
+        "SELECT d.id, d.docid, d.collection_id, s.sz FROM changes h JOIN collections c ON c.name = h.collection"
         " JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob' WHERE h.clock > ? LIMIT ?",
         (clock, MOST_CHANGED + 1),
     )
+    return [_Changed(*row) for row in rows]
 
 
-def _segment_of(changed: Sequence[tuple[int | None, int, bytes | None]]) -> Segment | None:
+def _segment_of(changed: Sequence[_Changed]) -> Segment | None:
     """Return a segment without postings: those of changed documents are in the full-text table."""
-    rows = sorted((id_, collection, record) for id_, collection, record in changed if id_ is not None and record)
+    rows = sorted(each for each in changed if each.lengths)
     if not rows:
         return None
     return Segment(
         {
-            "ids": np.array([id_ for id_, _, _ in rows], np.int64),
-            "collections": np.array([collection for _, collection, _ in rows], np.int32),
-            "lengths": np.array([sum(column_sizes(record)) for _, _, record in rows if record], np.uint32),
+            "ids": np.array([each.id for each in rows], np.int64),
+            "docids": np.array([ordered_docid(each.docid) for each in rows], np.uint64),
+            "collections": np.array([each.collection for each in rows], np.int32),
+            "lengths": np.array([sum(column_sizes(each.lengths or b"")) for each in rows], np.uint32),
             **{name: np.empty(0, np.int64) for name in ("documents", "codes", "counts", "starts", "ends_of_terms")},
         },
         b"",

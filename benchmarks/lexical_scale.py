@@ -1,0 +1,234 @@
+"""Keyword search in a large index: with postings, and with the full-text table alone.
+
+    python -m benchmarks.lexical_scale DOCUMENTS [--table] [--collections]
+
+Processor time of each query (the best of three), over questions, queries of one to four words, keystrokes and surveys
+for hybrid search; how long building takes, on disk and in memory. The documents are recombined (`recombined.py`), and
+stored in this process without files and texts. `--collections` compares the results of the judged
+collections with and without postings instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import recombined
+from benchmarks.throwaway import SHARED
+from gnod.analysis.terms import VERSION, Analyzer
+from gnod.errors import QuerySyntaxError
+from gnod.ingest.prepare import terms_of
+from gnod.pipeline import lexical
+from gnod.pipeline.query import parse_clauses
+from gnod.store.database import Connection, Database
+from gnod.store.documents import changes, collections, documents, fulltext
+from gnod.store.documents.collections import Folder
+from gnod.store.documents.filters import Filters
+from gnod.store.documents.records import Prepared, Terms
+from gnod.store.postings import attachment, updating
+from gnod.store.postings.feed import Feed
+from gnod.store.postings.versions import Postings, folder_of
+
+_BATCH = 1000
+_QUERIES = 100
+_COLLECTIONS = ("scifact", "cranfield", "cacm", "claude-docs-rag", "squad-en")
+
+
+class Index:
+    """A database with postings, filled in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = Database(folder / "index.sqlite", readers=1, use_knn=False)
+        self.postings = Postings(folder_of(folder / "index.sqlite"), VERSION)
+        self._feed = Feed()
+        self._own = self.database.open_reader()
+        self.database.follow(self)
+        self._collection = self.database.submit_write(_add_collection).result()
+        self.seconds = {"store": 0.0, "postings": 0.0}
+
+    def before_commit(self, connection: Connection) -> Callable[[], None]:
+        return partial(self._feed.add, changes.present(connection).clock, attachment.take(connection))
+
+    def add(self, batch: Sequence[tuple[str, str, str, Terms]]) -> None:
+        """Store documents: path, title, text and terms."""
+        started = time.process_time()
+        self.database.submit_write(partial(_store, self._collection, batch)).result()
+        stored = time.process_time()
+        while self._step() or updating.compact(self.postings):
+            pass
+        self.seconds["store"] += stored - started
+        self.seconds["postings"] += time.process_time() - stored
+
+    def reader(self, *, with_postings: bool) -> Connection:
+        connection = self.database.open_reader()
+        if with_postings:
+            attachment.attach(connection, self.postings)
+        connection.execute("BEGIN")
+        return connection
+
+    def _step(self) -> bool:
+        self._own.execute("BEGIN")
+        try:
+            return updating.step(self._own, self.postings, self._feed, terms_of)
+        finally:
+            self._own.execute("COMMIT")
+
+
+def _add_collection(connection: Connection) -> int:
+    collections.mirror(connection, [Folder("notes", "/notes", None)], [])
+    return collections.id_of(connection, "notes")
+
+
+def _store(collection: int, batch: Sequence[tuple[str, str, str, Terms]], connection: Connection) -> None:
+    terms: dict[int, Terms] = {}
+    for path, title, text, of_document in batch:
+        documents.put(connection, collection, path, _prepared(path, title, text, of_document), now=1.0, terms=terms)
+    fulltext.store(connection, terms)
+
+
+def _prepared(path: str, title: str, text: str, terms: Terms) -> Prepared:
+    digest = sha256(f"{path}\n{text}".encode()).hexdigest()
+    return Prepared(
+        source_hash=digest,
+        stat=None,
+        mime="text/markdown",
+        converter="markdown/1",
+        title=title,
+        own_title=title,
+        language="en",
+        metadata={},
+        tags=[],
+        line_map=[],
+        markdown=text,
+        mirror_hash=digest,
+        chunks=[],
+        terms=terms,
+    )
+
+
+def recombined_documents(count: int) -> Iterator[tuple[str, str, str, Terms]]:
+    """Yield documents without texts; their terms are those of their sentences, which are analysed once."""
+    analyzer, rng = Analyzer("en"), random.Random(1)
+    sentences = [(len(each) + 1, each, analyzer.stream(each)) for each in recombined._sentences()]
+    for number in range(count):
+        parts: list[tuple[int, str, str]] = []
+        while sum(length for length, _, _ in parts) < recombined.CHARACTERS:
+            parts.append(rng.choice(sentences))
+        title = " ".join(parts[0][1].split()[:6]).rstrip(".,:;")
+        body = " ".join([analyzer.stream(title), *(terms for _, _, terms in parts), "note", str(number)])
+        path = f"{number // 500:04d}/{number:07d}.md"
+        yield path, title, "", Terms(analyzer.stream(path), analyzer.stream(title), body)
+
+
+def measure(connection: Connection, queries: Sequence[str], search: Callable[[Connection, str], object]) -> str:
+    best = [min(_seconds(search, connection, query) for _ in range(3)) * 1000 for query in queries]
+    return f"{np.median(best):6.1f} {np.percentile(best, 95):6.1f}"
+
+
+def _seconds(search: Callable[[Connection, str], object], connection: Connection, query: str) -> float:
+    started = time.process_time()
+    search(connection, query)
+    return time.process_time() - started
+
+
+def _search(connection: Connection, query: str) -> object:
+    return lexical.search(connection, parse_clauses(query), Filters(), limit=10)
+
+
+def _survey(connection: Connection, query: str) -> object:
+    return lexical.survey(connection, parse_clauses(query), Filters(), depth=2000)
+
+
+def _keystroke(connection: Connection, query: str) -> object:
+    try:
+        return lexical.search(connection, parse_clauses(query), Filters(), limit=10, prefix_last_term=True)
+    except QuerySyntaxError:
+        return None
+
+
+def report(index: Index, name: str, *, with_postings: bool) -> None:
+    connection = index.reader(with_postings=with_postings)
+    questions, few = recombined.questions(_QUERIES), recombined.few_words(_QUERIES)
+    typed = [query[:end] for query in few[:20] for end in range(3, len(query) + 1)]
+    print(f"{name:10} ms of processor time: median, 95 %")
+    print("  questions ", measure(connection, questions, _search))
+    print("  few words ", measure(connection, few, _search))
+    print("  keystrokes", measure(connection, typed, _keystroke))
+    print("  survey    ", measure(connection, questions, _survey))
+    connection.execute("COMMIT")
+
+
+def scale(count: int, *, table: bool) -> None:
+    with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
+        index = Index(Path(folder))
+        batch = []
+        for document in recombined_documents(count):
+            batch.append(document)
+            if len(batch) == _BATCH:
+                index.add(batch)
+                batch = []
+        if batch:
+            index.add(batch)
+        size = sum(path.stat().st_size for path in index.postings.folder.iterdir())
+        newest = index.postings.newest
+        print(f"{count} documents, {len(newest.parts) if newest else 0} segments, {size / count:.0f} bytes each")
+        print(f"processor time: stored {index.seconds['store']:.0f} s, postings {index.seconds['postings']:.0f} s")
+        report(index, "postings", with_postings=True)
+        if table:
+            report(index, "table", with_postings=False)
+        print(f"resident at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+        index.database.close()
+
+
+def compare_collections() -> None:
+    """Count the differences among the results of judged queries; scores may differ by rounding."""
+    for name in _COLLECTIONS:
+        with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
+            index = Index(Path(folder))
+            lines = [(line.get("title", ""), line["text"]) for line in _lines(name, "corpus.jsonl")]
+            named = [(f"{number}.md", title, text) for number, (title, text) in enumerate(lines)]
+            index.add([(path, title, "", terms_of("en", path, title, text)) for path, title, text in named])
+            both = index.reader(with_postings=True), index.reader(with_postings=False)
+            queries = [line["text"] for line in _lines(name, "queries.jsonl")]
+            differences = sum(_ranking(both[0], query) != _ranking(both[1], query) for query in queries)
+            print(f"{name}: {len(named)} documents, {len(queries)} queries; other documents or scores: {differences}")
+            index.database.close()
+
+
+def _ranking(connection: Connection, query: str) -> object:
+    try:
+        found = lexical.search(connection, parse_clauses(query), Filters(), limit=100)
+    except QuerySyntaxError:
+        return None
+    return found.total, sorted((-round(each.score, 9), each.id) for each in found.ranked[:10])
+
+
+def _lines(collection: str, name: str) -> list[dict[str, str]]:
+    text = (SHARED / "collections" / collection / name).read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("documents", type=int, nargs="?", default=200_000)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--collections", action="store_true")
+    options = parser.parse_args()
+    if options.collections:
+        compare_collections()
+    else:
+        scale(options.documents, table=options.table)
+
+
+if __name__ == "__main__":
+    main()
