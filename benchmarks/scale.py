@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -53,8 +54,10 @@ def measure(size: int) -> Figures:
         )
         figures["save to keyword hit, ms"] = median(_save(daemon, folder, number) for number in range(SAVES))
         figures["disk, bytes per document"] = daemon.call("index.status")["database_bytes"] / size
-        figures["resident, MB"] = psutil.Process(daemon.call("daemon.status")["pid"]).memory_info().rss / 1e6
-        figures["start to first answer, ms"] = _restart(daemon)
+        figures["resident, MB"] = _resident(daemon)
+        figures["at most resident, MB"] = _peak(daemon)
+        figures |= _restart(daemon)
+        figures["at most resident after a start, MB"] = _peak(daemon)
         print(f"{size:,}: " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
         return figures
 
@@ -86,12 +89,36 @@ def _save(daemon: Throwaway, folder: Path, number: int) -> float:
     return 1000 * (time.perf_counter() - begun)
 
 
-def _restart(daemon: Throwaway) -> float:
+def _restart(daemon: Throwaway) -> Figures:
+    """Start with all files unchanged."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
     begun = time.perf_counter()
     daemon.gnoctl("search", "boundary layer")
-    return 1000 * (time.perf_counter() - begun)
+    answered = time.perf_counter()
+    while daemon.call("search.lexical", query="boundary layer", limit=1)["freshness"]["pending"]:
+        if time.perf_counter() - begun > 300:
+            raise TimeoutError("the folder was not compared with the index within 5 min")
+        time.sleep(0.02)
+    return {
+        "start to first answer, ms": 1000 * (answered - begun),
+        "start to reconciled, ms": 1000 * (time.perf_counter() - begun),
+    }
+
+
+def _resident(daemon: Throwaway) -> float:
+    return psutil.Process(_pid(daemon)).memory_info().rss / 1e6
+
+
+def _peak(daemon: Throwaway) -> float:
+    """Return the largest resident size so far; nan where the system does not tell."""
+    status = Path(f"/proc/{_pid(daemon)}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM:")), nan)
+
+
+def _pid(daemon: Throwaway) -> int:
+    return int(daemon.call("daemon.status")["pid"])
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -343,7 +343,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         _configure(connection, _WRITER_CACHE_KIB)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("PRAGMA wal_autocheckpoint = 2000")
         if connection.pragma("application_id") != schema.kind.application_id:
             connection.execute(f"PRAGMA application_id = {schema.kind.application_id}")
         schema.migrate(connection, path)

@@ -47,7 +47,7 @@ def assert_whole(data: bytes) -> int:
             connection.execute("INSERT INTO documents_fts (documents_fts, rank) VALUES ('integrity-check', 0)")
             documents = connection.execute("SELECT count(*) FROM documents WHERE active").get
             whole = connection.execute(
-                "SELECT count(*) FROM documents d JOIN content c USING (mirror_hash)"
+                "SELECT count(*) FROM documents d JOIN mirrors c USING (mirror_hash)"
                 " JOIN documents_fts_docsize f ON f.id = d.id"
                 " WHERE EXISTS (SELECT 1 FROM chunks k WHERE k.mirror_hash = d.mirror_hash)"
                 " AND EXISTS (SELECT 1 FROM changes h WHERE h.path = d.path)"
