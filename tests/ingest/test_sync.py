@@ -299,6 +299,11 @@ def test_which_failures_are_tried_again(failure: FailedFile, now: float, is_read
     assert (plan.read == ["a"]) is is_read
 
 
+def test_a_file_that_is_known_twice_is_still_there() -> None:
+    plan = compare(Listing({"a": STAT}, 0, {}, {}), [("a", STAT), ("a", STAT)], {}, 0.0)
+    assert (plan.read, plan.remove, plan.unchanged) == ([], [], 1)
+
+
 def test_nothing_is_removed_below_a_folder_that_cannot_be_listed() -> None:
     known = [(path, STAT) for path in ("x/a", "x/b/c", "y/a")]
     assert compare(Listing({}, 0, {"x": "denied"}, {}), known, {}, 0.0).remove == ["y/a"]
