@@ -50,8 +50,12 @@ def pack(connection: apsw.Connection, text: str) -> tuple[str, bytes | None]:
 
 
 def unpack(connection: apsw.Connection, packed: bytes) -> str:
-    dictionary = _dictionary(connection, get_frame_info(packed).dictionary_id)
-    return decompress(packed, zstd_dict=dictionary).decode()
+    """Return a text. Raises apsw.CorruptError."""
+    try:
+        dictionary = _dictionary(connection, get_frame_info(packed).dictionary_id)
+        return decompress(packed, zstd_dict=dictionary).decode()
+    except (ZstdError, UnicodeDecodeError) as error:
+        raise apsw.CorruptError(f"a compressed text is damaged: {error}") from error
 
 
 def train_when_due(connection: apsw.Connection) -> None:
@@ -106,5 +110,7 @@ def _dictionary(connection: apsw.Connection, id_: int) -> ZstdDict | None:
     key = (connection.filename, id_)
     if key not in _known:
         data = connection.execute("SELECT data FROM dictionaries WHERE id = ?", (id_,)).get
+        if data is None:
+            raise apsw.CorruptError(f"the dictionary {id_} of compressed texts is missing")
         _known[key] = ZstdDict(data)
     return _known[key]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gnod.errors import DatabaseCorrupt
 from gnod.store import packing
 from gnod.store.database import Connection, Database
 from gnod.store.documents import maintenance, texts
@@ -112,6 +113,18 @@ def test_equal_short_texts_make_no_dictionary_and_no_error(tmp_path: Path) -> No
 
     database.submit_write(work).result()
     assert database.submit_read(stored).result()["next"] == "some words"
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "damage", ["packed = x'28b52ffd'", "packed = x''", "packed = zeroblob(50)", "packed = x'28b52ffd2301000000'"]
+)
+def test_a_damaged_text_is_a_damaged_index(tmp_path: Path, damage: str) -> None:
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
+    database.submit_write(lambda c: store(c, "one", text_of(1))).result()
+    database.submit_write(lambda c: c.execute(f"UPDATE mirrors SET {damage}")).result()
+    with pytest.raises(DatabaseCorrupt):
+        database.submit_read(stored).result()
     database.close()
 
 
