@@ -140,3 +140,15 @@ def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int]
     index.add("b.md")
     wait_until(index.is_current)
     assert index.size() == 2
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_speed(opened: Callable[[int], Index]) -> None:
+    index = opened(10**6)
+    index.postings.folder.write_text("no folder")
+    index.least = 1
+    index.add(*names(0, 5))
+    assert index.size() is None
+    index.following.close()
+    index.postings.folder.unlink()
+    index = opened(1)
+    wait_until(index.is_current)

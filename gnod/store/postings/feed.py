@@ -12,7 +12,7 @@ from collections import deque
 from gnod.store.documents.records import Terms
 
 # Characters: a few batches of a sync.
-_MOST = 64 * 1024 * 1024
+_MOST = 32 * 1024 * 1024
 
 
 class Feed:

@@ -82,15 +82,20 @@ class Following:
             self._closing.wait(_TOGETHER_S)
 
     def _guarded(self, work: Callable[[], object]) -> bool:
-        """Run a step. Postings that cannot be used are deleted, and made again after a while."""
+        """Run a step. Postings that cannot be used are deleted, and built again; on a full disk they wait."""
         try:
             return bool(work())
-        except (Damaged, OSError, ValueError, IndexError, apsw.Error) as error:
-            _log.warning("postings.dropped", extra={"fields": {"reason": f"{type(error).__name__}: {error}"}})
+        except (OSError, apsw.Error) as error:
+            _log.warning("postings.failed", extra={"fields": {"reason": f"{type(error).__name__}: {error}"}})
+            self._closing.wait(_RETRY_S)
+        except Damaged as error:
+            _log.warning("postings.dropped", extra={"fields": {"reason": str(error)}})
             self._postings.drop()
-            if not isinstance(error, Damaged):
-                self._closing.wait(_RETRY_S)
-            self._feed.wake.set()
+        except (ValueError, IndexError):
+            _log.exception("postings.dropped")
+            self._postings.drop()
+            self._closing.wait(_RETRY_S)
+        self._feed.wake.set()
         return False
 
     def _step(self, connection: Connection) -> bool:
@@ -103,7 +108,7 @@ class Following:
                 connection.execute("COMMIT")
         if more:
             self._closing.wait(min(time.monotonic() - started, 1.0))  # searches come first
-        return more or (not self._feed.wake.is_set() and updating.compact(self._postings))
+        return updating.compact(self._postings) or more
 
     def _wanted(self, connection: Connection) -> bool:
         least, (documents, _) = self._least(), totals(connection)

@@ -141,12 +141,16 @@ class Postings:
     def written(self, segment: Segment) -> Part:
         """Write a segment to a file."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        name, checksum = self._free_name(), 0
-        with (self.folder / name).open("xb") as file:
-            for part in encode(segment):
-                checksum = zlib.crc32(part, checksum)
-                file.write(part)
-        return Part(name, checksum, decode(self._mapped(name)))
+        path, checksum = self.folder / self._free_name(), 0
+        try:
+            with path.open("xb") as file:
+                for part in encode(segment):
+                    checksum = zlib.crc32(part, checksum)
+                    file.write(part)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        return Part(path.name, checksum, decode(self._mapped(path.name)))
 
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""

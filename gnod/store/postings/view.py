@@ -27,8 +27,9 @@ from gnod.store.postings.versions import Part, Version
 
 # FTS5's constants.
 K1, B = 1.2, 0.75
-# Documents behind the version: looking one up takes 30 µs for each phrase.
+# Documents behind the version: looking one up takes 30 µs for each phrase. In a large index, one of so many documents.
 MOST_CHANGED = 50
+CHANGED_OF = 2000
 # A phrase of several words is looked up in so many documents; beyond, the full-text table is read.
 _MOST_LOOKED_UP = 200
 # Phrases whose counts a view remembers.
@@ -344,8 +345,9 @@ def _view(connection: Connection, version: Version, clock: int) -> View | None:
     before = Position(version.clock, version.floor)
     if changes.catch_up(connection, before) != before:
         return None
-    changed = _changed(connection, version.clock) if version.clock < clock else []
-    if len(changed) > MOST_CHANGED:
+    most = max(MOST_CHANGED, sum(part.size for part in version.parts) // CHANGED_OF)
+    changed = _changed(connection, version.clock, most + 1) if version.clock < clock else []
+    if len(changed) > most:
         return None
     touched = np.array(sorted(each.id for each in changed), np.int64)
     parts = [part.without(touched) for part in version.parts] if len(touched) else version.parts
@@ -353,13 +355,13 @@ def _view(connection: Connection, version: Version, clock: int) -> View | None:
     return view if (view.size, view.length) == totals(connection) else None
 
 
-def _changed(connection: Connection, clock: int) -> list[_Changed]:
-    """Return the documents that changed after a clock."""
+def _changed(connection: Connection, clock: int, limit: int) -> list[_Changed]:
+    """Return documents that changed after a clock."""
     rows = connection.execute(
         "SELECT d.id, d.docid, d.collection_id, s.sz FROM changes h JOIN collections c ON c.name = h.collection"
         " JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob' WHERE h.clock > ? LIMIT ?",
-        (clock, MOST_CHANGED + 1),
+        (clock, limit),
     )
     return [_Changed(*row) for row in rows]
 
