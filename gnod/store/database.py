@@ -43,6 +43,8 @@ _SNAPSHOT_CACHE_KIB = 2 * 1024
 _WRITER_CACHE_KIB = 32 * 1024
 # About a third of a second of work: often enough to distinguish work from a hang, at no measurable cost.
 _HEARTBEAT_STEPS = 5_000_000
+# Of a log that a large transaction made longer.
+_KEPT_LOG_BYTES = 4 << 20
 _MODE = 0o600
 _MAGIC = b"SQLite format 3\0"
 
@@ -344,6 +346,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 2000")
+        connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG_BYTES}")
         if connection.pragma("application_id") != schema.kind.application_id:
             connection.execute(f"PRAGMA application_id = {schema.kind.application_id}")
         schema.migrate(connection, path)
