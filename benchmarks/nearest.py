@@ -65,7 +65,7 @@ def exact() -> None:
 
 
 def quantised() -> None:
-    """1,000,000 vectors, held as int8."""
+    """1,000,000 vectors, held as int8 with their signs."""
     for name, maker in (("like real ones", like_real), ("random", at_random)):
         with tempfile.TemporaryDirectory() as folder:
             database = Database(Path(folder, "i.sqlite"), use_knn=False)
@@ -75,6 +75,11 @@ def quantised() -> None:
             true = _true(maker(1), 1_000_000, queries)
             _measure(database, nearest, queries, "  quantised, k 20", Filters(), true, "p95 <= 80 ms, recall >= .99")
             _measure(database, nearest, queries, "  collection with 20 documents", Filters(collections=("tiny",)))
+            _measure(
+                database, nearest, queries, "  collection with 1 of 100 documents", Filters(collections=("small",))
+            )
+            every = Nearest(compared_rows=1_000_000)
+            _measure(database, every, queries[:20], "  all compared", Filters(), true)
             database.close()
 
 
@@ -169,8 +174,8 @@ def _fill(database: Database, count: int, maker: Maker) -> None:
             (documents,),
         )
         connection.execute(
-            f"{numbers} INSERT INTO chunks SELECT 'm' || ((x + 4) / 5), x % 5, 0, 1, 1, 1, '', 'h' || x FROM n",
-            (count,),
+            f"{numbers} INSERT INTO chunks SELECT 'm' || ((x - 1) / ?2 + 1), x % ?2, 0, 1, 1, 1, '', 'h' || x FROM n",
+            (count, CHUNKS_PER_DOCUMENT),
         )
 
     database.submit_write(prepare).result()

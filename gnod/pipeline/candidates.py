@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.matrix import FLOAT_NOISE
-from gnod.pipeline.places import Floats, Ids, Layout, Places
+from gnod.pipeline.places import Floats, Ids, Layout
 from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition, Filters
@@ -19,10 +19,8 @@ from gnod.store.vectors import knn, vector_rows
 
 _MIN_DEPTH = 64
 _DEEPER = 4
-# At this depth most filters have passed enough documents. Where they pass only few of those seen, it is cheaper to
-# query which documents pass at all.
-_FILTER_DEPTH = 256
-_FEW = 0.2
+# What it costs to look at one more document, relative to querying one that passes.
+_COST = 10
 # Documents as near as the last one, within the error of quantisation, are checked down to this depth.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
@@ -51,6 +49,9 @@ class Winner(NamedTuple):
 
 class Ranking(Protocol):
     """The documents that have vectors, with the cosine of their best one with a query."""
+
+    def __len__(self) -> int:
+        """Return how many documents there are."""
 
     def top(self, depth: int) -> tuple[list[Winner], float]:
         """Return the best vectors of the best `depth` documents, and an upper bound for all other documents (-inf:
@@ -87,6 +88,9 @@ class Scored:
         self._below = below
         self._best = layout.best(cosines)
 
+    def __len__(self) -> int:
+        return len(self._layout.documents)
+
     def top(self, depth: int) -> tuple[list[Winner], float]:
         numbers, floor = _best(self._best, depth)
         rows, owners = self._layout.rows_of(numbers)
@@ -99,7 +103,7 @@ class Scored:
         return winners, max(floor + self._margin, self._below)
 
     def narrowed(self, condition: Condition) -> Scored:
-        passing = np.asarray(_passing(self._connection, condition), np.int64)
+        numbers = self._layout.numbers(passing(self._connection, condition))
         kept = Scored(
             self._connection,
             self._ids,
@@ -109,7 +113,8 @@ class Scored:
             margin=self._margin,
             below=self._below,
         )
-        kept._best = np.where(np.isin(self._layout.documents, passing), self._best, np.float32(-np.inf))
+        kept._best = np.full_like(self._best, -np.inf)
+        kept._best[numbers] = self._best[numbers]
         return kept
 
     def spread(self) -> Spread | None:
@@ -127,6 +132,9 @@ class OnDisk:
         found = knn.nearest(connection, model_id, query.tobytes(), _ON_DISK)
         self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1].cosine + FLOAT_NOISE)
 
+    def __len__(self) -> int:
+        return len(self._scored)
+
     def top(self, depth: int) -> tuple[list[Winner], float]:
         return self._scored.top(depth)
 
@@ -141,8 +149,8 @@ class OnDisk:
         found = sorted(found)
         ids = np.asarray([each.vector_id for each in found], np.int64)
         cosines = np.asarray([each.cosine for each in found], np.float32)
-        layout = Places.of(*vector_rows.places(self._connection, self._model_id, ids.tolist())).layout(ids)
-        exact = _stored(self._connection, self._model_id, ids, self._query)
+        layout = _layout(ids, *vector_rows.places(self._connection, self._model_id, ids.tolist()))
+        exact = stored(self._connection, self._model_id, ids, self._query)
         return Scored(self._connection, ids, cosines, layout, exact, below=below)
 
 
@@ -150,7 +158,7 @@ def quantised(
     connection: Connection, model_id: int, ids: Ids, cosines: Floats, layout: Layout, query: Floats, margin: float
 ) -> Ranking:
     """Rank vectors whose cosines are known to within `margin`."""
-    return Scored(connection, ids, cosines, layout, _stored(connection, model_id, ids, query), margin=margin)
+    return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query), margin=margin)
 
 
 def exact(
@@ -173,8 +181,8 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
     ]
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
     cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
-    layout = Places.of(*vector_rows.places(connection, model_id)).layout(ids)
-    return Scored(connection, ids, cosines, layout, _stored(connection, model_id, ids, query))
+    layout = _layout(ids, *vector_rows.places(connection, model_id))
+    return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
 
 
 def documents(
@@ -201,44 +209,84 @@ def _search(
     depth = max(_MIN_DEPTH, limit + limit // 2)
     while True:
         winners, below = ranking.top(depth)
-        found = _located(connection, winners, condition)
-        ranked = sorted(found, key=lambda each: (-each.score, each.id))
-        best = without_copies(connection, ranked)[:limit]
+        allowed = set(passing(connection, condition.with_ids({each.document_id for each in winners})).tolist())
+        best = _placed(connection, [each for each in winners if each.document_id in allowed], limit)
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):
             return best
         if np.isneginf(below) or (is_narrowed and depth >= _MAX_DEPTH and len(winners) < depth):
             return best
-        if not is_narrowed and depth >= _FILTER_DEPTH and len(found) < _FEW * depth:
+        share = len(allowed) / depth
+        if not is_narrowed and _is_strict(share, limit, len(ranking)):
             ranking, is_narrowed = ranking.narrowed(condition), True
         else:
-            depth *= _DEEPER
+            depth = _deeper(depth, share, limit)
 
 
-def _located(connection: Connection, winners: list[Winner], condition: Condition) -> list[RankedDocument]:
-    """Return the documents that pass, each with the place of its best vector (the first of equals)."""
+def _deeper(depth: int, share: float, limit: int) -> int:
+    """Return the depth at which `limit` documents should have passed: at least twice as deep, and not too far."""
+    wanted = int(1.5 * limit / share) if share else _DEEPER * depth
+    return min(max(wanted, 2 * depth), _DEEPER * depth)
+
+
+def _is_strict(share: float, limit: int, documents: int) -> bool:
+    """Tell whether it costs less to query which documents pass at all, a `share` of them, than to look at so many more
+    that `limit` of them pass."""
+    return share * documents < _COST * limit / max(share, 1 / documents)
+
+
+def _placed(connection: Connection, winners: list[Winner], limit: int) -> list[RankedDocument]:
+    """Return the best documents with the places of their vectors. Only these are looked up; a vector without a place,
+    which this snapshot does not have, does not count."""
+    while True:
+        scores: dict[int, float] = {}
+        for each in winners:
+            scores[each.document_id] = max(scores.get(each.document_id, 0.0), _score(each))
+        ranked = [RankedDocument(id_, score, None, {}) for id_, score in scores.items()]
+        first = without_copies(connection, sorted(ranked, key=lambda each: (-each.score, each.id)))[:limit]
+        wanted = {each.id for each in first}
+        placed, lost = _located(connection, [each for each in winners if each.document_id in wanted])
+        if not lost:
+            return [placed[each.id] for each in first]
+        winners = [each for each in winners if each not in lost]
+
+
+def _located(connection: Connection, winners: list[Winner]) -> tuple[dict[int, RankedDocument], set[Winner]]:
+    """Return the documents, each with the place of its best vector (the first of equals), and the vectors without a
+    place."""
     rows = connection.execute(
-        "SELECT wanted.key, d.id, k.start + v.start, coalesce(k.start + v.end, k.end), k.start_line + v.line,"
+        "SELECT wanted.key, k.start + v.start, coalesce(k.start + v.end, k.end), k.start_line + v.line,"
         " coalesce(k.start_line + v.last_line, k.end_line) FROM json_each(?) wanted"
         " CROSS JOIN documents d ON d.id = wanted.value ->> 0"
         " CROSS JOIN content_vectors v ON v.id = wanted.value ->> 1"
-        " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash AND k.mirror_hash = d.mirror_hash"
-        f" WHERE {condition.where}",
-        (msgspec.json.encode([winner[:2] for winner in winners]).decode(), *condition.values),
+        " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash AND k.mirror_hash = d.mirror_hash",
+        (msgspec.json.encode([winner[:2] for winner in winners]).decode(),),
     )
     found: dict[int, RankedDocument] = {}
-    for number, document_id, *place in rows:
-        score, span = min(max((1 + winners[number].cosine) / 2, 0.0), 1.0), Span(*place)
-        before = found.get(document_id)
+    lost = set(winners)
+    for number, *place in rows:
+        winner, span = winners[number], Span(*place)
+        lost.discard(winner)
+        id_, score = winner.document_id, _score(winner)
+        before = found.get(id_)
         if before is None or before.span is None or (-score, span.start) < (-before.score, before.span.start):
-            found[document_id] = RankedDocument(document_id, score, span, {"similarity": score})
-    return list(found.values())
+            found[id_] = RankedDocument(id_, score, span, {"similarity": score})
+    return found, lost
 
 
-def _passing(connection: Connection, condition: Condition) -> list[int]:
+def _score(winner: Winner) -> float:
+    return min(max((1 + winner.cosine) / 2, 0.0), 1.0)
+
+
+def passing(connection: Connection, condition: Condition) -> Ids:
     """Return the documents that pass."""
     rows = connection.execute(f"SELECT d.id FROM documents d WHERE {condition.where}", condition.values)
-    return [document_id for (document_id,) in rows]
+    return np.asarray([document_id for (document_id,) in rows], np.int64)
+
+
+def _layout(ids: Ids, vectors: Ids, documents: Ids) -> Layout:
+    """Return the places of vectors that all have one of these ids, which ascend."""
+    return Layout.of(np.searchsorted(ids, vectors), documents)
 
 
 def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:
@@ -252,7 +300,7 @@ def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:
     return there[values >= floor], floor
 
 
-def _stored(connection: Connection, model_id: int, ids: Ids, query: Floats) -> Exact:
+def stored(connection: Connection, model_id: int, ids: Ids, query: Floats) -> Exact:
     """Return the exact cosines of vectors that are read from the database."""
 
     def cosines(rows: Ids) -> Cosines:

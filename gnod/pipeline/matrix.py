@@ -2,7 +2,8 @@
 
 Rows are stored in segments, so growing copies nothing. Exact: float32, one matrix-vector product per segment.
 Quantised: int8 with a scale per row, a quarter of the memory; its cosines are almost always within `margin`, so the
-best must be recomputed from the vectors.
+best must be recomputed from the vectors. Quantised rows can also have signs (signs.py), which tell in a third of the
+time which rows may be near.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from math import sqrt
 import numkong
 import numpy as np
 from numpy.typing import NDArray
+
+from gnod.pipeline import signs
+from gnod.pipeline.signs import Differences, Signs
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -32,11 +36,13 @@ _ROUNDING_SIGMAS = 6.0
 
 
 class Matrix:
-    """Rows are vectors of length 1, with ascending ids. Not thread-safe."""
+    """Rows are vectors of length 1, with ascending ids. `centre`: about their mean, for quantised rows with signs. Not
+    thread-safe."""
 
-    def __init__(self, dimensions: int, *, quantised: bool = False) -> None:
+    def __init__(self, dimensions: int, *, quantised: bool = False, centre: Floats | None = None) -> None:
         self.dimensions = dimensions
         self.is_quantised = quantised
+        self.centre = centre
         self._segments: list[_Segment] = []
         self._rows = 0
         self._ids: Ids = np.empty(0, np.int64)
@@ -50,7 +56,8 @@ class Matrix:
     def memory_bytes(self) -> int:
         """Return the memory of the rows, without reserved memory that is not used yet."""
         row = self.dimensions + 4 if self.is_quantised else 4 * self.dimensions
-        return self._rows * row + self._ids.nbytes
+        of_signs = 0 if self.centre is None else signs.bytes_per_row(self.dimensions)
+        return self._rows * (row + of_signs) + self._ids.nbytes
 
     @property
     def last_id(self) -> int:
@@ -75,7 +82,7 @@ class Matrix:
         while done < len(ids):
             at = self._rows % SEGMENT_ROWS
             if at == 0:
-                self._segments.append(_Segment(self.dimensions, self.is_quantised))
+                self._segments.append(_Segment(self.dimensions, self.is_quantised, centre=self.centre))
             count = min(SEGMENT_ROWS - at, len(ids) - done)
             self._squared_scales += self._segments[-1].fill(at, vectors[done : done + count])
             self._rows += count
@@ -108,6 +115,33 @@ class Matrix:
         found[self._dead_rows()] = -np.inf
         return found
 
+    def differences(self, query: Floats) -> Differences:
+        """Return in how many signs each row differs from a query; more than there are for removed rows. The matrix must
+        have a centre."""
+        found = np.empty(self._rows, np.uint16)
+        for number, segment in enumerate(self._segments):
+            low = number * SEGMENT_ROWS
+            segment.differences(query, found[low : low + SEGMENT_ROWS])
+        found[self._dead_rows()] = signs.INFINITE
+        return found
+
+    def comparer(self, query: Floats) -> Callable[[Ids], Floats]:
+        """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`. The
+        rows are quantised, and ascend. Later changes do not affect it."""
+        segments = tuple(self._segments)
+        lows = np.arange(len(segments)) * SEGMENT_ROWS
+
+        def cosines(rows: Ids) -> Floats:
+            parts = np.split(rows, np.searchsorted(rows, lows[1:]))
+            found = [
+                segment.cosines_of(part - low, query)
+                for segment, low, part in zip(segments, lows, parts, strict=False)
+                if len(part)
+            ]
+            return np.concatenate([np.empty(0, np.float32), *found])
+
+        return cosines
+
     def reader(self) -> Callable[[Ids], Floats]:
         """Return a function from rows, as they are numbered now, to their vectors; quantised ones are not exact. Later
         changes do not affect it."""
@@ -130,7 +164,7 @@ class Matrix:
         """Close the gaps, one segment at a time. Arrays returned earlier do not change."""
         keep = np.ones(self._rows, bool)
         keep[self._dead_rows()] = False
-        compact = Matrix(self.dimensions, quantised=self.is_quantised)
+        compact = Matrix(self.dimensions, quantised=self.is_quantised, centre=self.centre)
         for number in range(len(self._segments)):
             low = number * SEGMENT_ROWS
             chosen = np.flatnonzero(keep[low : low + SEGMENT_ROWS])
@@ -145,11 +179,14 @@ class _Segment:
     """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill. From the system itself: once
     memories are open, the C library fills what it allocates."""
 
-    def __init__(self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS) -> None:
+    def __init__(
+        self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS, centre: Floats | None = None
+    ) -> None:
         kind = np.dtype(np.int8 if quantised else np.float32)
         pages = mmap.mmap(-1, max(rows * dimensions * kind.itemsize, 1))
         self._values: NDArray[np.number] = np.frombuffer(pages, kind, rows * dimensions).reshape(rows, dimensions)
         self._scales = np.empty(rows, np.float32) if quantised else None
+        self._signs = None if centre is None else Signs(centre, rows)
 
     def fill(self, at: int, vectors: Floats) -> float:
         """Write rows. Return the sum of their squared scales."""
@@ -160,6 +197,8 @@ class _Segment:
         scales = np.maximum(np.abs(vectors).max(axis=1), np.float32(1e-12)) / _INT8_MAX
         self._scales[at:until] = scales
         self._values[at:until] = np.rint(vectors / scales[:, None])
+        if self._signs is not None:
+            self._signs.fill(at, vectors)
         return float(np.square(scales, dtype=np.float64).sum())
 
     def vectors(self, rows: Ids) -> Floats:
@@ -170,9 +209,23 @@ class _Segment:
         if self._scales is None:
             np.dot(self._values[: len(into)], query, out=into)
             return
+        self._quantised_cosines(self._values[: len(into)], self._scales[: len(into)], query, into)
+
+    def cosines_of(self, rows: Ids, query: Floats) -> Floats:
+        assert self._scales is not None
+        found = np.empty(len(rows), np.float32)
+        self._quantised_cosines(np.take(self._values, rows, axis=0), self._scales[rows], query, found)
+        return found
+
+    def differences(self, query: Floats, into: Differences) -> None:
+        assert self._signs is not None
+        self._signs.differences(query, into)
+
+    @staticmethod
+    def _quantised_cosines(values: NDArray[np.number], scales: Floats, query: Floats, into: Floats) -> None:
         scale = _scale_of(query)
-        _products(self._values[: len(into)], np.rint(query / scale).astype(np.int8), into)
-        into *= self._scales[: len(into)]
+        _products(values, np.rint(query / scale).astype(np.int8), into)
+        into *= scales
         into *= np.float32(scale)
 
 

@@ -1,7 +1,7 @@
 """The documents nearest to a vector: the vectors of each model in memory, in step with the database.
 
-Depends on the store; knows no models, no queries and no wire. All similarities are computed before the filters apply,
-so a filter never costs a document: what passes it is found wherever it ranks.
+Depends on the store; knows no models, no queries and no wire. Similarities are computed before the filters apply, so a
+filter never costs a document: what passes it is found wherever it ranks.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 
 from gnod.pipeline import candidates, fusion
 from gnod.pipeline.candidates import Ranking
-from gnod.pipeline.matrix import Floats, Matrix
-from gnod.pipeline.places import Layout, Places
+from gnod.pipeline.matrix import Floats, Ids, Matrix
+from gnod.pipeline.places import Layout
+from gnod.pipeline.presorted import Presorted
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
@@ -27,22 +28,22 @@ _MB = 1024 * 1024
 EXACT_BYTES = 256 * _MB
 LIMIT_BYTES = 1024 * _MB
 _LOAD_ROWS = 4096
+# Comparing so many quantised vectors takes about 5 ms. Of more, the signs are compared first.
+COMPARED_ROWS = 250_000
 # A matrix changes its kind only well past the threshold.
 _HYSTERESIS = 1.25
 
 
 class _Resident(NamedTuple):
-    """`places` and `layout`: which documents have the rows of the matrix. `seq`: the last change that is in here."""
+    """`layout`: which documents have the rows of the matrix. `seq`: the last change that is in here."""
 
     matrix: Matrix
-    places: Places
     layout: Layout
     seq: int
 
     @property
     def memory_bytes(self) -> int:
-        arrays = (*self.places, *self.layout)
-        return self.matrix.memory_bytes + sum(array.nbytes for array in arrays)
+        return self.matrix.memory_bytes + sum(array.nbytes for array in self.layout)
 
 
 class Surveyed(NamedTuple):
@@ -56,12 +57,20 @@ class Nearest:
     """The vectors of models, each loaded when it is first searched (or by `load`).
 
     Up to `exact_bytes` a model is kept as float32, above that as int8; models that would take more than `limit_bytes`
-    in all are searched on disk, which is slow. For the reader threads of one database.
+    in all are searched on disk, which is slow. Int8 vectors are all compared, up to `compared_rows`; of more, those
+    whose signs are most like the query's. For the reader threads of one database.
     """
 
-    def __init__(self, *, exact_bytes: int = EXACT_BYTES, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        exact_bytes: int = EXACT_BYTES,
+        limit_bytes: int = LIMIT_BYTES,
+        compared_rows: int = COMPARED_ROWS,
+    ) -> None:
         self._exact_bytes = exact_bytes
         self._limit_bytes = limit_bytes
+        self._compared_rows = compared_rows
         self._resident: dict[int, _Resident] = {}
         self._lock = threading.Lock()
 
@@ -118,7 +127,7 @@ class Nearest:
         # One at a time: a product has all cores, and the matrix does not change meanwhile.
         with self._lock:
             if resident := self._current(connection, model):
-                return _rank(connection, model, resident, query)
+                return self._rank(connection, model, resident, query)
         if knn.is_loaded(connection):
             return candidates.OnDisk(connection, model.id, query)
         return candidates.streamed(connection, model.id, query)
@@ -145,21 +154,34 @@ class Nearest:
         exact_bytes = 4 * matrix.dimensions * len(matrix)
         if self.memory_bytes() + resident.memory_bytes > self._limit_bytes * _HYSTERESIS:
             return False
-        if matrix.is_quantised:
-            return exact_bytes * _HYSTERESIS > self._exact_bytes
-        return exact_bytes < self._exact_bytes * _HYSTERESIS
+        if not matrix.is_quantised:
+            return exact_bytes < self._exact_bytes * _HYSTERESIS
+        if matrix.centre is None and len(matrix) > self._compared_rows * _HYSTERESIS:
+            return False
+        return exact_bytes * _HYSTERESIS > self._exact_bytes
 
     def _loaded(self, connection: Connection, model: Model) -> _Resident | None:
         assert model.dimensions is not None
-        exact_bytes = 4 * model.dimensions * vector_rows.count(connection, model.id)
+        count = vector_rows.count(connection, model.id)
+        exact_bytes = 4 * model.dimensions * count
         quantised = exact_bytes > self._exact_bytes
         if self.memory_bytes() + exact_bytes // (4 if quantised else 1) > self._limit_bytes:
             return None
-        matrix = Matrix(model.dimensions, quantised=quantised)
+        centre = vector_rows.mean(connection, model.id) if quantised and count > self._compared_rows else None
+        matrix = Matrix(model.dimensions, quantised=quantised, centre=centre)
         for ids, vectors in vector_rows.blocks(connection, model.id, _LOAD_ROWS):
             matrix.add(ids, vectors)
-        places = Places.of(*vector_rows.places(connection, model.id))
-        return _Resident(matrix, places, places.layout(matrix.ids()), vector_rows.last_change(connection))
+        layout = Layout.of(*_rows(matrix, *vector_rows.places(connection, model.id)))
+        return _Resident(matrix, layout, vector_rows.last_change(connection))
+
+    def _rank(self, connection: Connection, model: Model, resident: _Resident, query: Floats) -> Ranking:
+        matrix, layout = resident.matrix, resident.layout
+        if matrix.centre is not None and len(matrix) > self._compared_rows:
+            return Presorted(connection, model.id, matrix, layout, query)
+        ids, cosines = matrix.ids(), matrix.cosines(query)
+        if matrix.is_quantised:
+            return candidates.quantised(connection, model.id, ids, cosines, layout, query, matrix.margin(query))
+        return candidates.exact(connection, ids, cosines, layout, query, matrix.reader())
 
     def _forget_dropped(self, connection: Connection) -> None:
         if len(self._resident) > 1:
@@ -173,18 +195,23 @@ def _applied(connection: Connection, model: Model, resident: _Resident, changed:
     if not changed:
         return resident._replace(seq=seq)
     matrix, ids = resident.matrix, np.asarray(sorted(changed), np.int64)
+    layout = resident.layout.without(matrix.rows_of(ids))
+    before = matrix.ids()
     matrix.remove(np.setdiff1d(ids, vector_rows.existing(connection, changed)))
+    if len(matrix.ids()) < len(before):  # the matrix has closed its gaps
+        layout = layout.renumbered(before, matrix.ids())
     matrix.add(*vector_rows.by_ids(connection, model.id, ids[ids > matrix.last_id].tolist()))
-    places = resident.places.replaced(ids, *vector_rows.places(connection, model.id, changed))
-    return _Resident(matrix, places, places.layout(matrix.ids()), seq)
+    return _Resident(matrix, layout.plus(*_rows(matrix, *vector_rows.places(connection, model.id, changed))), seq)
 
 
-def _rank(connection: Connection, model: Model, resident: _Resident, query: Floats) -> Ranking:
-    matrix, layout = resident.matrix, resident.layout
-    ids, cosines = matrix.ids(), matrix.cosines(query)
-    if matrix.is_quantised:
-        return candidates.quantised(connection, model.id, ids, cosines, layout, query, matrix.margin(query))
-    return candidates.exact(connection, ids, cosines, layout, query, matrix.reader())
+def _rows(matrix: Matrix, vectors: Ids, documents: Ids) -> tuple[Ids, Ids]:
+    """Return the places with the rows of their vectors."""
+    ids = matrix.ids()
+    if not len(ids):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    rows = np.searchsorted(ids, vectors).clip(max=len(ids) - 1)
+    there = ids[rows] == vectors
+    return rows[there], documents[there]
 
 
 def _prominence(ranking: Ranking, best: list[RankedDocument]) -> float | None:

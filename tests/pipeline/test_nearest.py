@@ -30,6 +30,7 @@ QUERY = vector_of("query", "")
 KINDS = {
     "exact": {},
     "quantised": {"exact_bytes": 0},
+    "presorted": {"exact_bytes": 0, "compared_rows": 0},
     "on disk": {"limit_bytes": 0},
 }
 

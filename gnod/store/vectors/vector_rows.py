@@ -17,6 +17,8 @@ from gnod.store.database import Connection
 
 # As vectors are stored.
 DTYPE = np.dtype("<f4")
+# Vectors that are read for the mean of all.
+_AVERAGED = 4096
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -56,6 +58,20 @@ def blocks(connection: Connection, model_id: int, rows: int) -> Iterator[tuple[I
     cursor = connection.execute("SELECT id, embedding FROM content_vectors WHERE model_id = ? ORDER BY id", (model_id,))
     while block := list(islice(cursor, rows)):
         yield _as_arrays(block)
+
+
+def mean(connection: Connection, model_id: int) -> Vectors:
+    """Return about the mean of the vectors of a model, of which there must be some."""
+    step = count(connection, model_id) // _AVERAGED + 1
+    rows = connection.execute(
+        # The index by model has the ids; so only the chosen vectors are read.
+        "SELECT embedding FROM content_vectors WHERE model_id = ?1 AND id IN"
+        " (SELECT id FROM content_vectors WHERE model_id = ?1 AND id % ?2 = (SELECT max(id) % ?2 FROM content_vectors"
+        " WHERE model_id = ?1))",
+        (model_id, step),
+    )
+    found = [np.frombuffer(embedding, DTYPE) for (embedding,) in rows]
+    return np.asarray(np.mean(found, axis=0), np.float32)
 
 
 def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple[Ids, Vectors]:
