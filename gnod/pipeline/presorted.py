@@ -53,8 +53,8 @@ class Presorted:
         return winners, max(below, float(cosines.min(initial=np.inf)))
 
     def _near(self, depth: int) -> tuple[Ids, Floats]:
-        """Return the rows that may be among the nearest `depth`, with their cosines: as many of their signs differ as of
-        the nearest that are known so far, within the deviation of that number."""
+        """Return the rows that may be among the nearest `depth`, with their cosines: about as many signs differ as in
+        the nearest that are known so far."""
         chosen = signs.fewest(self._differences, max(_LEAST, _PER_DOCUMENT * depth))
         cosines = self._cosines(self._rows[chosen])
         most = int(self._differences[chosen].max())
