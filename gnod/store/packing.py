@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 20
 _LEVEL = 3
 _DICTIONARY_BYTES = 64 << 10
 # A dictionary is made when there are so many texts, and again when there are so many times more.
-_FIRST, _GROWTH = 1_000, 8
+_FIRST, _GROWTH = 1_000, 4
 _SAMPLES, _SAMPLE_BYTES = 1_000, 4_000
 _NONE = 0
 _AT_ONCE = 500
@@ -60,7 +60,7 @@ def unpack(connection: apsw.Connection, packed: bytes) -> str:
 
 def train_when_due(connection: apsw.Connection) -> None:
     """Make a dictionary for the texts to come, if there is none yet or there are many more texts than it was made of.
-    Takes .2 s, at most once for each time that the texts have become eight times as many."""
+    Takes .2 s, once for each time that the texts have become four times as many."""
     newest = int(connection.execute("SELECT coalesce(max(rowid), 0) FROM mirrors").get)  # about how many there are
     last = connection.execute("SELECT max(texts) FROM dictionaries").get
     if newest < (_FIRST if last is None else int(last) * _GROWTH):
