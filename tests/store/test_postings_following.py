@@ -123,6 +123,7 @@ def test_damaged_postings_are_built_again(opened: Callable[[int], Index]) -> Non
         assert index.size() in (None, 5)
         wait_until(index.is_current)
     assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
 def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int], Index]) -> None:

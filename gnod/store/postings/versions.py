@@ -7,6 +7,7 @@ than its snapshot. Segments are mapped into memory; they can be deleted while th
 from __future__ import annotations
 
 import mmap
+import os
 import shutil
 import threading
 import time
@@ -143,7 +144,7 @@ class Postings:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         path, checksum = self.folder / self._free_name(), 0
         try:
-            with path.open("xb") as file:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 for part in encode(segment):
                     checksum = zlib.crc32(part, checksum)
                     file.write(part)

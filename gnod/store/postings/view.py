@@ -305,25 +305,24 @@ class _Best:
 
     def __init__(self, depth: int | None) -> None:
         self._depth = depth
-        self._least = np.nextafter(0, 1)
+        self._least = np.nextafter(0.0, 1.0)
         self._found: list[Scored] = []
 
     def add(self, segment: Segment, scores: NDArray[np.float64]) -> None:
         good = np.flatnonzero(scores >= self._least)
+        good = good[self._are_best(scores[good])]
         self._found.append(Scored(segment.ids[good], segment.docids[good], scores[good]))
-        if self._depth is not None and len(good):
-            self._cut(self._depth)
 
     def documents(self) -> Scored:
-        return Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
+        together = Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
+        are_best = self._are_best(together.scores)
+        return Scored(together.ids[are_best], together.docids[are_best], together.scores[are_best])
 
-    def _cut(self, depth: int) -> None:
-        found = self.documents()
-        if len(found.ids) > depth:
-            self._least = np.partition(found.scores, -depth)[-depth]
-            good = found.scores >= self._least
-            found = Scored(found.ids[good], found.docids[good], found.scores[good])
-        self._found = [found]
+    def _are_best(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        if self._depth is not None and len(scores) > self._depth:
+            self._least = np.partition(scores, -self._depth)[-self._depth]
+        are_best: NDArray[np.bool_] = scores >= self._least
+        return are_best
 
 
 def view_of(connection: Connection) -> View | None:
