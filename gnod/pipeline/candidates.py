@@ -96,7 +96,9 @@ class Scored:
         rows, owners = self._layout.rows_of(numbers)
         near = self._cosines[rows] >= self._best[numbers][owners] - 2 * self._margin
         rows, owners = rows[near], owners[near]
+        # Rounding may give more than 1, which would tell equal vectors apart.
         cosines = self._exact(rows)
+        cosines = np.where(cosines > 1, 1.0, cosines)
         documents = self._layout.documents[numbers][owners]
         columns = (documents.tolist(), self._ids[rows].tolist(), cosines.tolist())
         winners = [Winner(*each) for each in zip(*columns, strict=True) if each[2] > -np.inf]
@@ -206,19 +208,21 @@ def these(
 def _search(
     connection: Connection, ranking: Ranking, condition: Condition, limit: int, *, is_narrowed: bool = False
 ) -> list[RankedDocument]:
-    depth = max(_MIN_DEPTH, limit + limit // 2)
+    depth, share = max(_MIN_DEPTH, limit + limit // 2), 1.0
     while True:
         winners, below = ranking.top(depth)
-        allowed = set(passing(connection, condition.with_ids({each.document_id for each in winners})).tolist())
-        best = _placed(connection, [each for each in winners if each.document_id in allowed], limit)
+        if not is_narrowed:
+            allowed = set(passing(connection, condition.with_ids({each.document_id for each in winners})).tolist())
+            share = len(allowed) / depth
+            winners = [each for each in winners if each.document_id in allowed]
+        best = _placed(connection, winners, limit)
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):
             return best
         if np.isneginf(below) or (is_narrowed and depth >= _MAX_DEPTH and len(winners) < depth):
             return best
-        share = len(allowed) / depth
         if not is_narrowed and _is_strict(share, limit, len(ranking)):
-            ranking, is_narrowed = ranking.narrowed(condition), True
+            ranking, is_narrowed, share = ranking.narrowed(condition), True, 1.0
         else:
             depth = _deeper(depth, share, limit)
 
@@ -239,11 +243,13 @@ def _placed(connection: Connection, winners: list[Winner], limit: int) -> list[R
     """Return the best documents with the places of their vectors. Only these are looked up; a vector without a place,
     which this snapshot does not have, does not count."""
     while True:
-        scores: dict[int, float] = {}
-        for each in winners:
-            scores[each.document_id] = max(scores.get(each.document_id, 0.0), _score(each))
-        ranked = [RankedDocument(id_, score, None, {}) for id_, score in scores.items()]
-        first = without_copies(connection, sorted(ranked, key=lambda each: (-each.score, each.id)))[:limit]
+        cosines: dict[int, float] = {}
+        for id_, _, cosine in winners:
+            if cosine > cosines.get(id_, -np.inf):
+                cosines[id_] = cosine
+        ordered = sorted(cosines.items(), key=lambda each: (-each[1], each[0]))
+        ranked = [RankedDocument(id_, _score(cosine), None, {}) for id_, cosine in ordered]
+        first = without_copies(connection, ranked)[:limit]
         wanted = {each.id for each in first}
         placed, lost = _located(connection, [each for each in winners if each.document_id in wanted])
         if not lost:
@@ -262,20 +268,23 @@ def _located(connection: Connection, winners: list[Winner]) -> tuple[dict[int, R
         " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash AND k.mirror_hash = d.mirror_hash",
         (msgspec.json.encode([winner[:2] for winner in winners]).decode(),),
     )
-    found: dict[int, RankedDocument] = {}
+    best: dict[int, tuple[float, Span]] = {}
     lost = set(winners)
     for number, *place in rows:
         winner, span = winners[number], Span(*place)
         lost.discard(winner)
-        id_, score = winner.document_id, _score(winner)
-        before = found.get(id_)
-        if before is None or before.span is None or (-score, span.start) < (-before.score, before.span.start):
-            found[id_] = RankedDocument(id_, score, span, {"similarity": score})
+        before = best.get(winner.document_id)
+        if before is None or (-winner.cosine, span.start) < (-before[0], before[1].start):
+            best[winner.document_id] = (winner.cosine, span)
+    found = {}
+    for id_, (cosine, span) in best.items():
+        score = _score(cosine)
+        found[id_] = RankedDocument(id_, score, span, {"similarity": score})
     return found, lost
 
 
-def _score(winner: Winner) -> float:
-    return min(max((1 + winner.cosine) / 2, 0.0), 1.0)
+def _score(cosine: float) -> float:
+    return min(max((1 + cosine) / 2, 0.0), 1.0)
 
 
 def passing(connection: Connection, condition: Condition) -> Ids:
