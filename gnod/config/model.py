@@ -161,6 +161,15 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int | None, setting("Processor cores that a model uses; by default, all physical cores.", 1, 256)
     ] = None
     embed_on_battery: Annotated[bool, setting("Whether to embed on battery, down to a charge of 15 %.")] = False
+    presort_from: Annotated[
+        int,
+        setting(
+            "Vectors of a model from which on vector search compares only those whose signs are like the query's, once "
+            "they are quantised (above 256 MiB). It finds more than 99 % of the nearest 20. At the next start.",
+            0,
+            10**9,
+        ),
+    ] = 250_000
 
 
 class ViewerConfig(msgspec.Struct, frozen=True, kw_only=True):

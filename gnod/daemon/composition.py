@@ -207,7 +207,7 @@ async def _compose(
     recommendation = RecommendationService(configuration, database, model_service, readability)
     pool = _pool(places, configuration)
     storage = StorageMonitor(database, control.reopen)
-    nearest = Nearest()
+    nearest = Nearest(compared_rows=configuration.current.models.presort_from)
     database.submit_read(partial(_load_vectors, nearest, sorted(set(embedding_service.served().values()))))
     backlog = Backlog(configuration, embedding_service, database, inference, model_service.installed)
     tuning_service = TuningService(
