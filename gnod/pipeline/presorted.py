@@ -36,7 +36,7 @@ class Presorted:
         self._query = query
         self._layout = layout
         self._ids = matrix.ids()
-        self._rows: Ids = np.arange(len(self._ids))
+        self._rows: Ids | None = None  # all
         self._differences = matrix.differences(query)
         self._cosines = matrix.comparer(query)
         self._margin = matrix.margin(query)
@@ -45,8 +45,9 @@ class Presorted:
         return len(self._layout.documents)
 
     def top(self, depth: int) -> tuple[list[Winner], float]:
-        if len(self._rows) <= _FEW:
-            return self._scored(self._rows, self._cosines(self._rows), self._layout).top(depth)
+        if len(self._differences) <= _FEW:
+            rows = self._named(np.arange(len(self._differences)))
+            return self._scored(rows, self._cosines(rows), self._layout).top(depth)
         rows, cosines = self._near(depth)
         winners, below = self._scored(rows, cosines, self._layout).top(depth)
         # Others are hardly nearer than the farthest of those that were compared.
@@ -56,8 +57,8 @@ class Presorted:
         """Return the rows that may be among the nearest `depth`, with their cosines: about as many signs differ as in
         the nearest that are known so far."""
         chosen = signs.fewest(self._differences, max(_LEAST, _PER_DOCUMENT * depth))
-        cosines = self._cosines(self._rows[chosen])
-        most = int(self._differences[chosen].max())
+        cosines = self._cosines(self._named(chosen))
+        most = int(self._differences[chosen].max(initial=0))
         while len(chosen) > depth:
             nearest = chosen[np.argpartition(cosines, -depth)[-depth:]]
             wanted = signs.expected(self._differences[nearest], len(self._query), _SIGMAS)
@@ -65,16 +66,16 @@ class Presorted:
                 break
             more = np.flatnonzero((self._differences > most) & (self._differences <= wanted))
             chosen, most = np.concatenate([chosen, more]), wanted
-            cosines = np.concatenate([cosines, self._cosines(self._rows[more])])
+            cosines = np.concatenate([cosines, self._cosines(self._named(more))])
         order = np.argsort(chosen)
-        return self._rows[chosen[order]], cosines[order]
+        return self._named(chosen[order]), cosines[order]
 
     def narrowed(self, condition: Condition) -> Presorted:
         numbers = self._layout.numbers(passing(self._connection, condition))
         narrow = copy(self)
         narrow._layout = self._layout.of_numbers(numbers)
-        narrow._rows = np.unique(narrow._layout.rows)
-        narrow._differences = self._differences[np.searchsorted(self._rows, narrow._rows)]
+        rows = narrow._rows = np.unique(narrow._layout.rows)
+        narrow._differences = self._differences[rows if self._rows is None else np.searchsorted(self._rows, rows)]
         return narrow
 
     def spread(self) -> Spread | None:
@@ -83,6 +84,10 @@ class Presorted:
         layout = self._layout.of_numbers(numbers)
         rows = np.unique(layout.rows)
         return self._scored(rows, self._cosines(rows), layout).spread()
+
+    def _named(self, numbers: Ids) -> Ids:
+        """Return the rows with these numbers in `_differences`."""
+        return numbers if self._rows is None else self._rows[numbers]
 
     def _scored(self, rows: Ids, cosines: Floats, layout: Layout) -> Scored:
         """Rank the documents of these rows, which ascend."""

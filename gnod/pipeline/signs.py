@@ -48,15 +48,18 @@ class Signs:
 def fewest(differences: Differences, count: int) -> NDArray[np.int64]:
     """Return the numbers of the `count` rows with the fewest differences, some more, and all that differ in as many as
     the last; ascending, without rows that are infinite."""
-    sample = np.sort(differences[::_STRIDE])
-    expected = count // _STRIDE
-    most = int(sample[min(expected + 2 * isqrt(expected) + 1, len(sample) - 1)]) if len(sample) else 0
-    while most < INFINITE:
-        found = np.flatnonzero(differences <= most)
-        if len(found) >= count:
-            return found
-        most += 1
-    return np.flatnonzero(differences < INFINITE)
+    wanted = count // _STRIDE
+    found = _up_to(differences, _fewest(differences[::_STRIDE], wanted + 2 * isqrt(wanted) + 1))
+    return found if len(found) >= count else _up_to(differences, _fewest(differences, count))
+
+
+def _fewest(differences: Differences, count: int) -> int:
+    """Return how many signs differ in the last of the `count` rows with the fewest differences."""
+    return int(np.searchsorted(np.cumsum(np.bincount(differences, minlength=1)), count))
+
+
+def _up_to(differences: Differences, most: int) -> NDArray[np.int64]:
+    return np.flatnonzero(differences <= min(most, INFINITE - 1))
 
 
 def expected(differences: Differences, dimensions: int, sigmas: float) -> int:

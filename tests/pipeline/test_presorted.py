@@ -32,8 +32,8 @@ Floats = NDArray[np.float32]
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presorted, "_LEAST", 64)
-    monkeypatch.setattr(presorted, "_PER_DOCUMENT", 1)
+    monkeypatch.setattr(presorted, "_LEAST", 160)
+    monkeypatch.setattr(presorted, "_PER_DOCUMENT", 2)
     monkeypatch.setattr(presorted, "_FEW", 60)
 
 
@@ -74,7 +74,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
 def recall(index: SmallIndex, searched: Nearest, filters: Filters) -> float:
     """Return the share of what exact search finds that is found; the scores and the places must be the same."""
     exact, right, wanted = Nearest(), 0, 0
-    for query in clustered(20, seed=3):
+    for query in clustered(15, seed=3):
         search = partial(Nearest.search, uri=URI, query=query, filters=filters, limit=LIMIT)
         found, true = (
             index.database.submit_read(lambda c, n=n, s=search: s(n, c)).result()  # type: ignore[misc]
@@ -116,7 +116,7 @@ def test_after_any_changes_it_is_as_good_as_from_scratch(tmp_path: Path) -> None
     searched, chance = Nearest(exact_bytes=0, compared_rows=1000), random.Random(5)
     index.add({f"{n}.md": f"note {n}" for n in range(1500)}, collection="all")
     embed(index, seed=6)
-    for round_ in range(4):
+    for round_ in range(3):
         assert recall(index, searched, Filters()) >= 0.98
         numbers = chance.sample(range(1500), 400)
         index.remove(*(f"{n}.md" for n in numbers[:200]), collection="all")
