@@ -2,8 +2,9 @@
 
     .venv/bin/python -m benchmarks.nearest [exact] [quantised] [related]
 
-The vectors are synthetic. "like real ones": clusters with a common mean and a decaying spectrum, as in embeddings.
-"random": the hardest case, in which all distances are nearly equal.
+GNOD_VECTORS names a file of NumPy with embedded sentences; then `quantised` also mixes and perturbs these up to a
+million. The other vectors are synthetic. "like real ones": clusters with a common mean and a decaying spectrum, as in
+embeddings. "random": the hardest case, in which all distances are nearly equal.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ def exact() -> None:
 
 def quantised() -> None:
     """1,000,000 vectors, held as int8 with their signs."""
-    for name, maker in (("like real ones", like_real), ("random", at_random)):
+    makers = {"like real ones": like_real, "random": at_random}
+    if "GNOD_VECTORS" in os.environ:
+        makers["of sentences"] = of_sentences
+    for name, maker in makers.items():
         with tempfile.TemporaryDirectory() as folder:
             database = Database(Path(folder, "i.sqlite"), use_knn=False)
             _fill(database, 1_000_000, maker(1))
@@ -138,6 +142,20 @@ def like_real(seed: int) -> Maker:
     def make(count: int) -> Floats:
         noise = (chance.standard_normal((count, DIMENSIONS), dtype=np.float32) * (0.8 * spread)) @ rotation
         return _unit((centres[chance.integers(0, len(centres), count)] + noise + mean).astype(np.float32))
+
+    return make
+
+
+def of_sentences(seed: int) -> Maker:
+    """Mix two sentences, and add a difference of two others and noise."""
+    sentences = _unit(np.load(os.environ["GNOD_VECTORS"]))
+    chance = np.random.default_rng(seed)
+
+    def make(count: int) -> Floats:
+        one, two, three, four = (sentences[chance.integers(0, len(sentences), count)] for _ in range(4))
+        share, moved = chance.uniform(0, 0.5, (count, 1)), chance.uniform(0.1, 0.4, (count, 1))
+        noise = chance.standard_normal((count, DIMENSIONS)) * 0.3 / DIMENSIONS**0.5
+        return _unit(((1 - share) * one + share * two + moved * (three - four) + noise).astype(np.float32))
 
     return make
 
