@@ -21,6 +21,10 @@ class Turns:
         # Clients in the order of their turns.
         self._waiting: dict[object, deque[asyncio.Future[None]]] = {}
 
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
     async def __aenter__(self) -> None:
         if self._free:
             self._free -= 1

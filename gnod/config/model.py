@@ -133,6 +133,10 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
     autostart: Annotated[
         bool, setting("Whether gnoctl starts the daemon when needed (also `--no-start` and `GNO_NO_AUTOSTART=1`).")
     ] = True
+    readers: Annotated[
+        int | None,
+        setting("Processes that search beside the daemon while many clients ask; 0: none. Default: by cores.", 0, 64),
+    ] = None
 
 
 def _role(role: str, gno: str | None = None) -> msgspec.Meta:

@@ -56,6 +56,7 @@ from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.ocr import OcrBacklog
 from gnod.services.readability import ReadabilityService
+from gnod.services.readers import Readers
 from gnod.services.recommendation import RecommendationService
 from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
@@ -72,6 +73,7 @@ from gnod.sync.freshness import FreshnessService
 from gnod.sync.scheduler import SyncScheduler
 
 _MAX_WORKERS = 4
+_MAX_READERS = 4
 _OCR_MODULE = "gnod.ingest.ocr.worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
@@ -90,6 +92,7 @@ class Services:
     following: Following
     pool: WorkerPool
     inference: Inference
+    readers: Readers
     remote: RemoteModels
     models: ModelService
     memory: MemoryService
@@ -122,6 +125,7 @@ class Services:
         await self.remote.close()
         await self.inference.close()
         await self.pool.close()
+        await self.readers.close()
         await asyncio.to_thread(self.following.close)
         await asyncio.to_thread(self.database.close)
 
@@ -239,6 +243,7 @@ async def _compose(
     endpoints = EndpointReport(configuration, remote, egress)
     hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
     corrector = Corrector(database.submit_read)
+    readers = Readers(database, _readers(configuration.current.daemon.readers), search.__name__)
     flights = Flights()
     database.written.connect(flights.part)
     scheduler.state_changed.connect(flights.part)
@@ -274,7 +279,9 @@ async def _compose(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
         saved.handlers(configuration, database),
-        search.handlers(configuration, database, freshness, embedding_service, nearest, hybrid, corrector, flights),
+        search.handlers(
+            configuration, database, freshness, embedding_service, nearest, hybrid, corrector, flights, readers
+        ),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     return Services(
@@ -284,6 +291,7 @@ async def _compose(
         following=following,
         pool=pool,
         inference=inference,
+        readers=readers,
         remote=remote,
         models=model_service,
         memory=memory_service,
@@ -315,6 +323,11 @@ def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False
         scratch_folder=places.ocr_scratch_dir if for_ocr else places.scratch_dir,
         module=_OCR_MODULE if for_ocr else MODULE,
     )
+
+
+def _readers(wanted: int | None) -> int:
+    """Return how many processes read beside the daemon: by default, one for each other core, up to a limit."""
+    return min((os.cpu_count() or 1) - 1, _MAX_READERS) if wanted is None else wanted
 
 
 def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:

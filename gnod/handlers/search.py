@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from gnod.config.model import Config
@@ -32,19 +34,20 @@ from gnod.pipeline.fields import facets, ordering, reading
 from gnod.pipeline.fields.reading import FieldedQuery
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import ParsedQuery, parse_clauses, parse_query, parse_text
+from gnod.pipeline.query import Clause, ParsedQuery, parse_clauses, parse_query, parse_text
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.vector import QueryVectors
 from gnod.protocol import search as wire
-from gnod.protocol.base import Freshness, ProgressValue
+from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.flights import Flights
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
+from gnod.services.readers import Readers
 from gnod.services.search import HybridSearch
 from gnod.store.database import Connection, Database
 from gnod.store.documents.filters import Filters
-from gnod.sync.freshness import FreshnessService
+from gnod.sync.freshness import FreshnessReport, FreshnessService, reported
 from gnod.types import format_uri
 
 _LASTS_S = 0.3
@@ -61,29 +64,28 @@ class _Services(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """One request while it is answered. `query`: without the fields, which are in `filters`. `embedded`: vectors count
-    for its freshness."""
+    """One request while it is answered. `query`: without the fields, which are in `filters`. `report` of how current
+    the index is. That of a keyword search is data, for any process."""
 
-    services: _Services
     config: Config
     query: FieldedQuery
     filters: Filters
     started: float
-    embedded: bool
-
-    def freshness(self, connection: Connection, params: wire.FilterParams) -> Freshness:
-        return freshness_of(self.services.freshness.report(connection, params.collections, embedded=self.embedded))
+    report: Callable[[Connection], FreshnessReport]
 
     def corrected(
         self,
         connection: Connection,
+        corrector: Corrector,
         params: wire.SearchLexicalParams | wire.SearchVectorParams | wire.SearchQueryParams,
         *,
         is_unfinished: bool = False,
     ) -> Corrected:
-        if params.exact:
-            return Corrected(self.query.text)
-        return self.services.corrector.correct(connection, self.query.text, unfinished=is_unfinished)
+        return (
+            Corrected(self.query.text)
+            if params.exact
+            else corrector.correct(connection, self.query.text, unfinished=is_unfinished)
+        )
 
 
 def handlers(
@@ -95,8 +97,9 @@ def handlers(
     hybrid_search: HybridSearch,
     corrector: Corrector,
     flights: Flights,
+    readers: Readers,
 ) -> Mapping[str, Handler]:
-    """`flights`: identical searches are answered once."""
+    """`flights`: identical searches are answered once. `readers` do keyword searches."""
     services = _Services(configuration, database, freshness, embedding, nearest, corrector)
 
     async def request(
@@ -110,14 +113,19 @@ def handlers(
             await freshness.refresh(among, embedded=embedded)
         started = time.perf_counter()
         query = await reading.read_in(database.read, text, configuration.current.saved_queries, is_plain=is_plain)
-        return _Request(services, configuration.current, query, query.within(filters), started, embedded)
+        report: Callable[[Connection], FreshnessReport]
+        if embedded:
+            report = partial(freshness.report, collections=params.collections, embedded=True)
+        else:
+            report = partial(reported, known=freshness.known(params.collections))
+        return _Request(configuration.current, query, query.within(filters), started, report)
 
-    async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult:
+    async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult | Raw:
         asked = await request(params, params.query, among=params.collections, embedded=False)
         if asked.query.is_filter_only:
             return await database.read(lambda connection: _list(asked, connection, params))
         parse_clauses(asked.query.text)  # a query with an error is not corrected
-        return await database.read(lambda connection: _search_lexical(asked, connection, params))
+        return await readers.run(lambda connection: _worded(asked, connection, params, corrector), _search_lexical)
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
         if not params.query.strip():
@@ -126,21 +134,21 @@ def handlers(
         if asked.query.is_filter_only:
             return await database.read(lambda connection: _list(asked, connection, params))
         corrected = _for_meaning(
-            asked.query.text, await database.read(lambda connection: asked.corrected(connection, params))
+            asked.query.text, await database.read(lambda connection: asked.corrected(connection, corrector, params))
         )
         stages = corrected_stage(corrected, asked.started)
         begun = time.perf_counter()
         vectors = await embedding.texts([corrected.text], [], params.collections)
         stages.append({"stage": "embed", "ran": True, "ms": milliseconds_since(begun), "models": sorted(vectors.rows)})
         return await database.read(
-            lambda connection: _search_vector(asked, connection, params, corrected, vectors, stages)
+            lambda connection: _search_vector(services, asked, connection, params, corrected, vectors, stages)
         )
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
         asked = await request(params, params.where, among=[])  # the document may be anywhere
         if words := asked.query.text.strip():
             raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is none")
-        return await database.read(lambda connection: _search_similar(asked, connection, params))
+        return await database.read(lambda connection: _search_similar(services, asked, connection, params))
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
         asked = await request(params, params.query, among=params.collections, is_plain=False)
@@ -148,14 +156,16 @@ def handlers(
             return await database.read(lambda connection: _list(asked, connection, params))
         query = parse_query(asked.query.text)
         async with database.snapshot() as read:
-            corrected = await read(lambda connection: asked.corrected(connection, params))
+            corrected = await read(lambda connection: asked.corrected(connection, corrector, params))
             stages = corrected_stage(corrected, asked.started)
             if corrected.corrections:
                 query = parse_query(corrected.text)
             if "*" in corrected.text:
                 query = await read(lambda connection: corrector.resolved_query(connection, query))
             found = await hybrid_search.search(read, query, asked.filters, _options(params), _stage_reporter(call))
-            result = await read(lambda connection: _hybrid_result(asked, connection, params, query, found, stages))
+            result = await read(
+                lambda connection: _hybrid_result(services, asked, connection, params, query, found, stages)
+            )
         return replace(result, corrections=corrections_of(corrected))
 
     searches: dict[str, Handler] = {
@@ -172,13 +182,32 @@ def _syncs_first(params: wire.FilterParams) -> bool:
     return params.fresh
 
 
-def _search_lexical(asked: _Request, connection: Connection, params: wire.SearchLexicalParams) -> wire.SearchResult:
+class _Worded(NamedTuple):
+    """A keyword search as data: its words were corrected, and wildcards are what they stand for."""
+
+    asked: _Request
+    params: wire.SearchLexicalParams
+    corrected: Corrected
+    clauses: list[Clause]
+    is_unfinished: bool
+
+
+def _worded(
+    asked: _Request, connection: Connection, params: wire.SearchLexicalParams, corrector: Corrector
+) -> tuple[_Worded]:
     is_unfinished = (params.prefix_last_term or params.unfinished) and not asked.query.text[-1:].isspace()
-    corrected = asked.corrected(connection, params, is_unfinished=is_unfinished)
+    corrected = asked.corrected(connection, corrector, params, is_unfinished=is_unfinished)
+    clauses = corrector.resolved(connection, parse_clauses(corrected.text))
+    return (_Worded(asked, params, corrected, clauses, is_unfinished),)
+
+
+def _search_lexical(connection: Connection, worded: _Worded) -> wire.SearchResult:
+    """May run in another process."""
+    asked, params, corrected, clauses, is_unfinished = worded
     stages = corrected_stage(corrected, asked.started)
     found = lexical.search(
         connection,
-        asked.services.corrector.resolved(connection, parse_clauses(corrected.text)),
+        clauses,
         asked.filters,
         limit=ordering.DEPTH if params.sort else params.limit,
         min_score=params.min_score,
@@ -222,6 +251,7 @@ def _for_meaning(query: str, corrected: Corrected) -> Corrected:
 
 
 def _search_vector(
+    services: _Services,
     asked: _Request,
     connection: Connection,
     params: wire.SearchVectorParams,
@@ -230,7 +260,7 @@ def _search_vector(
     stages: Stages,
 ) -> wire.SearchResult:
     begun = time.perf_counter()
-    nearest, limit, min_score = asked.services.nearest, params.limit, params.min_score
+    nearest, limit, min_score = services.nearest, params.limit, params.min_score
     ranked = vector.search(connection, nearest, vectors, asked.filters, limit=limit, min_score=min_score)
     stages.append({"stage": "knn", "ran": True, "ms": milliseconds_since(begun)})
     words = marked(connection, parse_text(corrected.text))
@@ -246,11 +276,13 @@ def _search_vector(
     )
 
 
-def _search_similar(asked: _Request, connection: Connection, params: wire.SearchSimilarParams) -> wire.SearchResult:
+def _search_similar(
+    services: _Services, asked: _Request, connection: Connection, params: wire.SearchSimilarParams
+) -> wire.SearchResult:
     document = references.resolve(connection, params.ref).document
-    served = asked.services.embedding.served()
+    served = services.embedding.served()
     begun = time.perf_counter()
-    nearest, limit, min_score = asked.services.nearest, params.limit, params.min_score
+    nearest, limit, min_score = services.nearest, params.limit, params.min_score
     find = related.related if params.by == "all" else vector.similar
     ranked = find(connection, nearest, document, served, asked.filters, limit=limit, min_score=min_score)
     model = served.get(document.collection)
@@ -261,6 +293,7 @@ def _search_similar(asked: _Request, connection: Connection, params: wire.Search
 
 
 def _hybrid_result(
+    services: _Services,
     asked: _Request,
     connection: Connection,
     params: wire.SearchQueryParams,
@@ -273,7 +306,7 @@ def _hybrid_result(
     words = marked(connection, query.terms)
     stages = [*stages, *stages_of(found.stages)]
     result = _result(asked, connection, params, "query", params.query, ranked, words, stages, vectors=found.vectors)
-    reason = lexical_only_reason(asked.services.embedding, found)
+    reason = lexical_only_reason(services.embedding, found)
     notes = [note for note in found.left_out if note != reason]
     return replace(
         result,
@@ -308,7 +341,7 @@ def _result(
         hits=hits,
         total=len(hits),
         took_ms=milliseconds_since(asked.started),
-        freshness=asked.freshness(connection, params),
+        freshness=freshness_of(asked.report(connection)),
         hints=asked.query.hints_for(len(hits)),
         explain={**fields, **(explain or {}), "stages": stages} if params.explain else None,
     )

@@ -28,7 +28,8 @@ from gnod.rpc.call import Call
 
 __all__ = ["Call", "Dispatcher", "Handler"]
 
-Handler = Callable[[Any, Call], Awaitable[Result]]
+Handler = Callable[[Any, Call], Awaitable[Result | Raw]]
+"""Returns the result, or that as JSON."""
 
 DISCOVER = "rpc.discover"
 

@@ -35,7 +35,7 @@ class Flights:
         """Return a handler that joins requests with the same parameters; not those with parameters for which `unless`
         is true. All get the same result or error; a cancelled one leaves the others alone."""
 
-        async def answer(params: Params, call: Call) -> Result:
+        async def answer(params: Params, call: Call) -> Result | msgspec.Raw:
             if unless(params):
                 return await handler(params, call)
             key = (handler, self._state, msgspec.json.encode(msgspec.structs.replace(params, progress_token=None)))
@@ -55,7 +55,7 @@ class Flights:
 class _Flight:
     """One piece of work, and the calls that wait for it."""
 
-    def __init__(self, work: Callable[[Call], Awaitable[Result]]) -> None:
+    def __init__(self, work: Callable[[Call], Awaitable[Result | msgspec.Raw]]) -> None:
         self._calls: list[Call] = []
         self._is_abandoned = False
         self.task = asyncio.create_task(self._run(work))
@@ -64,7 +64,7 @@ class _Flight:
     def is_over(self) -> bool:
         return self._is_abandoned or self.task.done()
 
-    async def join(self, call: Call) -> Result:
+    async def join(self, call: Call) -> Result | msgspec.Raw:
         self._calls.append(call)
         try:
             return await asyncio.shield(self.task)
@@ -74,7 +74,7 @@ class _Flight:
                 self._is_abandoned = True
                 self.task.cancel()
 
-    async def _run(self, work: Callable[[Call], Awaitable[Result]]) -> Result:
+    async def _run(self, work: Callable[[Call], Awaitable[Result | msgspec.Raw]]) -> Result | msgspec.Raw:
         everyone = Call(self._tell)
         everyone.progress_token = _ITSELF
         try:

@@ -261,7 +261,7 @@ class Database:
                 with self._lock:
                     self._running[future] = connection  # type: ignore[index]
                 try:
-                    result = work(connection) if snapshot else _in_snapshot(connection, work)
+                    result = work(connection) if snapshot else in_snapshot(connection, work)
                 finally:
                     with self._lock:
                         del self._running[future]  # type: ignore[arg-type]
@@ -289,10 +289,7 @@ class Database:
         return connection
 
     def _open_reader(self, cache_kib: int) -> Connection:
-        connection = Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
-        if self.postings:
-            attachment.attach(connection, self.postings)
-        _configure(connection, cache_kib)
+        connection = open_reader(self.path, cache_kib, self.postings)
         if self.knn_missing is None:
             knn.load(connection)
         with self._lock:
@@ -405,7 +402,17 @@ def folded(value: apsw.SQLiteValue) -> str | None:
     return unicodedata.normalize("NFC", value).casefold() if isinstance(value, str) else None
 
 
-def _in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
+def open_reader(path: Path, cache_kib: int = _CACHE_KIB, postings: Postings | None = None) -> Connection:
+    """Open a database for reading, in this process or another."""
+    connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    if postings:
+        attachment.attach(connection, postings)
+    _configure(connection, cache_kib)
+    return connection
+
+
+def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
+    """Run a read that sees one state of the database."""
     connection.execute("BEGIN")
     try:
         return work(connection)

@@ -26,6 +26,15 @@ class FreshnessReport(NamedTuple):
     unembedded: int
 
 
+class Known(NamedTuple):
+    """What is known of the collections `names` without asking the index; data for any process."""
+
+    names: list[str]
+    pending: int
+    unwatched: list[str]
+    unavailable: list[str]
+
+
 class FreshnessService:
     def __init__(
         self, configuration: Configuration, scheduler: SyncScheduler, embedding: EmbeddingService, backlog: Backlog
@@ -42,24 +51,24 @@ class FreshnessService:
         if embedded:
             await self._backlog.catch_up()
 
-    def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:
-        """Compare the index with the disk for these collections (all when empty), as far as is known without a walk.
-        `embedded`: chunks without a vector count too. In any thread."""
+    def known(self, collections: list[str]) -> Known:
+        """Return what is known of these collections (all when empty) without a walk and without the index."""
         wanted = set(collections)
         names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
         pending = self._scheduler.pending()
-        unavailable = [name for name in pending.unavailable if name in names]
-        failed = failures.count(connection, names)
-        unwatched = [name for name in names if not self._scheduler.watch_state(name).is_watched]
-        unembedded = self._unembedded(connection, names, all_of_them=not wanted) if embedded else 0
-        return FreshnessReport(
-            current=not (pending.files or unavailable or failed or unwatched or unembedded),
-            pending=pending.files,
-            failed=failed,
-            unwatched=unwatched,
-            unavailable=unavailable,
-            unembedded=unembedded,
+        return Known(
+            names,
+            pending.files,
+            unwatched=[name for name in names if not self._scheduler.watch_state(name).is_watched],
+            unavailable=[name for name in pending.unavailable if name in names],
         )
+
+    def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:
+        """Compare the index with the disk for these collections (all when empty), as far as is known without a walk.
+        `embedded`: chunks without a vector count too. In any thread."""
+        known = self.known(collections)
+        unembedded = self._unembedded(connection, known.names, all_of_them=not collections) if embedded else 0
+        return reported(connection, known, unembedded)
 
     def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
         """Return how many chunks have no vector of the serving model. Counting takes some microseconds a chunk, so it
@@ -73,3 +82,16 @@ class FreshnessService:
             if uri := served.get(name) or wanted.get(name):
                 by_model.setdefault(uri, []).append(name)
         return sum(vectors.count_pending(connection, uri, of) for uri, of in by_model.items())
+
+
+def reported(connection: Connection, known: Known, unembedded: int = 0) -> FreshnessReport:
+    """Add what the index knows."""
+    failed = failures.count(connection, known.names)
+    return FreshnessReport(
+        current=not (known.pending or known.unavailable or failed or known.unwatched or unembedded),
+        pending=known.pending,
+        failed=failed,
+        unwatched=known.unwatched,
+        unavailable=known.unavailable,
+        unembedded=unembedded,
+    )
