@@ -32,10 +32,9 @@ def machine() -> Iterator[Machine]:
             made.write(
                 **{f"n{number}_md": f"# Note {number}\n\nEvery note is common. {words.capitalize()} are here.\n"}
             )
+        made.config.parent.mkdir()
+        made.config.write_text("models: {preset: none}\ndaemon: {readers: 1}\n")
         made.ok("init", str(made.notes), "--name", "notes")
-        with made.config.open("a") as config:
-            config.write("daemon:\n  readers: 1\n")
-        made.ok("daemon", "restart")
         yield made
 
 

@@ -189,3 +189,23 @@ def schema(path: Path) -> list[tuple[str, str]]:
     rows = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
     connection.close()
     return rows
+
+
+def test_each_write_is_announced_before_its_caller_knows(tmp_path: Path) -> None:
+    """Answers of before are not given to those who ask after their own write."""
+    with closing(Database(tmp_path / "i.sqlite")) as database:
+        announced: list[bool] = []
+        database.written.connect(lambda: announced.append(future.done()))
+        release = threading.Event()
+
+        def write(connection: Connection) -> None:
+            release.wait(60)
+            connection.execute("INSERT INTO contexts VALUES ('/', 'a')")
+
+        future = database.submit_write(write)
+        release.set()
+        future.result()
+        assert announced == [False]
+        with pytest.raises(ZeroDivisionError):
+            database.submit_write(lambda _: 1 // 0).result()
+        assert len(announced) == 1, "nothing was written"
