@@ -135,7 +135,12 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = True
     readers: Annotated[
         int | None,
-        setting("Processes that search beside the daemon while many clients ask; 0: none. Default: by cores.", 0, 64),
+        setting(
+            "Processes that search beside the daemon while many clients ask, from its next start on; 0: none."
+            " Default: by cores.",
+            0,
+            64,
+        ),
     ] = None
 
 
