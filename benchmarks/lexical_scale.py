@@ -27,7 +27,7 @@ from benchmarks import recombined
 from benchmarks.throwaway import SHARED
 from gnod.analysis.terms import VERSION, Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.ingest.prepare import terms_of
+from gnod.ingest.document_terms import terms_of
 from gnod.pipeline import lexical
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection, Database

@@ -29,10 +29,10 @@ from gnod.evaluate.comparison import bootstrap
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S, search_dependencies
+from gnod.ingest.document_terms import terms_of
 from gnod.ingest.jobs import FileJob, Outcome
 from gnod.ingest.outline import outline
 from gnod.ingest.pool import WorkerPool
-from gnod.ingest.prepare import terms_of
 from gnod.models.files import ModelFiles
 from gnod.pipeline import hybrid, lexical
 from gnod.pipeline.hybrid import SearchOptions

@@ -33,8 +33,8 @@ from gnod.handlers import (
     search,
     subscribe,
 )
+from gnod.ingest.document_terms import terms_of
 from gnod.ingest.pool import WorkerPool
-from gnod.ingest.prepare import terms_of
 from gnod.ingest.worker_process import MODULE
 from gnod.models.inference import Inference
 from gnod.models.remote.addresses import Addresses

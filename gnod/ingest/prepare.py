@@ -6,23 +6,21 @@ Pure: no files, no storage. Runs in the converter workers, so that it does not d
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import PurePosixPath
 
 import msgspec
 
 from gnod.analysis import languages
-from gnod.analysis.stemming import stemming_language
-from gnod.analysis.terms import Analyzer
 from gnod.ingest import frontmatter
 from gnod.ingest.canonical import canonicalise, digest, with_line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.code import source
 from gnod.ingest.convert import Converted
+from gnod.ingest.document_terms import terms_of
 from gnod.ingest.links.extraction import extract
 from gnod.ingest.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
-from gnod.store.documents.records import Chunk, FileStat, Prepared, Terms
+from gnod.store.documents.records import Chunk, FileStat, Prepared
 from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300
@@ -31,7 +29,6 @@ _DATA_MIMES = {"text/csv", "text/tab-separated-values", "application/json", "app
 
 # Links and emphasis in a heading are not part of the title that people read.
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-_DATA_URI = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]{64,}")
 _MARKS = re.compile(r"(\*\*|__|`)(\S.*?)\1")
 
 
@@ -101,18 +98,6 @@ def prepare(
         aliases=found.aliases,
         labels=found.labels,
     )
-
-
-def terms_of(language: str | None, relative_path: str, title: str, markdown: str) -> Terms:
-    """Return what the lexical index stores of a document."""
-    analyzer = _analyzer(stemming_language(language))
-    body = _DATA_URI.sub(" ", markdown) if ";base64," in markdown else markdown
-    return Terms(analyzer.stream(relative_path), analyzer.stream(title), analyzer.stream(body))
-
-
-@cache
-def _analyzer(language: str) -> Analyzer:
-    return Analyzer(language)
 
 
 def _language(given: str | None, metadata: dict[str, object], prose: str) -> str | None:

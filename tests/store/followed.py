@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnod.analysis import terms
-from gnod.ingest.prepare import terms_of
+from gnod.ingest.document_terms import terms_of
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.store.documents.collections import Folder

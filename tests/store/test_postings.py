@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gnod.analysis import terms
-from gnod.ingest.prepare import terms_of
+from gnod.ingest.document_terms import terms_of
 from gnod.pipeline import lexical
 from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
 from gnod.pipeline.query import parse_clauses
