@@ -1,0 +1,157 @@
+"""The search interface: what an engine must do to hold a shared collection.
+
+The local store (`local.py`) and Milvus (`milvus.py`) implement it. An engine finds candidates and returns documents; it
+knows no query language, no fusion and no snippets. Another engine is one module with this interface.
+
+All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`;
+what was sent may have arrived, so every write may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+Key = str
+"""Names a document within a collection: the SHA-256 of its path, 32 hexadecimal digits."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a shared collection is. `format` of the stored data; `analysis`: the version of the analyser, without which
+    keywords mean something else. `model` and `model_hash` of the vectors, `dimensions` of them; None: no vectors.
+    `languages` of the documents. `tokens`: the sum of their lengths, in terms of all fields. `average`: the mean
+    length with which the frequencies were saturated. `publisher`: a random name of the daemon that may write,
+    `publisher_label` in words, for people. `behind`: changes that it knows and has not published; `published_at`:
+    when it last said so, in seconds since 1970. `change` grows with each change."""
+
+    format: int
+    analysis: int
+    model: str | None
+    model_hash: str | None
+    dimensions: int | None
+    languages: tuple[str, ...]
+    documents: int
+    pieces: int
+    tokens: int
+    average: float
+    publisher: str
+    publisher_label: str
+    behind: int
+    published_at: float
+    change: int
+
+
+class Restriction(NamedTuple):
+    """Filters that an engine applies itself. Empty tuples and None: no filter. `since` and `until` in seconds since
+    1970, inclusive."""
+
+    languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    path_prefix: str | None = None
+    author: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True):
+    """A piece of chunk `seq` with its vector (float32, little-endian, of length 1). Offsets and lines are within the
+    chunk, as in `content_vectors`; None: to its end."""
+
+    seq: int
+    start: int
+    end: int | None
+    line: int
+    last_line: int | None
+    embedding: bytes
+
+
+class SharedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document as an engine holds it. `version` changes with anything in here. `weights`: its terms by `term_id`, with
+    what BM25 gives each before the document frequency (gnod.shared.weights). `payload`: what a reader needs to store it
+    (gnod.shared.payload). The other fields are for filters and lists."""
+
+    key: Key
+    version: str
+    path: str
+    title: str
+    language: str | None
+    doc_type: str | None
+    author: str | None
+    tags: tuple[str, ...]
+    dated: float
+    weights: dict[int, float]
+    payload: bytes
+    pieces: tuple[Piece, ...]
+
+
+class Found(NamedTuple):
+    """A document, its version, and its score: an inner product of weights, or the cosine of its best piece."""
+
+    key: Key
+    version: str
+    score: float
+
+
+class Listed(NamedTuple):
+    """A document in a list."""
+
+    key: Key
+    version: str
+    path: str
+    title: str
+
+
+class Engine(Protocol):
+    """One shared collection. Raises Unreachable; `header` returns None where there is no such collection."""
+
+    def header(self) -> Header | None: ...
+
+    def frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return in how many documents terms occur; those that occur nowhere are left out."""
+
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+        """Return the best documents by the inner product with the query's weights, by `term_id`; best first."""
+
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+        """Return the best documents, each by its best piece; best first."""
+
+    def documents(self, keys: Collection[Key]) -> list[SharedDocument]:
+        """Return those of the documents that exist, in any order."""
+
+    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
+        """Return documents whose path has the prefix and is greater than `after`, in the order of their paths."""
+
+    def close(self) -> None: ...
+
+
+class WritableEngine(Engine, Protocol):
+    """What a publisher needs besides."""
+
+    def create(self, header: Header) -> None:
+        """Make the collection, if it does not exist, and store the header."""
+
+    def set_header(self, header: Header) -> None: ...
+
+    def put(self, documents: Sequence[SharedDocument]) -> None:
+        """Store documents with their pieces, in place of what was there under their keys."""
+
+    def remove(self, keys: Collection[Key]) -> None: ...
+
+    def set_frequencies(self, frequencies: Mapping[str, int]) -> None:
+        """Store in how many documents terms occur; 0 removes a term."""
+
+    def keys(self) -> Iterator[tuple[Key, str]]:
+        """Return all documents with their versions."""
+
+    def drop(self) -> None:
+        """Remove everything that was published."""
+
+    def count(self) -> dict[str, int]:
+        """Return how many rows there are of each kind; all 0 after `drop`."""
