@@ -73,9 +73,9 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SharedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as an engine holds it. `version` changes with anything in here. `weights`: its terms by `term_id`, with
-    what BM25 gives each before the document frequency (gnod.shared.weights). `payload`: what a reader needs to store it
-    (gnod.shared.payload). The other fields are for filters and lists."""
+    """A document as an engine holds it. `version` changes with anything in here. `weights`: its terms by `term_id`,
+    with what BM25 gives each before the document frequency (gnod.shared.weights). `payload`: what a reader needs to
+    store it (gnod.shared.payload). The other fields are for filters and lists."""
 
     key: Key
     version: str
