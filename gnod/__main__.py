@@ -24,6 +24,9 @@ EXIT_INTERRUPTED = 130
 # A search lets go of the interpreter at each step of SQLite, some dozens of times, and waits so long to have it back
 # from a thread that walks over a hundred thousand files. Python's own 5 ms make that a quarter of a second.
 SWITCH_S = 0.0005
+# OpenBLAS's threads wait actively for some 20 ms after each product, on the processor that the embedding model needs. A
+# product of a query with 40,000 vectors takes 5 ms in one thread. Read when NumPy is imported; children inherit it.
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -91,6 +94,7 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
     # Here, so that --help and a mistyped option need none of it.
     import gc
 
+    os.environ.setdefault(*_ONE_THREAD)
     gc.disable()  # what is imported stays: collections during the imports take a sixth of their time, and find nothing
     import asyncio
     import logging

@@ -23,7 +23,7 @@ from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.windows import Window
 from gnod.store.database import Connection
-from gnod.store.documents import documents, fulltext
+from gnod.store.documents import copies, documents, fulltext
 from gnod.store.documents.filters import Filters
 
 # A document with every word of the query goes ahead where scores are close: within a tenth.
@@ -200,9 +200,12 @@ def _greatest(connection: Connection, wanted: Expression, terms: Sequence[fullte
 
 def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Collection[int]) -> dict[int, float]:
     """Return the scores, best first, each content once. The documents in `whole` have all words."""
-    raised = [_Scored(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
-    raised.sort(key=lambda each: -each.score)  # stable: ties stay in docid order
-    return dict(without_copies(connection, raised))
+    raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
+    if whole:
+        raised.sort(key=lambda each: -each[1])  # stable: ties stay in docid order
+    if not copies.exist(connection):
+        return dict(raised)
+    return dict(without_copies(connection, [_Scored(*each) for each in raised]))
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
