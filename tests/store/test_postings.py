@@ -14,7 +14,7 @@ from gnod.pipeline import lexical
 from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
-from gnod.store.documents import changes, collections, maintenance
+from gnod.store.documents import changes, collections, maintenance, vocabulary
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, updating
@@ -110,7 +110,17 @@ class Followed(SmallIndex):
         ]
         same_results(found[0][0], found[1][0])
         same_surveys(found[0][1], found[1][1])
+        assert words(self._plain) == words(self._with)
         return self.view() is not None
+
+
+def words(connection: Connection) -> dict[str, bool]:
+    """Return the words of the index, and whether each is in several documents."""
+    return {
+        each.joined[start : start + each.length]: each.frequent
+        for each in vocabulary.read(connection)
+        for start in range(0, len(each.joined), each.length)
+    }
 
 
 def same_results(one: LexicalResult, other: LexicalResult) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import NamedTuple
 
 from gnod.analysis.dictionaries import has_word
@@ -48,6 +49,7 @@ class Corrector:
         self._state: _State | None = None
         self._lock = threading.Lock()
         self._reading: Future[None] | None = None
+        self._one_reads = threading.Lock()
 
     def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
         """Return the query with its corrections. `unfinished`: the last word is still being typed."""
@@ -78,10 +80,13 @@ class Corrector:
     def knowledge(self, connection: Connection) -> Knowledge:
         """Return what is known of the words of the index."""
         clock = changes.present(connection).clock
-        state = self._state
-        if state is not None and state.clock >= clock:
+        with self._one_reads if self._state is None else nullcontext():  # two at once take twice as long
+            state = self._state
+            if state is None:
+                return self._read(connection)
+        if state.clock >= clock:
             return state.knowledge
-        if state is None or state.took_s < self._at_once_s:
+        if state.took_s < self._at_once_s:
             return self._read(connection)
         self._read_beside(state)
         return state.knowledge
@@ -90,7 +95,7 @@ class Corrector:
         """Read the words beside the first search, so that the first error does not wait for them."""
         with self._lock:
             if self._state is None and self._reading is None:
-                self._reading = self._submit(lambda connection: (self._read(connection), None)[1])
+                self._reading = self._submit(lambda connection: (self.knowledge(connection), None)[1])
 
     def _read_beside(self, state: _State) -> None:
         is_due = time.monotonic() - state.read_at > state.took_s / SHARE

@@ -1,18 +1,25 @@
-"""Read the words of the full-text index: its terms that consist of letters. Knows FTS5; keeps nothing."""
+"""Read the words of the full-text index: its terms that consist of letters. Keeps nothing.
+
+The postings of a large index know in how many documents a term occurs. FTS5 walks over every posting to count them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gnod.store.database import Connection
+from gnod.store.postings.view import view_of
 
 MIN_LETTERS, MAX_LETTERS = 3, 32
 # A range of first letters is read at a time: a long statement could not be interrupted, and would need more memory.
 _RANGE = 64
-_LAST = chr(0x10FFFF)
+_FIRST, _LAST = "a", chr(0x10FFFF)
 # ASCII characters that are no letters: identifiers and numbers are no words.
 _NO_LETTER = "'*[!-@[-`{-~]*'"
+_WORD = re.compile(rf"[^!-@\[-`{{-~]{{{MIN_LETTERS},{MAX_LETTERS}}}")
 
 
 class Words(NamedTuple):
@@ -26,9 +33,24 @@ class Words(NamedTuple):
 
 def read(connection: Connection) -> Iterator[Words]:
     """Yield all words. Needs one snapshot."""
+    view = view_of(connection)
+    frequencies = view.frequencies() if view else None
+    yield from _from_table(connection) if frequencies is None else _of_frequencies(frequencies)
+
+
+def _of_frequencies(frequencies: Mapping[bytes, int]) -> Iterator[Words]:
+    together: defaultdict[tuple[int, str, bool], list[str]] = defaultdict(list)
+    for term, documents in frequencies.items():
+        word = term.decode(errors="surrogatepass")
+        if word >= _FIRST and _WORD.fullmatch(word):
+            together[len(word), word[0], documents > 1].append(word)
+    return (Words(*key, "".join(words)) for key, words in together.items())
+
+
+def _from_table(connection: Connection) -> Iterator[Words]:
     connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab ('main', 'documents_fts', 'row')")
     try:
-        at = "a"
+        at = _FIRST
         while first := connection.execute("SELECT term FROM temp.vocabulary WHERE term >= ? LIMIT 1", (at,)).get:
             below = _end_of_range(ord(first[0]))
             yield from _between(connection, first[0], below)

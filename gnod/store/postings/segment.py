@@ -121,6 +121,11 @@ class Segment:
         """Return how many postings each term has."""
         return np.diff(self._starts.astype(np.int64))
 
+    def frequencies_among(self, alive: NDArray[np.bool_]) -> Numbers:
+        """Return in how many of some documents each term occurs."""
+        before = np.concatenate(([0], np.cumsum(alive[self.documents])))
+        return before[self._starts[1:]] - before[self._starts[:-1]]
+
     def _first(self, term: bytes) -> int:
         """Return the number of the first term that is not below `term`."""
         if term not in self._known:

@@ -107,6 +107,19 @@ class View:
         """Return in how many documents a phrase occurs."""
         return sum(len(self._documents(part, phrase)) for part in self._parts)
 
+    def frequencies(self) -> dict[bytes, int] | None:
+        """Return in how many documents each term occurs; None: some documents are in the full-text table alone."""
+        if self._changed is not None:
+            return None
+        found: dict[bytes, int] = {}
+        for part in self._parts:
+            segment = part.segment
+            sizes = segment.sizes if part.alive is None else segment.frequencies_among(part.alive)
+            for term, size in zip(segment.terms(), sizes.tolist(), strict=True):
+                if size:
+                    found[term] = found.get(term, 0) + size
+        return found
+
     def matching(self, groups: Sequence[AnyOf], excluded: AnyOf = ()) -> Matching:
         """Return the documents with a phrase of every group, and with none that is excluded."""
         masks = []
