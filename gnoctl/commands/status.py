@@ -50,6 +50,9 @@ def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     documents, chunks = count(result.documents, "document"), count(result.chunks, "chunk")
     yield f"{terminal.paint(f'Index {result.index}', BOLD)}: {documents}, {chunks}, {size(result.database_bytes)}"
     yield terminal.paint(text.line(f"{result.database} · {result.config_file}"), DIM)
+    if (postings := result.postings) is not None:
+        held = "all documents" if postings.documents >= result.documents else f"{postings.documents:,} documents so far"
+        yield terminal.paint(f"postings for fast keyword search: {held}, {size(postings.bytes)}", DIM)
     if result.languages:
         most = sorted(result.languages.items(), key=lambda item: (-item[1], item[0]))
         yield text.line("languages: " + ", ".join(f"{code or 'unknown'} {number:,}" for code, number in most[:8]))

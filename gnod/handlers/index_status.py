@@ -36,6 +36,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, counts, documents, failures, maintenance, scans
 from gnod.store.documents.counts import Counted
 from gnod.store.documents.records import SKIP_KINDS
+from gnod.store.postings.versions import Postings
 from gnod.store.vectors import vectors
 from gnod.sync.collection import SyncedCollection
 from gnod.sync.freshness import FreshnessService
@@ -104,6 +105,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             index=services.places.index,
             database=str(services.places.database),
             database_bytes=bytes_on_disk(services.places.database),
+            postings=_postings_status(services.database.postings),
             documents=sum(each.documents for each in counted.values()),
             chunks=maintenance.totals(connection).chunks,
             languages=documents.languages(connection),
@@ -138,6 +140,13 @@ def bytes_on_disk(database: Path) -> int:
         except OSError:
             continue
     return sum(sizes)
+
+
+def _postings_status(postings: Postings | None) -> wire.PostingsStatus | None:
+    version = postings.newest if postings else None
+    if postings is None or version is None:
+        return None
+    return wire.PostingsStatus(documents=sum(part.size for part in version.parts), bytes=postings.bytes_on_disk())
 
 
 async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Listing | RootUnavailable]:

@@ -168,6 +168,14 @@ class EndpointStatus(Result, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class PostingsStatus(Result, frozen=True, kw_only=True):
+    """The files with which keyword searches in a large index are fast. `documents`: those that they hold; searches read
+    the others from the database. `bytes` on disk."""
+
+    documents: int
+    bytes: int
+
+
 class IndexStatusResult(Result, frozen=True, kw_only=True):
     """`errors`: the first files that failed, at most 1,000; `errors_left_out` counts the others. Each collection counts
     its failures by kind."""
@@ -175,6 +183,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     index: str
     database: str
     database_bytes: int
+    postings: PostingsStatus | None = None
     documents: int
     chunks: int
     languages: dict[str, int]

@@ -6,6 +6,7 @@ than its snapshot. Segments are mapped into memory; they can be deleted while th
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import shutil
@@ -114,6 +115,13 @@ class Postings:
     def newest(self) -> Version | None:
         versions = self._versions
         return versions[-1][1] if versions else None
+
+    def bytes_on_disk(self) -> int:
+        total = 0
+        for path in self.folder.glob("*.segment"):
+            with contextlib.suppress(FileNotFoundError):  # a merge has replaced it
+                total += path.stat().st_size
+        return total
 
     def up_to(self, clock: int) -> Version | None:
         """Return the newest version that is not newer than a clock."""
