@@ -19,7 +19,7 @@ from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, updating
 from gnod.store.postings.feed import Feed
-from gnod.store.postings.merging import FACTOR, Kept, merge, worth_merging
+from gnod.store.postings.merging import FACTOR, MOST_POSTINGS, Kept, Size, merge, worth_merging
 from gnod.store.postings.segment import Document, Segment, build
 from gnod.store.postings.versions import Damaged, Postings, SharedPostings, folder_of
 from gnod.store.postings.view import View, view_of
@@ -311,7 +311,13 @@ def counts(segment: Segment, term: bytes) -> dict[int, list[int]]:
 
 
 def test_segments_of_about_the_same_size_are_merged() -> None:
-    assert worth_merging([1] * FACTOR, [1] * FACTOR) == list(range(FACTOR))
-    assert worth_merging([1] * (FACTOR - 1), [1] * (FACTOR - 1)) == []
-    assert worth_merging([60_000] * 20, [60_000] * 20) == []
-    assert worth_merging([60_000, 5], [20_000, 5]) == [0]
+    assert worth_merging([Size(1, 1, 9)] * FACTOR) == list(range(FACTOR))
+    assert worth_merging([Size(1, 1, 9)] * (FACTOR - 1)) == []
+    assert worth_merging([Size(60_000, 60_000, 9)] * 20) == []
+    assert worth_merging([Size(60_000, 20_000, 9), Size(5, 5, 9)]) == [0]
+
+
+def test_a_merge_has_so_many_postings_only() -> None:
+    some = Size(1000, 1000, MOST_POSTINGS // 3)
+    assert worth_merging([some] * FACTOR) == [0, 1, 2]
+    assert worth_merging([some._replace(postings=MOST_POSTINGS * 2 // 3)] * FACTOR) == []

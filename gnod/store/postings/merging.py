@@ -12,6 +12,16 @@ import numpy as np
 from gnod.store.postings.segment import MOST_DOCUMENTS, Numbers, Segment, assemble, coded
 
 FACTOR = 8
+# A merge takes about 25 bytes of memory for each posting: a document of a few pages has a thousand.
+MOST_POSTINGS = 8_000_000
+
+
+class Size(NamedTuple):
+    """Of a segment: documents, how many of them are alive, and postings."""
+
+    documents: int
+    alive: int
+    postings: int
 
 
 class Kept(NamedTuple):
@@ -37,11 +47,12 @@ def merge(kept: Sequence[Kept]) -> Segment:
     first_document = first_code = 0
     for each in kept:
         segment = each.segment
-        terms = np.repeat(np.array([number[word] for word in segment.terms()], np.int64), segment.sizes)
+        terms = np.repeat(np.array([number[word] for word in segment.terms()], np.int32), segment.sizes)
         held = slice(None) if each.alive is None else each.alive[segment.documents]
         places = _places(each, renumbered[first_document : first_document + each.size])
-        own_codes = codes[first_code : first_code + len(segment.counts)]
+        own_codes = codes[first_code : first_code + len(segment.counts)].astype(np.uint32)
         pieces.append((terms[held], places[segment.documents[held]], own_codes[segment.codes[held]]))
+        del terms
         first_document += each.size
         first_code += len(segment.counts)
     sizes = np.sum([np.bincount(terms, minlength=len(words)) for terms, _, _ in pieces], axis=0)
@@ -75,8 +86,8 @@ def _of_documents(kept: Sequence[Kept], name: str) -> Numbers:
 def _places(each: Kept, renumbered: Numbers) -> Numbers:
     """Return the new number of each document of a segment; of those that are not kept, any."""
     if each.alive is None:
-        return renumbered
-    places = np.zeros(len(each.segment), np.int64)
+        return renumbered.astype(np.uint16)
+    places = np.zeros(len(each.segment), np.uint16)
     places[each.alive] = renumbered
     return places
 
@@ -87,15 +98,15 @@ def _sorted_by_term(pieces: Sequence[tuple[Numbers, Numbers, Numbers]], sizes: N
     free = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     documents = np.empty(int(sizes.sum()), np.uint16)
     codes = np.empty(len(documents), np.uint32)
-    for terms, places, own_codes in sorted(pieces, key=lambda piece: int(piece[1].min(initial=MOST_DOCUMENTS))):
+    for terms, places, own_codes in sorted(pieces, key=lambda piece: int(piece[1].min(initial=MOST_DOCUMENTS - 1))):
         found = np.bincount(terms, minlength=len(sizes))
         before = np.concatenate(([0], np.cumsum(found)[:-1]))
         at = (free - before)[terms] + np.arange(len(terms))
         documents[at], codes[at] = places, own_codes
         free += found
-    terms = np.repeat(np.arange(len(sizes)), sizes)
+    terms = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     if len(terms) and not _is_ascending(terms, documents):  # ids of different segments alternate
-        order = np.argsort(terms * MOST_DOCUMENTS + documents, kind="stable")
+        order = np.argsort(terms.astype(np.int64) * MOST_DOCUMENTS + documents, kind="stable")
         documents, codes = documents[order], codes[order]
     return documents, codes
 
@@ -104,28 +115,32 @@ def _is_ascending(terms: Numbers, documents: Numbers) -> bool:
     return bool(((documents[1:] > documents[:-1]) | (terms[1:] > terms[:-1])).all())
 
 
-def worth_merging(sizes: Sequence[int], alive: Sequence[int]) -> list[int]:
-    """Return which segments to merge next, by their numbers of documents; none when all is well. Segments of about the
-    same size are merged when there are FACTOR of them, so a document is copied a few times only."""
+def worth_merging(sizes: Sequence[Size]) -> list[int]:
+    """Return which segments to merge next, by their numbers; none when all is well. Segments of about the same number
+    of documents are merged when there are FACTOR of them, so a document is copied a few times only."""
     tiers: dict[int, list[int]] = {}
-    for number, (size, left) in enumerate(zip(sizes, alive, strict=True)):
-        if left < size / 2:
+    for number, size in enumerate(sizes):
+        if size.alive < size.documents / 2:
             return [number]
-        if size <= MOST_DOCUMENTS // 2:
-            tiers.setdefault(_tier(size), []).append(number)
+        if size.documents <= MOST_DOCUMENTS // 2 and size.postings <= MOST_POSTINGS // 2:
+            tiers.setdefault(_tier(size.documents), []).append(number)
     for _, numbers in sorted(tiers.items()):
         if len(numbers) >= FACTOR:
-            return _fitting(numbers, alive)
+            return _fitting(numbers, sizes)
     return []
 
 
-def _tier(size: int) -> int:
-    return (max(size, 1).bit_length() - 1) // (FACTOR.bit_length() - 1)
+def _tier(documents: int) -> int:
+    return (max(documents, 1).bit_length() - 1) // (FACTOR.bit_length() - 1)
 
 
-def _fitting(numbers: Sequence[int], alive: Sequence[int]) -> list[int]:
+def _fitting(numbers: Sequence[int], sizes: Sequence[Size]) -> list[int]:
     chosen: list[int] = []
-    for number in sorted(numbers, key=lambda each: alive[each]):
-        if sum(alive[each] for each in chosen) + alive[number] <= MOST_DOCUMENTS:
-            chosen.append(number)
+    alive = postings = 0
+    for number in sorted(numbers, key=lambda each: sizes[each].alive):
+        alive += sizes[number].alive
+        postings += sizes[number].postings
+        if alive > MOST_DOCUMENTS or postings > MOST_POSTINGS:
+            break
+        chosen.append(number)
     return chosen if len(chosen) > 1 else []

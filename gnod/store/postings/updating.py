@@ -17,7 +17,7 @@ from gnod.store.documents import changes
 from gnod.store.documents.changes import Position
 from gnod.store.documents.records import Terms
 from gnod.store.postings.feed import Feed
-from gnod.store.postings.merging import merge, worth_merging
+from gnod.store.postings.merging import Size, merge, worth_merging
 from gnod.store.postings.segment import Document, build
 from gnod.store.postings.versions import Part, Postings, Version
 from gnod.store.postings.view import totals
@@ -68,7 +68,8 @@ def compact(postings: Postings) -> bool:
     newest = postings.newest
     if newest is None:
         return False
-    chosen = worth_merging([len(part.segment) for part in newest.parts], [part.size for part in newest.parts])
+    sizes = [Size(len(part.segment), part.size, len(part.segment.documents)) for part in newest.parts]
+    chosen = worth_merging(sizes)
     if not chosen:
         return False
     merged = merge([newest.parts[number].kept for number in chosen])
