@@ -10,7 +10,7 @@ import msgspec
 from gnod.store.database import Connection
 
 # Longer texts are read one at a time: a thousand of them would not fit into memory.
-SHORT_BYTES = 32 << 10
+SHORT_CHARACTERS = 32 << 10
 _NO_TAGS = "[]"
 
 
@@ -27,11 +27,16 @@ def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
         "SELECT d.id,"
         " (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY tag)),"
         " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id),"
-        " (SELECT markdown FROM content WHERE mirror_hash = d.mirror_hash AND octet_length(markdown) <= ?)"
+        " (SELECT markdown FROM content WHERE mirror_hash = d.mirror_hash)"
         " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value",
-        (SHORT_BYTES, msgspec.json.encode(list(ids)).decode()),
+        (msgspec.json.encode(list(ids)).decode(),),
     )
-    return {id_: Shown(_tags(tags), bool(is_code), text) for id_, tags, is_code, text in rows}
+    return {id_: Shown(_tags(tags), bool(is_code), _short(text)) for id_, tags, is_code, text in rows}
+
+
+def _short(text: str | None) -> str | None:
+    """Not in the statement, which would unpack each text twice."""
+    return text if text is not None and len(text) <= SHORT_CHARACTERS else None
 
 
 def _tags(written: str) -> list[str]:
