@@ -9,7 +9,7 @@ from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.store.database import Connection
 from gnod.store.documents import failures
-from gnod.store.vectors import vectors
+from gnod.store.vectors.pending_counts import PendingCounts
 from gnod.sync.scheduler import SyncScheduler
 
 
@@ -43,6 +43,7 @@ class FreshnessService:
         self._scheduler = scheduler
         self._embedding = embedding
         self._backlog = backlog
+        self._counts = PendingCounts()
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None:
         """Sync the collections (all when empty): what was written before this call is indexed after it, and `embedded`
@@ -71,8 +72,7 @@ class FreshnessService:
         return reported(connection, known, unembedded)
 
     def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
-        """Return how many chunks have no vector of the serving model. Counting takes some microseconds a chunk, so it
-        is done only where the backlog does not know."""
+        """Return how many chunks have no vector of the serving model: counted only where the backlog does not know."""
         known = self._backlog.known_pending()
         if known == 0 or (known is not None and all_of_them):
             return known
@@ -81,7 +81,7 @@ class FreshnessService:
         for name in names:
             if uri := served.get(name) or wanted.get(name):
                 by_model.setdefault(uri, []).append(name)
-        return sum(vectors.count_pending(connection, uri, of) for uri, of in by_model.items())
+        return sum(self._counts.of(connection, uri, of) for uri, of in by_model.items())
 
 
 def reported(connection: Connection, known: Known, unembedded: int = 0) -> FreshnessReport:

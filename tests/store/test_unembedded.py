@@ -17,6 +17,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import collections, counts, maintenance
 from gnod.store.documents.collections import Folder
 from gnod.store.vectors import vectors
+from gnod.store.vectors.pending_counts import SHARE, PendingCounts
 from tests.small_index import SmallIndex
 
 T = TypeVar("T")
@@ -31,6 +32,30 @@ def test_what_came_last_is_embedded_first(small_index: SmallIndex) -> None:
     assert small_index.database.submit_read(lambda c: vectors.count_pending(c, ONE, ["notes"])).result() == 9
     (chunk,) = small_index.database.submit_read(lambda c: vectors.pending(c, ONE, ["notes"], 1)).result()
     assert chunk.text == "new"
+
+
+def test_a_count_that_took_long_is_kept_for_a_while(small_index: SmallIndex) -> None:
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 0.1
+        return now
+
+    counted = PendingCounts(clock)
+
+    def count() -> int:
+        return small_index.database.submit_read(lambda c: counted.of(c, ONE, ["notes"])).result()
+
+    small_index.add({f"{n}.md": f"text {n}" for n in range(9)})
+    small_index.embed(ONE, limit=1)
+    assert count() == 8
+    small_index.embed(ONE)
+    assert count() == 8
+    now += 0.1 / SHARE
+    assert count() == 0
+    small_index.add({"new.md": "new"})
+    assert count() == 1
 
 
 @pytest.mark.slow
