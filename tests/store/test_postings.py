@@ -239,6 +239,20 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
 DOCUMENT = Document(1, "#00000001", 1, Terms("a md", "red", "red house red"))
 
 
+def test_terms_that_are_not_here_yet_are_not_taken_for_the_former_ones(followed: Followed) -> None:
+    followed.add({f"{n}.md": "red house" for n in range(5)})
+    late: list[Callable[[], None]] = []
+
+    def before_commit(connection: Connection) -> Callable[[], None]:
+        clock, stored = changes.present(connection).clock, attachment.take(connection)
+        return lambda: late.append(lambda: followed.feed.add(clock, stored))
+
+    followed.before_commit = before_commit  # type: ignore[method-assign]
+    followed.add({"3.md": "green boat"})
+    followed.catch_up()
+    assert all(followed.compare(query, Filters()) for query in ("red", "green", "boat house"))
+
+
 def test_a_damaged_file_is_noticed(followed: Followed) -> None:
     followed.add({f"{number}.md": "red house" for number in range(9)})
     followed.catch_up()

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import NamedTuple
 
 from gnod.store.documents.records import Terms
 
 # Characters: a few batches of a sync.
 _MOST = 32 * 1024 * 1024
+
+
+class Stored(NamedTuple):
+    """What a transaction stored of a document. `clock`: the last of that transaction; a document that changed after it
+    has other terms."""
+
+    clock: int
+    terms: Terms
 
 
 class Feed:
@@ -34,10 +43,13 @@ class Feed:
                 self._drop_first()
         self.wake.set()
 
-    def up_to(self, clock: int) -> dict[int, Terms]:
-        """Return the latest terms of the documents that were stored up to a clock."""
+    def up_to(self, clock: int) -> dict[int, Stored]:
+        """Return the latest terms of the documents that were stored up to a clock: as far as they are known, since a
+        transaction may have been committed and its terms not be here yet."""
         with self._lock:
-            return {id_: terms for at, _, stored in self._stored if at <= clock for id_, terms in stored.items()}
+            return {
+                id_: Stored(at, terms) for at, _, stored in self._stored if at <= clock for id_, terms in stored.items()
+            }
 
     def forget(self, clock: int) -> None:
         """Forget what was stored up to a clock."""

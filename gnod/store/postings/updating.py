@@ -16,7 +16,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import changes
 from gnod.store.documents.changes import Position
 from gnod.store.documents.records import Terms
-from gnod.store.postings.feed import Feed
+from gnod.store.postings.feed import Feed, Stored
 from gnod.store.postings.merging import Size, merge, worth_merging
 from gnod.store.postings.segment import Document, build
 from gnod.store.postings.versions import Part, Postings, Version
@@ -90,7 +90,7 @@ def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
 
 
 def _documents(
-    connection: Connection, changed: Sequence[_Changed], known: dict[int, Terms], analyse: Analyse
+    connection: Connection, changed: Sequence[_Changed], known: dict[int, Stored], analyse: Analyse
 ) -> tuple[list[Document], int]:
     """Return the documents of the first changes, and of how many: until their terms are long enough."""
     found: list[Document] = []
@@ -98,7 +98,9 @@ def _documents(
     for each in changed:
         taken += 1
         if each.is_here:
-            terms = known.get(each.id) or _analysed(connection, each, analyse)
+            stored = known.get(each.id)
+            is_latest = stored is not None and each.clock <= stored.clock
+            terms = stored.terms if stored and is_latest else _analysed(connection, each, analyse)
             found.append(Document(each.id, each.docid, each.collection, terms))
             characters += len(terms.body)
             if characters >= _MOST_CHARACTERS:

@@ -27,8 +27,8 @@ from gnod import atomic_file
 from gnod.store.postings.merging import Kept
 from gnod.store.postings.segment import Numbers, Segment, decode, encode
 
-# Part of the folder. Raise it when the files change.
-FORMAT = 1
+# Raise it when the files change, or when some may be wrong: those of another format are made again.
+FORMAT = 2
 # Snapshots are shorter.
 _KEPT_S = 60.0
 _MANIFEST = "manifest.json"
