@@ -352,7 +352,7 @@ def test_a_full_disk_leaves_nothing_half(machine: Machine) -> None:
         assert "no space" in inside.run(f"{gnoctl} backup {small}/b.tar; test $? = 2")
         assert inside.run(f"ls -A {small}") == ""
         # A restore where the index itself is on the full disk.
-        inside.run(f"mount -t tmpfs -o size=1M none {small}; mkdir {small}/data")
+        inside.run(f"mount -t tmpfs -o size=1500k none {small}; mkdir {small}/data")
         inside.run(f"{gnoctl} daemon stop")
         machine.environment["GNO_DATA_DIR"] = f"{small}/data"
         inside.run(f"export GNO_DATA_DIR={small}/data")
