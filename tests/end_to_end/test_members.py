@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.hostile_samples import zip_of_zeros
-from tests.machine import Machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until
 from tests.pdf_files import pdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -208,27 +208,29 @@ def test_hostile_names_stay_names(machine: Machine) -> None:
 
 
 @pytest.mark.stress
-def test_a_killed_daemon_leaves_whole_archives(machine: Machine) -> None:
+def test_a_killed_daemon_leaves_whole_archives() -> None:
+    """On a machine of its own: what is killed and started again is not the daemon of the other tests."""
     chance = random.Random(1)
-    for number in range(30):
-        texts = {f"{n}.md": f"# N{n}\n\nheron{number}x part{n} {chance.random()}\n" for n in range(20)}
-        (machine.notes / f"{number}.zip").write_bytes(zipped(texts))
-    machine.config.parent.mkdir(exist_ok=True)
-    machine.config.write_text(
-        f"models: {{embed: none, rerank: none, expand: none, answer: none}}\n"
-        f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-    )
-    machine.start()
-    wait_until(lambda: machine.call("document.list", scope="notes")["total"] > 0)
-    machine.hang_up()
-    machine.kill()
-    machine.start()
-    machine.ok("index")
-    assert machine.call("document.list", scope="notes")["total"] == 30 * 21
-    machine.ok("doctor")
-    assert {each["path"] for each in machine.json("search", "heron7x", "--limit", "50")["hits"]} == {
-        f"7.zip!/{n}.md" for n in range(20)
-    }
+    with temporary_machine() as machine:
+        for number in range(30):
+            texts = {f"{n}.md": f"# N{n}\n\nheron{number}x part{n} {chance.random()}\n" for n in range(20)}
+            (machine.notes / f"{number}.zip").write_bytes(zipped(texts))
+        machine.config.parent.mkdir()
+        machine.config.write_text(
+            f"models: {{embed: none, rerank: none, expand: none, answer: none}}\n"
+            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
+        )
+        machine.start()
+        wait_until(lambda: machine.call("document.list", scope="notes")["total"] > 0)
+        machine.hang_up()
+        machine.kill()
+        machine.start()
+        machine.ok("index")
+        assert machine.call("document.list", scope="notes")["total"] == 30 * 21
+        machine.ok("doctor")
+        assert {each["path"] for each in machine.json("search", "heron7x", "--limit", "50")["hits"]} == {
+            f"7.zip!/{n}.md" for n in range(20)
+        }
 
 
 def test_the_first_part_of_a_huge_mailbox_is_indexed(machine: Machine) -> None:
