@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from tests import forked_gnoctl, leftovers
+from tests import forked, leftovers
 
 _PROCESSES = Path("/proc")
 _TIMEOUT_S = 150.0
@@ -43,6 +43,8 @@ class Machine:
         }
         self.chooses_models = False
         """Whether `gnoctl init` does: it measures the processor and asks the hub, which takes seconds."""
+        self.forks = True
+        """Whether Python is started once instead of for each command and each daemon."""
         self._client: socket.socket | None = None
         self._foreground: list[subprocess.Popen[bytes]] = []
 
@@ -87,8 +89,8 @@ class Machine:
         if arguments[:1] == ("init",) and not (self.chooses_models or self._names_models()):
             arguments = ("init", "--preset", "none", *arguments[1:])
         variables, folder = self.environment | environment, cwd or self.folder
-        if forked_gnoctl.is_possible(variables):
-            return forked_gnoctl.run(arguments, variables, folder, _TIMEOUT_S)
+        if self.forks and forked.is_possible(variables):
+            return forked.run(arguments, variables, folder, _TIMEOUT_S)
         return subprocess.run(
             [sys.executable, "-m", "gnoctl", *arguments],
             env=variables,
@@ -220,13 +222,16 @@ class Machine:
 
     def processes(self, module: str = "") -> list[int]:
         """Return the processes that were started for this machine; only those that run `module`, if given."""
-        mine, found = f"GNO_SOCKET={self.socket}".encode(), []
+        mine, forked_name = f"GNO_SOCKET={self.socket}".encode(), forked.name(str(self.socket))
+        found = []
         for process in _PROCESSES.glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if mine in (process / "environ").read_bytes().split(b"\0"):
                     command = (process / "cmdline").read_bytes().split(b"\0")
                     if not module or module.encode() in command:
                         found.append(int(process.name))
+                elif module in ("", "gnod") and (process / "comm").read_text().strip() == forked_name:
+                    found.append(int(process.name))
         return found
 
     def log(self, lines: int) -> str:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_start_stop_restart_status(machine: Machine) -> None:
+    machine.forks = False
     assert machine.run("daemon", "status").returncode == 3
     machine.ok("daemon", "start")
     first = machine.pid()

@@ -1,0 +1,247 @@
+"""`gnoctl` and the daemon as processes of their own, forked from ones that have their imports: Python, which takes nine
+tenths of a daemon's start, is not started for each.
+
+A fork gets arguments, environment, folder and outputs as a new process does, and runs the same entry point. What Python
+reads from the environment when it starts cannot be given to a fork: see `is_possible`. `ps` and `/proc` show a forked
+daemon with the command and the environment of the process that it is forked from, so it has a name: see `name`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import gc
+import hashlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from tests import leftovers
+
+_READ_AT_START = ("PYTHON", "LC_", "LANG")
+_lock = threading.Lock()
+# The connection to the process that forks, as soon as there is one. It ends when this one does.
+_connections: list[socket.socket] = []
+
+
+def is_possible(environment: Mapping[str, str]) -> bool:
+    """Tell whether a fork would be like a new process with this environment."""
+    return sys.platform == "linux" and _at_start(environment) == _at_start(os.environ)
+
+
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run gnoctl as `subprocess.run` does, with captured text and without input. Raises TimeoutExpired."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with _lock:
+            process = _Forked(_connection(), arguments, environment, str(folder), out, err)
+        try:
+            status = process.wait(timeout_s)
+        except TimeoutError:
+            os.kill(process.pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired(list(arguments), timeout_s) from None
+        finally:
+            process.close()
+        return subprocess.CompletedProcess(list(arguments), status, _text(out), _text(err))
+
+
+def name(path: str) -> str:
+    """Return what the daemon with this socket is called in `/proc/PID/comm`, if it is forked."""
+    return f"gnod-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
+
+
+class _Forked:
+    """A process that another one forks on request. That one waits for it, and tells its status."""
+
+    def __init__(
+        self,
+        forking: socket.socket,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str,
+        out: IO[bytes],
+        err: IO[bytes],
+    ) -> None:
+        self._connection, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(forking, [b"+"], [theirs.fileno(), out.fileno(), err.fileno()])
+        self._lines = self._connection.makefile("rb", buffering=0)
+        self._connection.sendall(json.dumps([list(arguments), dict(environment), folder]).encode() + b"\n")
+        self.pid = int(self._lines.readline())
+
+    def wait(self, timeout_s: float) -> int:
+        """Return the status. Raises TimeoutError."""
+        self._connection.settimeout(timeout_s)
+        return int(self._lines.readline())
+
+    def is_running(self) -> bool:
+        return not select.select([self._connection], [], [], 0)[0]
+
+    def close(self) -> None:
+        self._lines.close()
+        self._connection.close()
+
+
+class _Daemon:
+    """What `gnod.client.starting` uses of `subprocess.Popen`."""
+
+    def __init__(
+        self, forking: socket.socket, command: Sequence[str], *, stdout: IO[bytes], env: Mapping[str, str], **_: object
+    ) -> None:
+        assert list(command[:4]) == [sys.executable, "-P", "-m", "gnod"], command
+        self._process = _Forked(forking, command[4:], env, "/", stdout, stdout)
+        self.pid = self._process.pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None and not self._process.is_running():
+            self.returncode = self._process.wait(1)
+        return self.returncode
+
+
+def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+def _connection() -> socket.socket:
+    if not _connections:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "tests.forked"]
+        with theirs:
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
+        process.returncode = 0  # nobody waits for it: it ends with this process
+        leftovers.share(ours)
+        leftovers.share_process(process.pid)
+        _connections.append(ours)
+    return _connections[0]
+
+
+def _main() -> None:
+    """Fork gnoctl on request; and, from one more process, the daemons that it starts."""
+    requests = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for `_report`
+    daemons, theirs = socket.socketpair()
+    if os.fork() == 0:
+        requests.close()
+        daemons.close()
+        _serve(theirs, _import_gnod, _run_gnod)
+    theirs.close()
+    _serve(requests, _import_gnoctl, functools.partial(_run_gnoctl, daemons))
+
+
+def _serve(requests: socket.socket, prepare: Callable[[], None], entry: Callable[[], None]) -> NoReturn:
+    """Fork for each request, until nobody is left who could send one."""
+    is_prepared = False
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
+        if not request:
+            os._exit(0)
+        if not is_prepared:
+            prepare()
+            gc.freeze()
+            is_prepared = True
+        if os.fork() == 0:
+            requests.close()
+            _report(entry, *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _report(entry: Callable[[], None], connection: int, out: int, err: int) -> NoReturn:
+    """Run the entry point in a fork, and tell its process and its status."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    request = socket.socket(fileno=connection)
+    arguments, environment, folder = json.loads(request.makefile("rb").readline())
+    if (pid := os.fork()) == 0:
+        request.close()
+        _run(entry, arguments, environment, folder, out, err)
+    os.close(out)
+    os.close(err)
+    request.sendall(b"%d\n" % pid)
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(OSError):  # the command that started a daemon has ended before it
+        request.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _run(
+    entry: Callable[[], None], arguments: list[str], environment: dict[str, str], folder: str, out: int, err: int
+) -> NoReturn:
+    for stream, descriptor in enumerate((out, err), 1):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.argv[1:] = arguments
+    try:
+        entry()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    os._exit(1)
+
+
+def _import_gnoctl() -> None:
+    import gnoctl.__main__
+    import gnoctl.fastparse
+    import gnoctl.output
+    import gnoctl.quick  # noqa: F401
+    import gnod.client.starting  # noqa: F401
+
+
+def _run_gnoctl(daemons: socket.socket) -> None:
+    from gnoctl.__main__ import main
+    from gnod.client import starting
+
+    class Subprocess:
+        """In place of the module `subprocess`."""
+
+        DEVNULL = subprocess.DEVNULL
+        Popen = functools.partial(_Daemon, daemons)
+
+    replaced: Any = starting
+    replaced.subprocess = Subprocess
+    sys.argv[0] = "gnoctl"
+    main()
+
+
+def _import_gnod() -> None:
+    import gnod.daemon.allocator
+    import gnod.daemon.composition
+    import gnod.daemon.lifecycle
+    import gnod.daemon.notify  # noqa: F401
+
+
+def _run_gnod() -> None:
+    from gnod.__main__ import main
+
+    os.setsid()
+    os.closerange(3, 256)
+    Path("/proc/self/comm").write_text(name(os.environ["GNO_SOCKET"]))
+    sys.argv[0] = "gnod"
+    status = main()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    _main()
