@@ -86,10 +86,7 @@ def index(machine: Machine, notes: dict[str, str]) -> None:
 
 
 def ask(machine: Machine, *words: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "gnoctl", "ask", *words, "--json"]
-    done = subprocess.run(command, env=machine.environment, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = machine.json("ask", *words)
     return answer
 
 
