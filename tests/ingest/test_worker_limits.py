@@ -118,7 +118,7 @@ async def test_it_takes_too_long(collection: Collection) -> None:
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: the clock is first")
 async def test_it_computes_in_many_threads(collection: Collection) -> None:
     """The processor's time is counted; that takes as long as the clock where others use the processors."""
-    async with collection.served(timeout_s=8):
+    async with collection.served(timeout_s=4):
         outcome = await collection.does("burn_in_threads")
         fails(outcome, "timeout", "The file took")
 
