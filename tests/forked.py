@@ -29,6 +29,7 @@ from typing import IO, Any, NoReturn
 from tests import leftovers
 
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
+_READ_LATER = "PYTHON_KEYRING_BACKEND"
 _lock = threading.Lock()
 # The connection to the process that forks, as soon as there is one. It ends when this one does.
 _connections: list[socket.socket] = []
@@ -111,7 +112,9 @@ class _Daemon:
 
 
 def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
+    return {
+        name: value for name, value in environment.items() if name.startswith(_READ_AT_START) and name != _READ_LATER
+    }
 
 
 def _text(file: IO[bytes]) -> str:
