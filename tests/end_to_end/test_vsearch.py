@@ -72,9 +72,10 @@ def embedded_in_log(machine: Machine) -> list[int]:
 
 
 def test_from_files_to_an_answer_by_meaning(mini: Machine) -> None:
+    mini.ok("daemon", "start")
     mini.write(**NOTES)
-    mini.ok("index")
-    assert "embedded 3 chunks" in (printed := mini.ok("embed")) or "all chunks have vectors" in printed
+    wait_until(lambda: status(mini)["collections"][0]["embedded"] == 3)  # by itself
+    assert "all chunks have vectors" in mini.ok("embed")
     assert found(mini, "pets that rest")[0] == "cat.md"
     assert found(mini, "how do I ship a new version")[0] == "deploy.md"
     assert found(mini, "pets that rest", "--path", "bread") == ["bread.md"], "filters are exact"
@@ -112,13 +113,6 @@ def test_saved_and_deleted_files_in_semantic_search(mini: Machine) -> None:
     assert sorted(found(mini, "money for the state")) == ["bread.md", "cat.md", "deploy.md"]
     with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
         assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
-
-
-def test_embedding_starts_by_itself(mini: Machine) -> None:
-    mini.ok("daemon", "start")
-    mini.write(**NOTES)
-    wait_until(lambda: status(mini)["collections"][0]["embedded"] == 3)
-    assert found(mini, "pets that rest")[0] == "cat.md"
 
 
 @pytest.mark.parametrize(("length", "headings"), [(80, 0), pytest.param(160, 12, marks=pytest.mark.stress)])
