@@ -113,22 +113,39 @@ def cookie(browser: Any, site: Site) -> Any:
     return state
 
 
+@pytest.fixture(scope="module")
+def desk(browser: Any, site: Site, cookie: Any) -> Iterator[Any]:
+    """A browser at a desk, signed in. Its caches are filled once."""
+    context = signed_in(browser, site, cookie)
+    yield context
+    context.close()
+
+
+def signed_in(browser: Any, site: Site, cookie: Any, **options: Any) -> Any:
+    context = browser.new_context(viewport=options.pop("viewport", WIDE), storage_state=cookie, **options)
+    context.set_default_timeout(30_000)
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.origin)
+    return context
+
+
 @pytest.fixture
-def visit(browser: Any, site: Site, cookie: Any) -> Iterator[Callable[..., Any]]:
-    """Open the page at an address, signed in. It must leave no error in the console but the `expected` ones, and no
-    request to elsewhere."""
+def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable[..., Any]]:
+    """Open the page at an address, signed in, at the desk or with other `options`. It must leave no error in the console
+    but the `expected` ones, and no request to elsewhere."""
     with contextlib.ExitStack() as stack:
         visits: list[Visit] = []
 
         def opened(address: str = "/", *, expected: str = "", **options: Any) -> Any:
-            context = browser.new_context(viewport=options.pop("viewport", WIDE), storage_state=cookie, **options)
-            stack.callback(context.close)
-            context.set_default_timeout(30_000)
-            context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.origin)
+            context = desk
+            if options:
+                context = signed_in(browser, site, cookie, **options)
+                stack.callback(context.close)
             page = context.new_page()
+            stack.callback(page.close)
             visits.append(Visit(page, site.origin, expected))
             page.goto(site.origin + address)
             page.wait_for_selector("#modes button")
+            stack.callback(page.evaluate, "localStorage.clear()")
             return page
 
         yield opened

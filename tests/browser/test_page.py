@@ -366,7 +366,7 @@ def test_a_hostile_document_is_text(visit: Any, site: Site) -> None:
         assert page.title() != "pwned"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.stress)])
 def test_nothing_keeps_anybody_out(visit: Any, scheme: str) -> None:
     """The rules of axe, which are those of WCAG 2.2 AA, in all views."""
     rules = {"resultTypes": ["violations"]} if scheme == "light" else {"runOnly": ["color-contrast"]}
