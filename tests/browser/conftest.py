@@ -130,8 +130,8 @@ def signed_in(browser: Any, site: Site, cookie: Any, **options: Any) -> Any:
 
 @pytest.fixture
 def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable[..., Any]]:
-    """Open the page at an address, signed in, at the desk or with other `options`. It must leave no error in the console
-    but the `expected` ones, and no request to elsewhere."""
+    """Open the page at an address, signed in; with `options`, in a browser of its own. It must leave no error in the
+    console but the `expected` ones, and no request to elsewhere."""
     with contextlib.ExitStack() as stack:
         visits: list[Visit] = []
 
