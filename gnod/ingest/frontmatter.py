@@ -7,9 +7,6 @@ from datetime import date, datetime
 from itertools import accumulate
 from typing import NamedTuple
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _MAX_CHARACTERS = 64 * 1024
 _MAX_DEPTH = 4
@@ -39,15 +36,24 @@ def parse(markdown: str) -> Frontmatter:
         return Frontmatter({}, 0)
     if _depth(match[1]) > _MAX_BRACKETS:
         return Frontmatter({}, 0)  # the loader takes a second for each thousand open brackets
-    try:
-        loaded = YAML(typ="safe", pure=True).load(match[1])
-    except (YAMLError, ValueError, RecursionError, OverflowError, TypeError, AttributeError):
-        return Frontmatter({}, 0)
+    loaded = _load(match[1])
     if not isinstance(loaded, dict):
         return Frontmatter({}, 0)
     budget = [_MAX_VALUES]
     plain = _plain(loaded, 0, budget)
     return Frontmatter(plain if isinstance(plain, dict) else {}, match.end())
+
+
+def _load(block: str) -> object:
+    """Return the data of a YAML block; None for an invalid one."""
+    # Here, because it is a tenth of a converter worker's start, and many folders have no frontmatter.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(block)
+    except (YAMLError, ValueError, RecursionError, OverflowError, TypeError, AttributeError):
+        return None
 
 
 def block_end(markdown: str) -> int:
