@@ -172,7 +172,10 @@ class Machine:
             self._client = None
 
     def start(self, *below: str) -> None:
-        """Start the daemon in the foreground, below another program (`setpriv …`) if given; wait until it serves."""
+        """Start the daemon, below another program (`setpriv …`) if given; wait until it serves."""
+        if self.forks and not below:
+            self.ok("daemon", "start")
+            return
         self._foreground.append(
             subprocess.Popen(
                 [*below, sys.executable, "-m", "gnod"],
