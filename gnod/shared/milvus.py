@@ -193,12 +193,12 @@ class MilvusEngine:
         for row in self._pages("terms", "", ["id", "n"]):
             yield int(row["id"]), int(row["n"])
 
-    def keep(self, versions: Mapping[Key, str]) -> None:
+    def keep(self, is_current: Callable[[Key, str], bool]) -> None:
         for kind in self._of_documents:
             owner = "key" if kind == "documents" else "document"
             rows = self._pages(kind, "", list({"key", owner, "version"}))
-            others = [row["key"] for row in rows if row[owner] and versions.get(row[owner]) != row["version"]]
-            for some in _batches(others, _MOST_ROWS):
+            others = (row["key"] for row in rows if row[owner] and not is_current(row[owner], row["version"]))
+            for some in list(_batches(others, _MOST_ROWS)):
                 self._delete(kind, _any_of("key", some))
 
     def drop(self) -> None:
