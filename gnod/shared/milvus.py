@@ -55,6 +55,16 @@ _PIECES = 3
 _HNSW = {"M": 32, "efConstruction": 200}
 _LEAST_EF = 256
 
+_GRPC = {
+    # A proxy of the environment would take the texts elsewhere.
+    "grpc.enable_http_proxy": 0,
+    # By default, a server that was away is tried again after up to two minutes.
+    "grpc.initial_reconnect_backoff_ms": 200,
+    "grpc.min_reconnect_backoff_ms": 1_000,
+    "grpc.max_reconnect_backoff_ms": 2_000,
+    "grpc.use_local_subchannel_pool": 1,
+}
+
 # A placeholder: every collection of Milvus must have a vector.
 _NO_VECTOR = [0.0, 0.0]
 # In place of None, in a number.
@@ -385,8 +395,7 @@ class MilvusEngine:
                 db_name=database,
                 timeout=min(timeout_s, _CONNECT_S),
                 dedicated=True,
-                # A proxy of the environment would take the texts elsewhere.
-                grpc_options={"grpc.enable_http_proxy": 0},
+                grpc_options=_GRPC,
                 **named,
             )
         )

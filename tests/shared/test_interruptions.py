@@ -65,7 +65,7 @@ def kills_of_the_publisher(index: SmallIndex, milvus: MilvusServer, folder: Path
 
 
 def test_kills_of_the_publisher(index: SmallIndex, milvus: MilvusServer, tmp_path: Path) -> None:
-    kills_of_the_publisher(index, milvus, tmp_path, 3)
+    kills_of_the_publisher(index, milvus, tmp_path, 2)
 
 
 @pytest.mark.stress
@@ -88,7 +88,6 @@ def test_connections_are_cut(index: SmallIndex, milvus: MilvusServer, tmp_path: 
             proxy.allow(int(10 ** chance.uniform(2, 5.5)))
             failed += fails(published)
             proxy.allow(None)
-        time.sleep(1)  # gRPC waits before it connects again
         engine = milvus.engine("cut")
         published.stop()
         published.engine = engine
@@ -103,7 +102,7 @@ def test_connections_are_cut(index: SmallIndex, milvus: MilvusServer, tmp_path: 
         proxy.close()
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(30, marks=[pytest.mark.stress, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("kills", [1, pytest.param(30, marks=[pytest.mark.stress, pytest.mark.timeout(1800)])])
 def test_kills_of_the_engine(index: SmallIndex, tmp_path: Path, kills: int) -> None:
     chance = random.Random(kills)
     server = MilvusServer(tmp_path / "milvus")
@@ -145,7 +144,7 @@ def fails(published: Published) -> bool:
 
 def until_it_answers(published: Published) -> None:
     """A server that was killed may need a moment, and a client too."""
-    for _ in range(20):
-        if not fails(published):
-            return
-    published.sync()
+    deadline = time.monotonic() + 60
+    while fails(published):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
