@@ -557,7 +557,7 @@ def _document_row(document: SharedDocument) -> Row:
         "key": document.key,
         "version": document.version,
         "title": _cut(document.title, _TITLE),
-        "texts": len(_parts(document.payload)),
+        "texts": _count_parts(document.payload),
         "pieces": len(document.pieces),
         "terms": document.weights,
         **_filters(document),
@@ -646,6 +646,12 @@ def _piece(row: Row) -> Piece:
 def _parts(payload: bytes) -> list[str]:
     text = base64.b85encode(payload).decode()
     return [text[i : i + _TEXT] for i in range(0, len(text), _TEXT)]
+
+
+def _count_parts(payload: bytes) -> int:
+    """Return how many parts there are: base85 makes five characters of four bytes."""
+    whole, rest = divmod(len(payload), 4)
+    return -(-(5 * whole + (rest + 1 if rest else 0)) // _TEXT)
 
 
 def _part_key(document: Key, version: str, number: int) -> str:

@@ -125,6 +125,10 @@ def test_a_new_version_replaces_all_of_the_old_one(index: SmallIndex, milvus: Mi
     current = {document.key: document.version for document in documents} | {long.key: "e" * 16}
     there.keep(lambda key, version: current.get(key) == version)
     assert there.count()["texts"] == len(documents) - 1 + 4 + 1  # and the header
+    for size in (1, 52_428, 52_429, 104_857):  # around the ends of parts
+        odd = msgspec.structs.replace(shorter, version="d" * 16, payload=b"y" * size)
+        there.put([odd])
+        assert by_key(there.documents([long.key])) == by_key([odd])
     there.remove([long.key, key_of("nowhere")])
     there.set_frequencies({1: 5, 2: 7})
     there.set_frequencies({1: 0, 3: 1})
