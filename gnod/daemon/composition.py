@@ -12,7 +12,8 @@ from functools import partial
 
 from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
-from gnod.errors import DaemonNotRunning, DatabaseCorrupt
+from gnod.egress import Egress
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt, InvalidModelUri
 from gnod.handlers import (
     ask,
     backup,
@@ -33,6 +34,9 @@ from gnod.handlers import (
     search,
     subscribe,
 )
+from gnod.handlers import (
+    attached as attached_handlers,
+)
 from gnod.ingest.document_terms import terms_of
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.worker_process import MODULE
@@ -46,6 +50,8 @@ from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
+from gnod.services import engines
+from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
@@ -62,6 +68,7 @@ from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
 from gnod.services.throttling import low_disk
 from gnod.services.tuning import TuningService
+from gnod.shared.engine import Engine
 from gnod.store import migrations
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
@@ -74,6 +81,8 @@ from gnod.sync.scheduler import SyncScheduler
 
 _MAX_WORKERS = 4
 _MAX_READERS = 4
+# After that, an engine of a shared collection is away; a search waits less.
+_ENGINE_S = 5.0
 _OCR_MODULE = "gnod.ingest.ocr.worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
@@ -88,6 +97,7 @@ class Services:
 
     handlers: Mapping[str, Handler]
     configuration: Configuration
+    attached: AttachedCollections
     database: Database
     following: Following
     pool: WorkerPool
@@ -115,6 +125,7 @@ class Services:
         await asyncio.wrap_future(self.database.heartbeat())
 
     async def close(self) -> None:
+        await self.attached.close()
         await self.models.close()
         await self.ocr.close()
         await self.scheduler.close()
@@ -205,7 +216,14 @@ async def _compose(
     remote = RemoteModels(StoredFingerprints(database), addresses)
     egress = EgressPolicy(configuration)
     factory = ModelFactory(configuration, model_service.files, inference, remote)
-    embedding_service = EmbeddingService(configuration, database, model_service, factory, egress)
+    attached = AttachedCollections(
+        configuration,
+        places.data_dir,
+        f"shared-{places.index}-",
+        partial(_engine, addresses),
+        partial(_is_same_model, model_service),
+    )
+    embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
     readability = ReadabilityService(model_service, factory)
     recommendation = RecommendationService(configuration, database, model_service, readability)
@@ -248,29 +266,31 @@ async def _compose(
     database.written.connect(flights.part)
     scheduler.state_changed.connect(flights.part)
     configuration.changed.connect(lambda _: flights.part())
+    attached.changed.connect(flights.part)
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(configuration, database, freshness, hybrid, corrector),
+        ask.handlers(configuration, database, freshness, hybrid, corrector, attached),
+        attached_handlers.handlers(configuration, attached),
         backup.handlers(places, database, control.reopen),
-        collection.handlers(configuration, database),
+        collection.handlers(configuration, database, attached),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, egress),
+                *(endpoints, egress, attached),
             )
         ),
-        document.handlers(configuration, database),
+        document.handlers(configuration, database, attached),
         document_boxes.handlers(configuration, database, pool),
         document_image.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
-        evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector),
+        evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector, attached),
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints),
+                *(ocr, inference, nearest, endpoints, attached),
             )
         ),
         links.handlers(configuration, database),
@@ -280,13 +300,24 @@ async def _compose(
         ),
         saved.handlers(configuration, database),
         search.handlers(
-            configuration, database, freshness, embedding_service, nearest, hybrid, corrector, flights, readers
+            configuration,
+            database,
+            freshness,
+            embedding_service,
+            nearest,
+            hybrid,
+            corrector,
+            flights,
+            readers,
+            attached,
         ),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
+    attached.reload()
     return Services(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
+        attached=attached,
         database=database,
         following=following,
         pool=pool,
@@ -303,6 +334,19 @@ async def _compose(
         freshness=freshness,
         subscriptions=subscriptions,
     )
+
+
+async def _engine(addresses: Addresses, address: str, egress: Egress) -> Engine:
+    return await engines.connect(address, egress, addresses, timeout_s=_ENGINE_S)
+
+
+def _is_same_model(models: ModelService, uri: str, sha256: str | None) -> bool:
+    """Tell whether the model is here whose vectors a collection has."""
+    try:
+        installed = models.find(uri)
+    except InvalidModelUri:
+        return False
+    return installed is not None and (not sha256 or not installed.sha256 or installed.sha256 == sha256)
 
 
 def _following(places: Places, configuration: Configuration, database: Database) -> Following:

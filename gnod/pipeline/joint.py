@@ -18,7 +18,7 @@ from gnod.pipeline import expression, lexical, nearest, retrieval, vector
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
 from gnod.pipeline.nearest import Nearest, Surveyed
-from gnod.pipeline.query import Clause, QueryLine
+from gnod.pipeline.query import Clause, QueryLine, parse_clauses
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.retrieval import LEXICAL_DEPTH, Knowledge, Retrieved, Surveys
 from gnod.pipeline.vector import QueryVectors
@@ -70,6 +70,14 @@ class Weights(NamedTuple):
 
     def local(self, *, thorough: bool) -> list[Weighed]:
         return [term.among(self.here.frequencies) for term in self.worth_reading(thorough=thorough)]
+
+
+async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
+    """Tell whether a source has one of the words."""
+    wanted = await read(lambda connection: _searchable(connection, words))
+    terms = wanted.terms() if wanted else []
+    counts = await asyncio.gather(*(source.count(terms) for source in sources))
+    return any(n for counted in counts if counted for n in counted.frequencies.values())
 
 
 async def search_words(
@@ -160,6 +168,13 @@ async def retrieve(
     for meant in found:
         words = [(line, _with_scores(survey, more)) for (line, survey), more in zip(words, meant.words, strict=True)]
     return await read(lambda connection: retrieval.gather(connection, words, merged, pool=pool, knowledge=knowledge))
+
+
+def _searchable(connection: Connection, words: str) -> Expression | None:
+    try:
+        return expression.build(parse_clauses(words), lexical.analyzers_of_index(connection))
+    except QuerySyntaxError:
+        return None
 
 
 def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +17,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from gnod.analysis.terms import VERSION
 from gnod.config.model import AttachedConfig
 from gnod.egress import Egress
-from gnod.errors import EngineFailed, GnoError, NotPublished, Unreachable
+from gnod.errors import DocumentNotFound, EngineFailed, GnoError, NotPublished, Unreachable
 from gnod.pipeline import lexical
 from gnod.pipeline.expression import Expression
 from gnod.pipeline.joint import Meant, Source
@@ -35,6 +37,7 @@ from gnod.store import joined
 from gnod.store.database import Connection, Read
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.fulltext import Counted, Term, Weighed
+from gnod.types import SCHEME
 
 # Between heartbeats; after failures, they become rarer.
 BEAT_S, RAREST_S = 2.0, 30.0
@@ -44,6 +47,9 @@ _THREADS = 8
 _DRIFT = 0.1
 # The share of a budget in which documents may be fetched; then those that are there are ranked.
 _FETCHING = 0.6
+
+# What may follow the path of a document.
+_PLACE = re.compile(r"(:[^/:#]*|#[^/#]*)\Z")
 
 Connect = Callable[[str, Egress], Awaitable[Engine]]
 """Returns the engine of an address within a scope. Raises GnoError."""
@@ -91,7 +97,7 @@ class AttachedCollections:
         self._connect = connect
         self._is_usable = is_usable
         self._beat_s = beat_s
-        self._open: dict[str, _Attached] = {}
+        self._open: dict[str, Attached] = {}
         self._closing: set[asyncio.Task[None]] = set()
         configuration.changed.connect(lambda _: self.reload())
 
@@ -103,7 +109,7 @@ class AttachedCollections:
         for name, config in wanted.items():
             if name not in self._open:
                 path = self._folder / f"{self._prefix}{name}.sqlite"
-                make = partial(_Attached, config, path, self._connect, self._is_usable, self._beat_s)
+                make = partial(Attached, config, path, self._connect, self._is_usable, self._beat_s)
                 self._open[name] = make(self.changed.emit)
         self.changed.emit()
 
@@ -138,8 +144,25 @@ class AttachedCollections:
 
             yield Joined(joint_read, sources, notes)
 
-    def of(self, name: str) -> _Attached | None:
+    def concerns(self, filters: Filters) -> bool:
+        """Tell whether a search with these filters is over an attached collection."""
+        return any(not filters.collections or name in filters.collections for name in self._open)
+
+    async def look(self, address: str, egress: Egress) -> Header | None:
+        """Return what an address has; None where nothing is published. Raises GnoError."""
+        engine = await self._connect(address, egress)
+        try:
+            return await asyncio.to_thread(engine.header)
+        finally:
+            await asyncio.to_thread(engine.close)
+
+    def of(self, name: str) -> Attached | None:
         return self._open.get(name)
+
+    def find(self, reference: str) -> Attached | None:
+        """Return the collection that a reference to a document is in; None: it is none of these."""
+        name, slash, _ = reference.removeprefix(SCHEME).partition("/")
+        return self._open.get(name) if slash else None
 
     async def close(self) -> None:
         for attached in self._open.values():
@@ -147,12 +170,12 @@ class AttachedCollections:
         self._open = {}
         await asyncio.gather(*self._closing)
 
-    def _end(self, attached: _Attached, *, forget: bool) -> None:
+    def _end(self, attached: Attached, *, forget: bool) -> None:
         self._closing.add(task := asyncio.create_task(attached.close(forget=forget)))
         task.add_done_callback(self._closing.discard)
 
 
-class _Attached:
+class Attached:
     """One collection. `problem`: why it is not searched now."""
 
     def __init__(
@@ -199,10 +222,14 @@ class _Attached:
         self._say(error.message)
         self._wake.set()
 
-    async def fetch(self, path: str) -> bool:
-        """Bring a document into the replica as it is now. Raises Unreachable if that is not known."""
-        shared = self._required()
-        return await self.run(partial(shared.fetch, key_of(path)), self.config.budget_s)
+    @property
+    def documents(self) -> int:
+        return self.shared.header.documents if self.shared else 0
+
+    async def get(self, reference: str, work: Callable[[Connection], T]) -> T:
+        """Bring the document of a reference, as it is now, into the replica, and read that. Raises Unreachable, and
+        DocumentNotFound."""
+        return await self.ask(partial(_got, self.config.name, reference, work))
 
     async def ask(self, work: Callable[[Shared], T]) -> T:
         """Return what `work` gets of the engine. Raises Unreachable."""
@@ -288,15 +315,15 @@ class _Attached:
 class _Source:
     """One collection in one request. Says nothing more after the first failure."""
 
-    def __init__(self, attached: _Attached, shared: Shared, filters: Filters, notes: list[str]) -> None:
+    def __init__(self, attached: Attached, shared: Shared, filters: Filters, notes: list[str]) -> None:
         self.attached = attached
         self.shared = shared
         self.name = attached.config.name
         self.number = number_of(self.name)
         self._notes = notes
-        started, budget_s = time.monotonic(), attached.config.budget_s
-        self._reading = Reading(shared, filters, started + _FETCHING * budget_s)
-        self._ends_at = started + budget_s
+        self._reading = Reading(shared, filters)
+        # Only what it takes itself counts: it does not pay for a slow one beside it.
+        self._left_s = attached.config.budget_s
         self._is_silent = False
 
     async def count(self, terms: Sequence[Term]) -> Counted | None:
@@ -313,16 +340,19 @@ class _Source:
         return await self._run(partial(self._reading.meanings, rows, also, pool)) if self.shared.uri else None
 
     async def _run(self, work: Callable[[], T]) -> T | None:
-        left_s = self._ends_at - time.monotonic()
         if self._is_silent:
             return None
+        started = time.monotonic()
+        self._reading.until = started + _FETCHING * self._left_s
         try:
-            return await self.attached.run(work, max(left_s, 0.0))
+            return await self.attached.run(work, max(self._left_s, 0.0))
         except (Unreachable, EngineFailed, NotPublished) as error:
             self.attached.failed(error)
             self._silence(error.message)
         except GnoError as error:
             self._silence(error.message)
+        finally:
+            self._left_s -= time.monotonic() - started
         return None
 
     def _silence(self, why: str) -> None:
@@ -332,6 +362,15 @@ class _Source:
 
 def _in_all(others: Mapping[int, joined.Other], work: Callable[[Connection], T], connection: Connection) -> T:
     with joined.joined(connection, others):
+        return work(connection)
+
+
+def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Shared) -> T:
+    """A place in the document may follow its path: `:12`, `#page=2`."""
+    path = unquote(reference.removeprefix(SCHEME).partition("/")[2])
+    if not any(shared.fetch(key_of(each)) for each in dict.fromkeys((path, _PLACE.sub("", path)))):
+        raise DocumentNotFound(f"no document '{reference}' in the shared collection {name}", {"reference": reference})
+    with shared.replica.reading() as connection:
         return work(connection)
 
 

@@ -68,16 +68,19 @@ class Shared:
         """Get those of the documents that the replica does not have in this version, in their order, and begin none
         after `until`. Returns their ids in it."""
         keys = [each.key for each in found]
-        with self.replica.reading() as connection:
-            held = self.replica.held(connection, keys)
-            missing = [each.key for each in found if each.key not in held or held[each.key][0] != each.version]
-            for start in range(0, len(missing), _FETCHED):
-                if time.monotonic() > until:
-                    break
-                self.store(self.engine.documents(missing[start : start + _FETCHED]))
-            if missing:
-                held = self.replica.held(connection, keys)
+        held = self._held(keys)
+        missing = [each.key for each in found if each.key not in held or held[each.key][0] != each.version]
+        for start in range(0, len(missing), _FETCHED):
+            if time.monotonic() > until:
+                break
+            self.store(self.engine.documents(missing[start : start + _FETCHED]))
+        if missing:
+            held = self._held(keys)
         return {key: held[key][1] for key in keys if key in held}
+
+    def _held(self, keys: Sequence[Key]) -> dict[Key, tuple[str, int]]:
+        with self.replica.reading() as connection:
+            return self.replica.held(connection, keys)
 
     def store(self, documents: Sequence[SharedDocument]) -> None:
         if documents:
@@ -98,8 +101,8 @@ class _Asked(NamedTuple):
 class Reading:
     """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched."""
 
-    def __init__(self, shared: Shared, filters: Filters, until: float = math.inf) -> None:
-        self._until = until
+    def __init__(self, shared: Shared, filters: Filters) -> None:
+        self.until = math.inf
         self._shared = shared
         self._filters = filters._replace(collections=(shared.replica.name,))
         self._within = _restriction(filters)
@@ -114,7 +117,7 @@ class Reading:
 
     def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches:
         found = self._find(terms, max(BY_WORDS, min(2 * limit, MOST)))
-        ids = self._shared.bring(found, self._until).values()
+        ids = self._shared.bring(found, self.until).values()
         average = self._shared.header.average
         with self._shared.replica.reading() as connection:
             return lexical.rank(connection, wanted, terms, self._among(ids), limit=limit, average=average)
@@ -122,7 +125,7 @@ class Reading:
     def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part:
         found = self._find(terms, BY_WORDS)
         self._asked.append(_Asked(wanted, terms))
-        ids = self._shared.bring(found, self._until)
+        ids = self._shared.bring(found, self.until)
         with self._shared.replica.reading() as connection:
             part = self._part(connection, wanted, terms, ids.values())
         # The sums are over all documents, also those that do not pass.
@@ -139,7 +142,7 @@ class Reading:
         uri = self._shared.uri
         queries = [row.get(uri) if uri else None for row in rows]
         found = [self._nearest(query, pool) for query in queries]
-        ids = self._shared.bring(list({each.key: each for one in found for each in one}.values()), self._until)
+        ids = self._shared.bring(list({each.key: each for one in found for each in one}.values()), self.until)
         with self._shared.replica.reading() as connection:
             surveys = [
                 self._surveyed(connection, query, {ids[each.key] for each in one if each.key in ids} | set(more))
