@@ -50,7 +50,6 @@ from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
-from gnod.services import engines
 from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
@@ -68,6 +67,7 @@ from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
 from gnod.services.throttling import low_disk
 from gnod.services.tuning import TuningService
+from gnod.shared import address, opening
 from gnod.shared.engine import Engine
 from gnod.store import migrations
 from gnod.store.backup import restore
@@ -221,7 +221,7 @@ async def _compose(
         places.data_dir,
         f"shared-{places.index}-",
         partial(_engine, addresses),
-        partial(_is_same_model, model_service),
+        partial(_same_model, model_service),
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
@@ -336,17 +336,18 @@ async def _compose(
     )
 
 
-async def _engine(addresses: Addresses, address: str, egress: Egress) -> Engine:
-    return await engines.connect(address, egress, addresses, timeout_s=_ENGINE_S)
+async def _engine(addresses: Addresses, written: str, egress: Egress) -> Engine:
+    return await opening.open_engine(address.parse(written), egress, addresses, _ENGINE_S)
 
 
-def _is_same_model(models: ModelService, uri: str, sha256: str | None) -> bool:
-    """Tell whether the model is here whose vectors a collection has."""
+def _same_model(models: ModelService, uri: str, sha256: str | None) -> str | None:
+    """Return the address of the model with which a collection was embedded, if it is here."""
     try:
         installed = models.find(uri)
     except InvalidModelUri:
-        return False
-    return installed is not None and (not sha256 or not installed.sha256 or installed.sha256 == sha256)
+        return None
+    is_same = installed is not None and (not sha256 or not installed.sha256 or installed.sha256 == sha256)
+    return uri if is_same else None
 
 
 def _following(places: Places, configuration: Configuration, database: Database) -> Following:

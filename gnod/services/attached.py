@@ -77,8 +77,9 @@ class Joined(NamedTuple):
 
 
 class AttachedCollections:
-    """`folder` has the replicas, whose names begin with `prefix`. `is_usable`: a model is installed, by its
-    address and hash. `changed` is emitted when a collection was opened, or is away."""
+    """`folder` has the replicas, whose names begin with `prefix`. `local_model`: from the address and the hash of a
+    model elsewhere to its address here; None: it is not installed. `changed` is emitted when a collection was opened,
+    or is away."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class AttachedCollections:
         folder: Path,
         prefix: str,
         connect: Connect,
-        is_usable: Callable[[str, str | None], bool],
+        local_model: Callable[[str, str | None], str | None],
         *,
         beat_s: float = BEAT_S,
     ) -> None:
@@ -95,7 +96,7 @@ class AttachedCollections:
         self._folder = folder
         self._prefix = prefix
         self._connect = connect
-        self._is_usable = is_usable
+        self._local_model = local_model
         self._beat_s = beat_s
         self._open: dict[str, Attached] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -109,7 +110,7 @@ class AttachedCollections:
         for name, config in wanted.items():
             if name not in self._open:
                 path = self._folder / f"{self._prefix}{name}.sqlite"
-                make = partial(Attached, config, path, self._connect, self._is_usable, self._beat_s)
+                make = partial(Attached, config, path, self._connect, self._local_model, self._beat_s)
                 self._open[name] = make(self.changed.emit)
         self.changed.emit()
 
@@ -183,7 +184,7 @@ class Attached:
         config: AttachedConfig,
         path: Path,
         connect: Connect,
-        is_usable: Callable[[str, str | None], bool],
+        local_model: Callable[[str, str | None], str | None],
         beat_s: float,
         on_change: Callable[[], None],
     ) -> None:
@@ -193,7 +194,7 @@ class Attached:
         self.problem: str | None = "it was not reached yet"
         self._path = path
         self._connect = connect
-        self._is_usable = is_usable
+        self._local_model = local_model
         self._beat_s = beat_s
         self._on_change = on_change
         self._engine: Engine | None = None
@@ -295,7 +296,7 @@ class Attached:
     def _note_limits(self, shared: Shared, header: Header) -> None:
         name, limits = self.config.name, []
         shared.reads_words = header.analysis == VERSION
-        shared.uri = header.model if header.model and self._is_usable(header.model, header.model_hash) else None
+        shared.uri = self._local_model(header.model, header.model_hash) if header.model else None
         if not shared.reads_words:
             limits.append(f"{name} is searched without keywords: it was published by another version of gnod")
         if header.model and not shared.uri:

@@ -84,7 +84,7 @@ class Shared:
 
     def store(self, documents: Sequence[SharedDocument]) -> None:
         if documents:
-            self.replica.store(documents, self.header.model, self.header.dimensions)
+            self.replica.store(documents, self.uri or self.header.model, self.header.dimensions)
 
     def fetch(self, key: Key) -> bool:
         """Get a document as it is now; False where there is none."""

@@ -16,4 +16,4 @@ def not_attached(configuration: Configuration, folder: Path) -> AttachedCollecti
     async def connect(address: str, _: Egress) -> Engine:
         raise AssertionError(address)
 
-    return AttachedCollections(configuration, folder, "shared-", connect, lambda *_: False)
+    return AttachedCollections(configuration, folder, "shared-", connect, lambda *_: None)
