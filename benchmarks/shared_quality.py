@@ -21,6 +21,7 @@ from statistics import mean
 
 import numpy as np
 
+from benchmarks.milvus_lite import MilvusLite, milvus_lite
 from gnod.egress import Egress
 from gnod.evaluate.dataset import Dataset, read
 from gnod.evaluate.index import COLLECTION, Index, temporary_index
@@ -41,7 +42,6 @@ from gnod.shared.local import LocalEngine
 from gnod.store.database import Connection, Database
 from gnod.store.documents import documents
 from gnod.store.documents.filters import Filters
-from tests.shared.milvus_server import MilvusServer
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "collections"
 LIMIT = 100
@@ -62,9 +62,12 @@ def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, _models(options.model, Path(folder)) as models:
         for name in options.names:
             dataset = _part(read(options.collections / name), options.documents)
-            with temporary_index(dataset, lambda *_: None, models) as index, _server(Path(folder) / name) as server:
-                _publish(index, server)
-                asyncio.run(_compare(dataset, index, server, Path(folder) / name, options.queries))
+            with temporary_index(dataset, lambda *_: None, models) as index:
+                own = Path(folder) / name
+                own.mkdir()
+                with milvus_lite(own / "milvus") as server:
+                    _publish(index, server)
+                    asyncio.run(_compare(dataset, index, server, own, options.queries))
     return 0
 
 
@@ -77,17 +80,6 @@ def _models(gguf: Path | None, folder: Path) -> Iterator[EvaluationModels | None
         yield models
 
 
-@contextlib.contextmanager
-def _server(folder: Path) -> Iterator[MilvusServer]:
-    folder.mkdir()
-    server = MilvusServer(folder / "milvus")
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
-
-
 def _part(dataset: Dataset, most: int | None) -> Dataset:
     """Keep the judged documents and the first others."""
     if most is None:
@@ -97,7 +89,7 @@ def _part(dataset: Dataset, most: int | None) -> Dataset:
     return dataset._replace(documents=[*(each for each in dataset.documents if each.id in judged), *others])
 
 
-def _publish(index: Index, server: MilvusServer) -> None:
+def _publish(index: Index, server: MilvusLite) -> None:
     started = time.monotonic()
     here = LocalEngine(index.database.open_reader(), COLLECTION, index.models.uri if index.models else None)
     header = here.header()
@@ -109,11 +101,12 @@ def _publish(index: Index, server: MilvusServer) -> None:
         there.put(every[start : start + 500], replacing=False)
     there.set_frequencies(here.term_frequencies())
     there.close()
+    server.flush(COLLECTION)
     print(f"published {header.documents:,} documents in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 
 @contextlib.asynccontextmanager
-async def _attached(server: MilvusServer, folder: Path) -> AsyncIterator[tuple[Database, AttachedCollections]]:
+async def _attached(server: MilvusLite, folder: Path) -> AsyncIterator[tuple[Database, AttachedCollections]]:
     async def connect(_: str, __: Egress) -> Engine:
         return server.engine(COLLECTION)
 
@@ -131,7 +124,7 @@ async def _attached(server: MilvusServer, folder: Path) -> AsyncIterator[tuple[D
         database.close()
 
 
-async def _compare(dataset: Dataset, index: Index, server: MilvusServer, folder: Path, most: int) -> None:
+async def _compare(dataset: Dataset, index: Index, server: MilvusLite, folder: Path, most: int) -> None:
     queries = dict(list(dataset.queries.items())[:most])
     async with _attached(server, folder) as (database, attached):
         for mode, search in _searches(index, database).items():

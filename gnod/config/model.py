@@ -252,6 +252,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         for collection in self.collections:
             if collection.name == name:
                 return collection
+        if self.is_attached(name):
+            raise CollectionNotFound(
+                f"{name!r} is an attached collection, whose publisher indexes it: this is for your own folders",
+                {"name": name},
+            )
         known = [collection.name for collection in self.collections]
         hint = f"; known: {', '.join(known)}" if known else "; add one with `gnoctl collection add FOLDER`"
         details: dict[str, object] = {"name": name, "known": known}

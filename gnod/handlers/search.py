@@ -164,6 +164,8 @@ def handlers(
         )
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
+        if attached.find(params.ref):
+            raise InvalidParams(f"{params.ref} is shared: documents similar to it are not searched for")
         asked = await request(params, params.where, among=[])  # the document may be anywhere
         if words := asked.query.text.strip():
             raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is none")

@@ -165,7 +165,7 @@ def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None =
         every = [item for part in parts for item in part.scores.items()]
         scores = dict(sorted(every, key=lambda item: -item[1]))  # stable: of equals, the first index's come first
     whole = _added([part.found for part in parts])
-    beyond = _mean_of_the_rest(whole) if any(part.is_cut for part in parts) else 0.0
+    beyond = _mean_of_the_rest(whole) if whole.matches and any(part.is_cut for part in parts) else 0.0
     prominence = _prominence(whole, max(scores.values(), default=0.0))
     in_path = {id_ for part in parts for id_ in part.in_path}
     named = _named(sum(part.named for part in parts), in_path, whole.documents, scores)

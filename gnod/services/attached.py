@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -43,6 +44,7 @@ from gnod.types import SCHEME
 BEAT_S, RAREST_S = 2.0, 30.0
 # Searches that one engine works on.
 _THREADS = 8
+_MOST_LANGUAGES = 1000
 # Changes of the collection after which the sample is taken again, as a share of its documents.
 _DRIFT = 0.1
 # The share of a budget in which documents may be fetched; then those that are there are ranked.
@@ -287,6 +289,8 @@ class Attached:
             raise NotPublished(f"nothing is published at {self.config.address}")
         if header.format != FORMAT:
             raise EngineFailed(f"it was published in format {header.format}, and this gnod reads format {FORMAT}")
+        if header.documents < 0 or not 0 <= header.average < inf or len(header.languages) > _MOST_LANGUAGES:
+            raise EngineFailed("what it says of the collection is damaged")
         if self.shared is None:
             replica = await asyncio.to_thread(Replica, self._path, self.config.name, self.config.address)
             self.shared = Shared(self._engine, replica, header)

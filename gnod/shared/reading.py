@@ -108,17 +108,23 @@ class Reading:
         self._within = _restriction(filters)
         self._asked: list[_Asked] = []
 
+    @property
+    def _average(self) -> float:
+        return max(self._shared.header.average, 1.0)
+
     def count(self, terms: Sequence[Term]) -> Counted:
         """A phrase of several terms is counted as its rarest one."""
         phrases = {phrase: _terms_of(phrase) for term in terms for phrase in term.phrases}
         known = self._shared.frequencies({term for found in phrases.values() for term in found})
-        counted = {phrase: min(known.get(term, 0) for term in found) for phrase, found in phrases.items() if found}
+        counted = {
+            phrase: max(min(known.get(term, 0) for term in found), 0) for phrase, found in phrases.items() if found
+        }
         return Counted(self._shared.header.documents, counted)
 
     def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches:
         found = self._find(terms, max(BY_WORDS, min(2 * limit, MOST)))
         ids = self._shared.bring(found, self.until).values()
-        average = self._shared.header.average
+        average = self._average
         with self._shared.replica.reading() as connection:
             return lexical.rank(connection, wanted, terms, self._among(ids), limit=limit, average=average)
 
@@ -157,15 +163,15 @@ class Reading:
             of_phrase = _terms_of(phrase)
             for id_ in map(term_id, of_phrase):
                 weights[id_] = weights.get(id_, 0.0) + weight / len(of_phrase)
-        return self._shared.engine.by_words(weights, self._within, limit) if weights else []
+        return self._shared.engine.by_words(weights, self._within, limit)[:limit] if weights else []
 
     def _nearest(self, query: Vector | None, pool: int) -> list[Found]:
-        return [] if query is None else self._shared.engine.nearest(query, self._within, pool)
+        return [] if query is None else self._shared.engine.nearest(query, self._within, pool)[:pool]
 
     def _part(
         self, connection: Connection, wanted: Expression, terms: Sequence[Weighed], ids: Collection[int]
     ) -> lexical.Part:
-        depth, average = len(ids) + 1, self._shared.header.average
+        depth, average = len(ids) + 1, self._average
         return lexical.survey_part(connection, wanted, terms, self._among(ids), depth=depth, average=average)
 
     def _rest(self, terms: Sequence[Weighed], found: Collection[Key]) -> tuple[float, float]:

@@ -43,7 +43,7 @@ class Sample:
             if dimensions and len(piece.embedding) == dimensions * DTYPE.itemsize
         ]
         data = b"".join(embedding for _, embedding in rows)
-        self._vectors = np.frombuffer(data, DTYPE).reshape(len(rows), dimensions or 0)
+        self._vectors = np.nan_to_num(np.frombuffer(data, DTYPE).reshape(len(rows), dimensions or 0))
         self._layout = Layout.of(np.arange(len(rows)), np.array([number for number, _ in rows], np.int64))
 
     def __len__(self) -> int:
