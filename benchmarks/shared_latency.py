@@ -21,8 +21,9 @@ import numpy as np
 
 from benchmarks.hybrid import queries_of_texts
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
-from benchmarks.nearest import Floats, like_real
+from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, cached_model, percentile, require_shared, throwaway, write_documents
+from gnod.pipeline.places import Floats
 from gnod.shared.ledger import Ledger
 from gnod.shared.publishing import Model, Publisher
 from gnod.store.database import Connection, Database

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
+from gnod.handlers.attached import with_lag
 from gnod.handlers.search import lexical_only_reason
 from gnod.handlers.wire_types import (
     Also,
@@ -84,7 +85,7 @@ def handlers(
             found=evidence.confidence.is_enough,
             confidence=evidence.confidence.value,
             took_ms=milliseconds_since(started),
-            freshness=freshness_of(report),
+            freshness=with_lag(freshness_of(report), shared),
             lexical_only_reason=reason,
             notes=[*(note for note in found.left_out if note != reason), *dict.fromkeys(shared.notes)],
             hints=list(asked.hints),

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from gnod.config.model import Config
 from gnod.errors import InvalidParams, QuerySyntaxError
+from gnod.handlers.attached import with_lag
 from gnod.handlers.hits import Marked, hits_of, marked
 from gnod.handlers.wire_types import (
     Stages,
@@ -158,7 +159,7 @@ def handlers(
                 result = await shared.read(
                     lambda connection: _vector_result(asked, connection, params, corrected, vectors, stages, ranked)
                 )
-                return replace(result, notes=[*result.notes, *shared.notes])
+                return _with_notes(result, shared)
         return await database.read(
             lambda connection: _search_vector(services, asked, connection, params, corrected, vectors, stages)
         )
@@ -191,9 +192,7 @@ def handlers(
             result = await read(
                 lambda connection: _hybrid_result(services, asked, connection, params, query, found, stages)
             )
-        return replace(
-            result, corrections=corrections_of(corrected), notes=[*result.notes, *dict.fromkeys(shared.notes)]
-        )
+        return replace(_with_notes(result, shared), corrections=corrections_of(corrected))
 
     searches: dict[str, Handler] = {
         "search.lexical": search_lexical,
@@ -249,7 +248,12 @@ async def _search_lexical_jointly(
         analyzers = lexical.analyzers_of_index(connection)
         return _lexical_result(connection, worded, found._replace(analyzers=analyzers))
 
-    return replace(await shared.read(result), notes=list(dict.fromkeys(shared.notes)))
+    return _with_notes(await shared.read(result), shared)
+
+
+def _with_notes(result: wire.SearchResult, shared: Joined) -> wire.SearchResult:
+    notes = [*result.notes, *dict.fromkeys(shared.notes)]
+    return replace(result, notes=notes, freshness=with_lag(result.freshness, shared))
 
 
 async def _unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:

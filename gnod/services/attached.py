@@ -71,11 +71,13 @@ class Report(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A search over the local index and `sources`. `read` sees the documents of both; `notes`: what was left out."""
+    """A search over the local index and `sources`. `read` sees the documents of both; `notes`: what was left out.
+    `behind`: changes that the publishers know and have not published."""
 
     read: Read
     sources: Sequence[Source]
     notes: list[str]
+    behind: int = 0
 
 
 class AttachedCollections:
@@ -145,7 +147,7 @@ class AttachedCollections:
             async def joint_read(work: Callable[[Connection], T], /) -> T:
                 return await read(partial(_in_all, others, work))
 
-            yield Joined(joint_read, sources, notes)
+            yield Joined(joint_read, sources, notes, sum(source.shared.header.behind for source in sources))
 
     def concerns(self, filters: Filters) -> bool:
         """Tell whether a search with these filters is over an attached collection."""

@@ -55,13 +55,15 @@ class Engine(LocalEngine):
         super().__init__(connection, "notes", MODEL)
         self.works = threading.Event()
         self.works.set()
+        self.says: dict[str, object] = {}
         self._lock = threading.Lock()
         self._documents = {document.key: document for document in super().documents(None)}
 
     def header(self) -> Header | None:
         self.works.wait(20)
         with self._lock:
-            return super().header()
+            header = super().header()
+        return msgspec.structs.replace(header, **self.says) if header else None
 
     def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
         self.works.wait(20)
@@ -166,7 +168,7 @@ def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, t
 
 
 async def by_words(there: Reader, query: str) -> dict[str, float]:
-    async with there.searching() as (read, sources, notes):
+    async with there.searching() as (read, sources, notes, _):
         found = await joint.search_words(read, sources, parse_clauses(query), Filters(), limit=10)
         assert not notes
         return await read(lambda connection: paths(connection, found.ranked))
@@ -181,7 +183,7 @@ def by_words_of(published: SmallIndex, query: str) -> dict[str, float]:
 
 async def fused(there: Reader, query: str) -> dict[str, float]:
     lines = parse_query(query).lines
-    async with there.searching() as (read, sources, _):
+    async with there.searching() as (read, sources, *_):
         words = await joint.survey_words(read, sources, lines, Filters())
         meant = [line for line in lines if not line.is_lexical]
         found = await joint.retrieve(
@@ -255,11 +257,11 @@ def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Pa
     async def search() -> None:
         async with reader(published, tmp_path, budget_s=0.2) as there:
             there.engine.works.clear()
-            async with there.searching() as (read, sources, notes):
+            async with there.searching() as (read, sources, notes, _):
                 found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
                 assert found.ranked == []
                 assert notes == ["notes did not answer: no answer within 0.2 s; its documents were not searched"]
-            async with there.searching() as (_, sources, notes):
+            async with there.searching() as (_, sources, notes, _):
                 assert sources == ()
                 assert notes[0].startswith("notes did not answer")
             there.engine.works.set()
@@ -274,7 +276,7 @@ def test_documents_that_no_publisher_sends_are_refused(published: SmallIndex, tm
     async def search() -> None:
         async with reader(published, tmp_path) as there:
             there.engine.spoil(change)
-            async with there.searching() as (read, sources, notes):
+            async with there.searching() as (read, sources, notes, _):
                 found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
                 assert (found.ranked, len(notes)) == ([], 1)
                 assert "damaged" in notes[0]
@@ -308,3 +310,27 @@ def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp
             assert {joined.number_of(id_) for _, id_ in held.values()} == {number_of("notes")}
     finally:
         replica.close()
+
+
+def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
+    async def search() -> None:
+        async with reader(published, tmp_path) as there:
+            there.engine.says = {"analysis": 0, "behind": 12}
+            await until(lambda: there.attached.reports()[0].limits)
+            async with there.searching() as (read, sources, notes, behind):
+                given = (read, sources, parse_clauses("refund"), Filters())
+                assert (await joint.search_words(*given, limit=10)).ranked == []
+                assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
+                assert behind == 12
+                near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
+                assert len(near) == 10
+            there.engine.says = {"model": None}
+            await until(lambda: not there.attached.reports()[0].limits)
+            assert await by_words(there, "refund")
+            for name, value in (("format", 99), ("average", float("nan")), ("documents", -1)):
+                there.engine.says = {name: value}
+                await until(lambda: there.attached.reports()[0].problem)
+                there.engine.says = {}
+                await until(lambda: not there.attached.reports()[0].problem)
+
+    asyncio.run(search())
