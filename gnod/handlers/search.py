@@ -48,6 +48,7 @@ from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.readers import Readers
 from gnod.services.search import HybridSearch
+from gnod.store import joined
 from gnod.store.database import Connection, Database
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessReport, FreshnessService, reported
@@ -296,8 +297,14 @@ def _lexical_result(connection: Connection, worded: _Worded, found: LexicalResul
         result,
         total=found.total,
         corrections=corrections_of(corrected),
-        facets=_facets(connection, params, lambda most: lexical.all_matches(connection, wanted, asked.filters, most)),
+        facets=_facets(connection, params, lambda most: _matches(connection, found, asked.filters, most)),
     )
+
+
+def _matches(connection: Connection, found: LexicalResult, filters: Filters, most: int) -> list[int]:
+    """Return the documents that facets count: all that match here, and what other indexes returned."""
+    elsewhere = [each.id for each in found.ranked if joined.number_of(each.id)]
+    return [*lexical.all_matches(connection, found.expression, filters, most), *elsewhere]
 
 
 def _list(asked: _Request, connection: Connection, params: wire.SearchParams) -> wire.SearchResult:

@@ -45,6 +45,8 @@ BEAT_S, RAREST_S = 2.0, 30.0
 # Searches that one engine works on.
 _THREADS = 8
 _MOST_LANGUAGES = 1000
+# Documents of the sample that are fetched at a time.
+_SAMPLED = 50
 # Changes of the collection after which the sample is taken again, as a share of its documents.
 _DRIFT = 0.1
 # The share of a budget in which documents may be fetched; then those that are there are ranked.
@@ -382,5 +384,7 @@ def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Sha
 
 
 def _sampled(shared: Shared) -> Sample:
+    """Ask for few at a time: searches come in between."""
     keys = shared.engine.sample(SIZE / max(shared.header.documents, 1))[: 2 * SIZE]
-    return Sample(shared.engine.documents(keys), shared.header.dimensions)
+    parts = (shared.engine.documents(keys[start : start + _SAMPLED]) for start in range(0, len(keys), _SAMPLED))
+    return Sample([document for part in parts for document in part], shared.header.dimensions)

@@ -78,6 +78,8 @@ def test_it_is_searched_with_the_own_folders(machine: Machine, handbook: str) ->
     assert [each["uri"] for each in tagged["hits"]] == ["gno://handbook/leave/parental.md"]
     best = machine.call("search.lexical", query="room screen")["hits"][0]
     assert best["uri"].startswith("gno://handbook/rooms/")
+    counted = machine.call("search.lexical", query="parental", facets=["collection"])["facets"]["collection"]
+    assert {each["value"]: each["count"] for each in counted} == {"handbook": 1, "notes": 1}
     machine.ok("context", "add", "handbook:", "What people work by")
     hit = machine.call("search.lexical", query="holiday")["hits"][0]
     assert (hit["path"], hit["context"]) == ("leave/holidays.md", "What people work by")
