@@ -44,6 +44,8 @@ PANELS: dict[str, dict[str, str]] = {
         "collection detach": "collection",
         "collection remove": "collection",
         "collection rename": "collection",
+        "collection publish": "publishing",
+        "collection unpublish": "publishing",
         "context add": "collection",
         "context list": "collection",
         "context rm": "collection",

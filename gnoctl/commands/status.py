@@ -57,6 +57,7 @@ def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield ""
         yield from _collections(result.collections, terminal)
     yield from _attached(result, terminal)
+    yield from _published(result, terminal)
     yield ""
     yield from _models(result, terminal)
     yield from _verdict(result, terminal)
@@ -98,6 +99,20 @@ def _attached(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         state = f"{count(each.documents or 0, 'document')}, published {each.published_ago_s or 0:,.0f} s ago, {behind}"
         yield text.line(f"attached {each.name}: {state} ({each.address})")
         yield from (terminal.paint(text.line(f"  {limit}"), YELLOW) for limit in each.limits)
+
+
+def _published(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    for each in result.published:
+        where = f"published {each.collection}: {each.address}"
+        behind = f"{count(each.behind, 'document')} behind" if each.behind else "nothing is missing"
+        if each.state == "failing":
+            yield terminal.paint(text.line(f"{where}: {behind}: {each.reason}"), YELLOW)
+        else:
+            told = f", {ago(each.told_at)}" if each.told_at else ""
+            yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{told}")
+        if each.failed:
+            refused = f"{each.collection}: the engine refuses {count(each.failed, 'document')}"
+            yield terminal.paint(text.line(refused), RED)
 
 
 def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:

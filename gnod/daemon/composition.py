@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
@@ -30,6 +32,7 @@ from gnod.handlers import (
     links,
     memory,
     models,
+    publishing,
     saved,
     search,
     subscribe,
@@ -60,6 +63,7 @@ from gnod.services.fingerprints import StoredFingerprints
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.ocr import OcrBacklog
+from gnod.services.publishing import PublishingService
 from gnod.services.readability import ReadabilityService
 from gnod.services.readers import Readers
 from gnod.services.recommendation import RecommendationService
@@ -108,6 +112,7 @@ class Services:
     memory: MemoryService
     backlog: Backlog
     ocr: OcrBacklog
+    publishing: PublishingService
     tuning: TuningService
     readability: ReadabilityService
     scheduler: SyncScheduler
@@ -126,6 +131,7 @@ class Services:
 
     async def close(self) -> None:
         await self.attached.close()
+        await self.publishing.close()
         await self.models.close()
         await self.ocr.close()
         await self.scheduler.close()
@@ -259,6 +265,9 @@ async def _compose(
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory, egress)
     endpoints = EndpointReport(configuration, remote, egress)
+    publications = PublishingService(
+        *(configuration, database, embedding_service, model_service, egress, addresses, places.data_dir)
+    )
     hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
     corrector = Corrector(database.submit_read)
     readers = Readers(database, _readers(configuration.current.daemon.readers), search.__name__)
@@ -279,7 +288,7 @@ async def _compose(
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, egress, attached),
+                *(endpoints, egress, attached, publications),
             )
         ),
         document.handlers(configuration, database, attached),
@@ -290,7 +299,7 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, attached),
+                *(ocr, inference, nearest, endpoints, attached, publications),
             )
         ),
         links.handlers(configuration, database),
@@ -298,6 +307,7 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
+        publishing.handlers(configuration, database, publications),
         saved.handlers(configuration, database),
         search.handlers(
             configuration,
@@ -328,6 +338,7 @@ async def _compose(
         memory=memory_service,
         backlog=backlog,
         ocr=ocr,
+        publishing=publications,
         tuning=tuning_service,
         readability=readability,
         scheduler=scheduler,
@@ -341,13 +352,25 @@ async def _engine(addresses: Addresses, written: str, egress: Egress) -> Engine:
 
 
 def _same_model(models: ModelService, uri: str, sha256: str | None) -> str | None:
-    """Return the address of the model with which a collection was embedded, if it is here."""
-    try:
+    """Return the address of the model with which a collection was embedded, if it is here: under the same address, or
+    as a file of the user's. Reads that once."""
+    with contextlib.suppress(InvalidModelUri):
         installed = models.find(uri)
-    except InvalidModelUri:
-        return None
-    is_same = installed is not None and (not sha256 or not installed.sha256 or installed.sha256 == sha256)
-    return uri if is_same else None
+        if installed and installed.sha256:
+            return uri if sha256 in (None, installed.sha256) else None
+    own = (use.uri for use in models.uses() if use.role == "embed" and use.uri.startswith("file:"))
+    return next((each for each in own if (found := models.find(each)) and sha256 == _digest(found.path)), None)
+
+
+def _digest(path: Path) -> str:
+    stat = path.stat()
+    return _digest_of(path, stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _following(places: Places, configuration: Configuration, database: Database) -> Following:

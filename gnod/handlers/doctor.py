@@ -14,7 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from gnod.errors import GnoError
-from gnod.handlers import doctor_models
+from gnod.handlers import doctor_models, publishing
 from gnod.handlers.attached import info, published
 from gnod.ingest.jobs import Failure, TextJob
 from gnod.ingest.pool import WorkerPool
@@ -30,6 +30,7 @@ from gnod.services.egress import EgressPolicy
 from gnod.services.endpoints import EndpointReport
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
+from gnod.services.publishing import PublishingService
 from gnod.services.storage import StorageMonitor
 from gnod.store.database import Database
 from gnod.store.health import damage
@@ -69,6 +70,7 @@ class DoctorServices(NamedTuple):
     endpoints: EndpointReport
     egress: EgressPolicy
     attached: AttachedCollections
+    publishing: PublishingService
 
 
 def handlers(services: DoctorServices) -> Mapping[str, Handler]:
@@ -81,6 +83,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             _disk(services.places.data_dir),
             *_folders(services.configuration),
             *map(_attached, services.attached.reports()),
+            *publishing.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
             *await doctor_models.checks(services.models, services.factory, services.endpoints, services.egress),

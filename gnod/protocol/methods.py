@@ -61,6 +61,12 @@ _ALL = [
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),
     Method("collection.attach", c.CollectionAttachParams, c.CollectionAttachResult, "Search a shared collection, too."),
     Method("collection.detach", c.CollectionDetachParams, c.CollectionDetachResult, "Stop searching it."),
+    Method(
+        "collection.publish", c.CollectionPublishParams, c.CollectionPublishResult, "Publish a collection for others."
+    ),
+    Method(
+        "collection.unpublish", c.CollectionUnpublishParams, c.CollectionUnpublishResult, "Remove what was published."
+    ),
     Method("collection.list", NoParams, c.CollectionListResult, "List the collections."),
     Method("context.add", c.ContextAddParams, c.ContextAddResult, "Describe what a scope is about."),
     Method("context.list", NoParams, c.ContextListResult, "List the contexts."),

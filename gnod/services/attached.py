@@ -299,12 +299,14 @@ class Attached:
             replica = await asyncio.to_thread(Replica, self._path, self.config.name, self.config.address)
             self.shared = Shared(self._engine, replica, header)
         self.shared.header = header
-        self._note_limits(self.shared, header)
+        await self._note_limits(self.shared, header)
 
-    def _note_limits(self, shared: Shared, header: Header) -> None:
+    async def _note_limits(self, shared: Shared, header: Header) -> None:
         name, limits = self.config.name, []
         shared.reads_words = header.analysis == VERSION
-        shared.uri = self._local_model(header.model, header.model_hash) if header.model else None
+        shared.uri = (
+            await asyncio.to_thread(self._local_model, header.model, header.model_hash) if header.model else None
+        )
         if not shared.reads_words:
             limits.append(f"{name} is searched without keywords: it was published by another version of gnod")
         if header.model and not shared.uri:

@@ -6,15 +6,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 
-from gnod.shared.engine import Header
-from gnod.shared.local import LocalEngine
 from tests.machine import Machine, wait_until
 from tests.shared.milvus_server import MilvusServer
 from tests.shared.swallowing import Swallowing
-from tests.small_index import SmallIndex
 
 pytestmark = pytest.mark.slow
 
@@ -27,25 +23,22 @@ HANDBOOK = {
 
 
 @pytest.fixture(scope="module")
-def handbook(tmp_path_factory: pytest.TempPathFactory, milvus: MilvusServer) -> Iterator[str]:
+def publisher(milvus: MilvusServer) -> Iterator[Machine]:
+    """The machine of somebody else, who publishes a handbook."""
+    with Machine.in_temporary_folder() as machine:
+        for path, text in HANDBOOK.items():
+            (machine.notes / path).parent.mkdir(parents=True, exist_ok=True)
+            (machine.notes / path).write_text(text)
+        machine.ok("init", str(machine.notes), "--name", "handbook")
+        machine.ok("collection", "publish", "handbook", "--to", str(milvus.address("handbook")), "--yes")
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def handbook(publisher: Machine, milvus: MilvusServer) -> str:
     """The address of a published collection."""
-    index = SmallIndex(tmp_path_factory.mktemp("published") / "index.sqlite")
-    index.add(HANDBOOK, language="en")
-    here = LocalEngine(index.database.open_reader(), "notes", None)
-    header = here.header()
-    assert header
-    publish(milvus, here, header)
-    yield str(milvus.address("handbook"))
-    index.close()
-
-
-def publish(milvus: MilvusServer, here: LocalEngine, header: Header) -> None:
-    there = milvus.engine("handbook")
-    named = msgspec.structs.replace(header, publisher_label="ann", published_at=time.time(), behind=3)
-    there.create(named)
-    there.put(here.documents(None), replacing=False)
-    there.set_frequencies(here.term_frequencies())
-    there.close()
+    assert publisher
+    return str(milvus.address("handbook"))
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +100,22 @@ def test_its_documents_answer_and_are_read(machine: Machine, handbook: str) -> N
 
 def test_status_says_how_old_it_is(machine: Machine, handbook: str) -> None:
     (attached,) = machine.call("index.status")["attached"]
-    assert (attached["name"], attached["documents"], attached["behind"]) == ("handbook", len(HANDBOOK), 3)
-    assert "s ago, 3 changes behind" in machine.ok("status")
+    assert (attached["name"], attached["documents"], attached["behind"]) == ("handbook", len(HANDBOOK), 0)
+    assert "s ago, nothing is missing" in machine.ok("status")
     assert handbook in machine.ok("collection", "list")
     assert "attached collection handbook" in machine.run("doctor").stdout
     assert "already a collection" in machine.run("collection", "attach", handbook, "--yes").stderr
+
+
+def test_an_edit_of_the_publisher_is_found(machine: Machine, publisher: Machine, handbook: str) -> None:
+    assert handbook
+    (publisher.notes / "travel.md").write_text("# Travel\n\nZeppelins are refunded.\n")
+    wait_until(lambda: [each["path"] for each in machine.call("search.lexical", query="zeppelins")["hits"]])
+    assert "Zeppelins" in machine.call("document.get", ref="gno://handbook/travel.md")["text"]
+    assert machine.call("search.lexical", query="xylophones")["hits"] == []
+    (publisher.notes / "travel.md").unlink()
+    wait_until(lambda: not machine.call("search.lexical", query="zeppelins")["hits"])
+    assert machine.run("get", "gno://handbook/travel.md").returncode != 0
 
 
 def test_a_server_that_swallows_everything_costs_one_budget(machine: Machine, handbook: str) -> None:
