@@ -177,6 +177,9 @@ class WritableEngine(Engine, Protocol):
     def keep(self, is_current: Callable[[Key, str], bool]) -> None:
         """Remove everything that belongs to other documents, or to other versions of them: what a publisher left."""
 
+    def settle(self) -> None:
+        """Let the engine arrange what was stored, after many documents: it may search new ones more slowly."""
+
     def drop(self) -> None:
         """Remove everything that was published."""
 

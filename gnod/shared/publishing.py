@@ -31,7 +31,9 @@ from gnod.store.vectors import vector_rows
 _BATCH, _CHARACTERS = 200, 8 << 20
 _PAGE = 5_000
 # Terms of a request; and while many documents are sent, their frequencies and the header are sent so often.
-_TERMS, _EVERY_S = 5_000, 15.0
+_TERMS, _EVERY_S = 5_000, 30.0
+# Documents after which the engine may arrange them.
+_MANY = 1_000
 # A header is not older, so readers see that the publisher is there.
 _HEARTBEAT_S = 55.0
 # The drift of the mean length from which on all weights are sent again.
@@ -69,6 +71,7 @@ class Publisher:
         self._model = model
         self._label = label
         self._told = -_HEARTBEAT_S
+        self._unsettled = 0
         self.told_at: float | None = None
 
     # To be called first
@@ -250,6 +253,7 @@ class Publisher:
             self._engine.remove(batch.removed)
         ledger.reweighed([document.key for document in batch.reweighed])
         ledger.restamp(batch.restamped)
+        self._unsettled += len(batch.sent) + len(batch.reweighed)
         sent = [entry.key for entry in entries if entry.path not in failed]
         ledger.confirm(sent, batch.removed, batch.paths, failed)
 
@@ -292,6 +296,9 @@ class Publisher:
             if self.behind:
                 return True
         self.tell(connection)
+        if self._unsettled >= _MANY:
+            self._engine.settle()
+            self._unsettled = 0
         return False
 
     def _send_frequencies(self) -> None:
