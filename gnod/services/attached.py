@@ -207,6 +207,7 @@ class Attached:
         self._sampled = 0
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"gnod-{config.name}")
         self._wake = asyncio.Event()
+        self._is_closing = False
         self._beating = asyncio.create_task(self._beat())
 
     @property
@@ -220,7 +221,8 @@ class Attached:
         """Run work in a thread. Raises Unreachable after the limit; then the thread ends by itself."""
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
         try:
-            return await asyncio.wait_for(future, limit_s)
+            async with asyncio.timeout(limit_s):  # wait_for of Python 3.11 may lose a cancellation
+                return await future
         except TimeoutError:
             raise Unreachable(f"no answer within {self.config.budget_s:g} s") from None
 
@@ -243,6 +245,7 @@ class Attached:
         return await self.run(partial(work, self._required()), self.config.budget_s)
 
     async def close(self, *, forget: bool) -> None:
+        self._is_closing = True
         self._beating.cancel()
         await asyncio.gather(self._beating, return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -260,7 +263,7 @@ class Attached:
 
     async def _beat(self) -> None:
         wait_s = self._beat_s
-        while True:
+        while not self._is_closing:
             try:
                 await self._check()
                 self._say(None)
@@ -275,7 +278,8 @@ class Attached:
                 wait_s = min(2 * wait_s, RAREST_S)
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait() if self.problem is None else asyncio.sleep(wait_s), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await (self._wake.wait() if self.problem is None else asyncio.sleep(wait_s))
 
     def _say(self, problem: str | None) -> None:
         if problem != self.problem:
