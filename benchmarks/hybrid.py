@@ -50,7 +50,7 @@ def main(words: Sequence[str]) -> int:
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.documents:,} documents, {chunks:,} chunks"
         )
-        queries = _queries(150)
+        queries = queries_of_texts(150)
         _measure(daemon, queries, "query --no-expand --no-rerank", "p95 <= 60 ms", expand=False, rerank=False)
         _measure(daemon, queries, "  beside it: search", "", method="search.lexical")
         _measure(daemon, queries, "  beside it: vsearch", "", method="search.vector")
@@ -101,7 +101,7 @@ def _embed(daemon: Throwaway) -> int:
     return len(hashes)
 
 
-def _queries(count: int) -> list[str]:
+def queries_of_texts(count: int) -> list[str]:
     """Return short queries and sentences of the documents."""
     chance = random.Random(1)
     sentences = [text.split(". ")[0][:120].replace('"', " ") for _, text in real_texts(3000)]

@@ -81,11 +81,13 @@ def _threads() -> Running:
 
 
 def _children() -> Running:
+    pids: list[str] = []
     with contextlib.suppress(OSError):
-        pids = [pid for task in _TASKS.iterdir() for pid in (task / "children").read_text().split()]
-        mine = [pid for pid in pids if int(pid) not in _shared_processes]
-        return {f"process {pid}: {command}" for pid in mine if (command := _command(pid))}
-    return set()
+        for task in _TASKS.iterdir():
+            with contextlib.suppress(OSError):  # a thread that ends now
+                pids += (task / "children").read_text().split()
+    mine = [pid for pid in pids if int(pid) not in _shared_processes]
+    return {f"process {pid}: {command}" for pid in mine if (command := _command(pid))}
 
 
 def _command(pid: str) -> str:

@@ -40,6 +40,8 @@ PANELS: dict[str, dict[str, str]] = {
         "init": "collection",
         "collection add": "collection",
         "collection list": "collection",
+        "collection attach": "collection",
+        "collection detach": "collection",
         "collection remove": "collection",
         "collection rename": "collection",
         "collection publish": "publishing",

@@ -15,6 +15,7 @@ from gnoctl.output import NOTHING_INDEXED, note, print_json
 from gnoctl.preset_choice import choose_preset
 from gnoctl.references import folder
 from gnoctl.shared_options import split_commas
+from gnoctl.standard_input import confirmed
 from gnoctl.terminal import Terminal, columns
 from gnoctl.wording import count
 from gnod.client.connection import Connection
@@ -155,9 +156,7 @@ def add(options: AddOptions) -> int:
 
 def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
     """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
-    egress = next((scope for scope in _SCOPES if scope == options.egress), None)
-    if egress is None:
-        raise UsageError(f"there is no scope {options.egress!r} for --egress: give local, lan or any")
+    egress = _scope(options.egress)
     params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
@@ -184,6 +183,13 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
     return status, result
 
 
+def _scope(written: str) -> wire.Scope:
+    scope = next((scope for scope in _SCOPES if scope == written), None)
+    if scope is None:
+        raise UsageError(f"there is no scope {written!r} for --egress: give local, lan or any")
+    return scope
+
+
 @command("collection list", JsonOptions)
 def list_collections(options: JsonOptions) -> None:
     """List the collections."""
@@ -193,10 +199,70 @@ def list_collections(options: JsonOptions) -> None:
 
 def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[str]:
     rows = [[each.name, f"{each.documents:,}", each.pattern, each.path] for each in result.collections]
+    rows += [[each.name, f"{each.documents or 0:,}", "(attached)", each.address] for each in result.attached]
     if rows:
         yield from columns(["collection", "documents", "pattern", "path"], rows, terminal)
     else:
         note(NOTHING_INDEXED)
+
+
+class AttachOptions(JsonOptions, frozen=True, kw_only=True):
+    address: Annotated[str, argument("ADDRESS", help="Such as milvus+tls://host:19530/team/handbook")]
+    name: Annotated[
+        str | None, option("--name", metavar="NAME", help="What it is called here [default: as in the address]")
+    ] = None
+    egress: Annotated[
+        str,
+        option(
+            "--egress",
+            metavar="SCOPE",
+            help="How far queries may travel: local, lan or any [default: local]",
+            complete="|".join(_SCOPES),
+        ),
+    ] = "local"
+    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+
+
+@command("collection attach", AttachOptions)
+def attach(options: AttachOptions) -> None:
+    """Search a collection that another daemon publishes, together with your own.
+
+    Every search over it sends the weights of its words, and its vector, to the server of the collection; so this says
+    what leaves the machine, and asks. A token for the server is in the environment of the daemon, as GNO_TOKEN_HOST, or
+    in the keyring.
+
+    Examples:
+      gnoctl collection attach milvus+tls://milvus.example/team/handbook --egress any
+      gnoctl search 'parental leave' -c handbook
+    """
+    params = wire.CollectionAttachParams(
+        address=options.address, name=options.name, egress=_scope(options.egress), check_only=True
+    )
+    found = options.call("collection.attach", params, wire.CollectionAttachResult).collection
+    if not options.json:
+        print(text.line(f"{found.name}: {count(found.documents or 0, 'document')}, published by {found.publisher}"))
+        print(
+            text.line(f"Each search over it, and over all collections, sends its words and vector to {found.address}.")
+        )
+    if not options.yes and not confirmed("Attach it?"):
+        return
+    result = options.call(
+        "collection.attach", msgspec.structs.replace(params, check_only=False), wire.CollectionAttachResult
+    )
+    options.show(result, text.line(f"attached {found.name}"))
+
+
+class DetachOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Name
+
+
+@command("collection detach", DetachOptions)
+def detach(options: DetachOptions) -> None:
+    """Stop searching an attached collection, and delete what of it is on this machine."""
+    result = options.call(
+        "collection.detach", wire.CollectionDetachParams(name=options.name), wire.CollectionDetachResult
+    )
+    options.show(result, f"detached {result.name}")
 
 
 class RemoveOptions(JsonOptions, frozen=True, kw_only=True):

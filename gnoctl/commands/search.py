@@ -264,4 +264,5 @@ def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemo
 def _has_collections(daemon: Connection) -> bool:
     from gnod.protocol.collections import CollectionListResult
 
-    return bool(daemon.call("collection.list", NoParams(), CollectionListResult).collections)
+    listed = daemon.call("collection.list", NoParams(), CollectionListResult)
+    return bool(listed.collections or listed.attached)

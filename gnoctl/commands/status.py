@@ -59,6 +59,7 @@ def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     if result.collections:
         yield ""
         yield from _collections(result.collections, terminal)
+    yield from _attached(result, terminal)
     yield from _published(result, terminal)
     yield ""
     yield from _models(result, terminal)
@@ -90,6 +91,17 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
     yield from columns(
         ["collection", *headers, "embedded", "watch", "last event", "reconciled", "path"], rows, terminal
     )
+
+
+def _attached(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    for each in result.attached:
+        if each.problem:
+            yield terminal.paint(text.line(f"attached {each.name}: not searched: {each.problem}"), YELLOW)
+            continue
+        behind = f"{each.behind:,} changes behind" if each.behind else "nothing is missing"
+        state = f"{count(each.documents or 0, 'document')}, published {each.published_ago_s or 0:,.0f} s ago, {behind}"
+        yield text.line(f"attached {each.name}: {state} ({each.address})")
+        yield from (terminal.paint(text.line(f"  {limit}"), YELLOW) for limit in each.limits)
 
 
 def _published(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:

@@ -37,6 +37,9 @@ async def listed(daemon: Daemon) -> list[CollectionResource]:
             f"{SCHEME}{each.name}/", each.name, f"The list of {count(each.documents, 'document')} in {each.path}"
         )
         for each in result.collections
+    ] + [
+        CollectionResource(f"{SCHEME}{each.name}/", each.name, f"The list of a shared collection, {each.address}")
+        for each in result.attached
     ]
 
 

@@ -95,9 +95,14 @@ class Dialogue:
             self._say(text.block(str(error)))
 
     def _greet(self) -> None:
-        collections = self._client.call("collection.list", NoParams(), CollectionListResult).collections
-        documents = count(sum(each.documents for each in collections), "document")
-        self._say(f"{documents}. Type a query, or :h for help." if collections else NOTHING_INDEXED)
+        listed = self._client.call("collection.list", NoParams(), CollectionListResult)
+        documents = count(
+            sum(each.documents for each in listed.collections) + sum(each.documents or 0 for each in listed.attached),
+            "document",
+        )
+        self._say(
+            f"{documents}. Type a query, or :h for help." if listed.collections or listed.attached else NOTHING_INDEXED
+        )
 
     def _command(self, name: str, rest: str) -> None:
         commands: dict[str, Callable[[], None]] = {

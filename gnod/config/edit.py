@@ -18,10 +18,25 @@ from msgspec.structs import asdict, replace
 from gnod.config import splice, storage
 from gnod.config.faults import Report, did_you_mean
 from gnod.config.load import parse_text, read_text
-from gnod.config.model import CollectionConfig, Config, ContextConfig, SearchConfig, normalise, parse_scope
+from gnod.config.model import (
+    AttachedConfig,
+    CollectionConfig,
+    Config,
+    ContextConfig,
+    SearchConfig,
+    normalise,
+    parse_scope,
+)
 from gnod.config.nodes import Node, YamlDocument, is_null
 from gnod.config.schema import ROLE_ALIASES, normalise_extension, resolve_path
-from gnod.errors import CollectionExists, ConfigInvalid, ContextExists, ContextNotFound, SearchNotFound
+from gnod.errors import (
+    CollectionExists,
+    CollectionNotFound,
+    ConfigInvalid,
+    ContextExists,
+    ContextNotFound,
+    SearchNotFound,
+)
 from gnod.types import SCHEME, check_collection_name
 
 STARTER = """\
@@ -110,6 +125,40 @@ def rename_collection(path: Path, old: str, new: str) -> int:
     return len(changed)
 
 
+def attach(path: Path, attached: AttachedConfig) -> None:
+    """Add a collection that another daemon publishes. Raises CollectionExists and InvalidName."""
+    check_collection_name(attached.name)
+
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+        _check_free(config, attached.name)
+        defaults = asdict(AttachedConfig(name="", address=""))
+        written = {key: value for key, value in asdict(attached).items() if value != defaults[key]}
+        return splice.append_item(document, "attached", written), replace(config, attached=(*config.attached, attached))
+
+    _edit(path, plan)
+
+
+def detach(path: Path, name: str) -> None:
+    """Remove an attached collection and the contexts below it. Raises CollectionNotFound."""
+
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+        names = [each.name for each in config.attached]
+        if name not in names:
+            hint = did_you_mean(name, names) or "; `gnoctl collection list` shows those that are attached"
+            raise CollectionNotFound(f"no collection {name!r} is attached{hint}", {"name": name, "known": names})
+        index, orphans = names.index(name), _contexts_of(config, name)
+        intended = replace(
+            config,
+            attached=_without(config.attached, [index]),
+            contexts=_without(config.contexts, orphans),
+        )
+        return splice.remove_items(document, "attached", [index]) + splice.remove_items(
+            document, "contexts", orphans
+        ), intended
+
+    _edit(path, plan)
+
+
 def publish(path: Path, name: str, address: str | None) -> None:
     """Set where a collection is published; None: nowhere. Raises CollectionNotFound."""
 
@@ -128,7 +177,7 @@ def add_context(path: Path, context: ContextConfig) -> None:
     scope = parse_scope(added.scope)
 
     def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        if scope[0] is not None:
+        if scope[0] is not None and not config.is_attached(scope[0]):
             config.collection(scope[0])
         if any((parse_scope(other.scope), other.text) == (scope, added.text) for other in config.contexts):
             raise ContextExists(f"the scope {added.scope!r} already has this context", asdict(added))
@@ -247,7 +296,7 @@ def _validated(text: str, path: Path) -> Config:
 
 
 def _check_free(config: Config, name: str) -> None:
-    if any(collection.name == name for collection in config.collections):
+    if config.is_attached(name) or any(collection.name == name for collection in config.collections):
         raise CollectionExists(f"there is already a collection {name!r}", {"name": name})
 
 

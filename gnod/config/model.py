@@ -101,6 +101,24 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class AttachedConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A collection that another daemon publishes, which is searched with this one's."""
+
+    name: Annotated[str, setting("What it is called here. No other collection may have the name.")]
+    address: Annotated[str, setting("Where it is, such as `milvus+tls://milvus.example:19530/team/handbook`.")]
+    egress: Annotated[
+        Scope,
+        setting(
+            "How far queries over it may travel: `local` (this machine), `lan` (private and link-local addresses) or "
+            "`any`. Beyond it, the collection is not asked."
+        ),
+    ] = "local"
+    budget_s: Annotated[
+        float,
+        setting("How long a search waits for it. After that, the results of the other collections come.", 0.05, 60),
+    ] = 2
+
+
 class ContextConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A hint about everything below `scope`."""
 
@@ -217,11 +235,12 @@ class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file. Names of collections and of searches are unique; a context may name a collection that does not
-    exist."""
+    """The whole file. Names of collections, with those that are attached, and of searches are unique; a context may
+    name a collection that does not exist."""
 
     version: str = "1.0"
     collections: tuple[CollectionConfig, ...] = ()
+    attached: tuple[AttachedConfig, ...] = ()
     contexts: tuple[ContextConfig, ...] = ()
     ingest: IngestConfig = msgspec.field(default_factory=IngestConfig)
     watch: WatchConfig = msgspec.field(default_factory=WatchConfig)
@@ -240,10 +259,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         for collection in self.collections:
             if collection.name == name:
                 return collection
+        if self.is_attached(name):
+            raise CollectionNotFound(
+                f"{name!r} is an attached collection, whose publisher indexes it: this is for your own folders",
+                {"name": name},
+            )
         known = [collection.name for collection in self.collections]
         hint = f"; known: {', '.join(known)}" if known else "; add one with `gnoctl collection add FOLDER`"
         details: dict[str, object] = {"name": name, "known": known}
         raise CollectionNotFound(f"there is no collection {name!r}{did_you_mean(name, known) or hint}", details)
+
+    def is_attached(self, name: str) -> bool:
+        return any(attached.name == name for attached in self.attached)
 
     def viewer(self, path: str, mime: str) -> list[str]:
         """Return the command of the first viewer for such a file; empty where there is none."""

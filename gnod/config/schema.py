@@ -38,6 +38,7 @@ def _keys(section: type[msgspec.Struct], foreign: str = "", *more: str) -> Keys:
 
 _ROOT_KEYS = Keys(own=model.Config.__struct_fields__, foreign=frozenset(_GNO_ROOT.split()))
 _COLLECTION_KEYS = _keys(model.CollectionConfig, "egressPolicy sourceAvailability recordAdapters")
+_ATTACHED_KEYS = _keys(model.AttachedConfig)
 _VIEWER_KEYS = _keys(model.ViewerConfig)
 _CONTEXT_KEYS = _keys(model.ContextConfig, "", "scopeType")
 _SEARCH_KEYS = _keys(model.SearchConfig)
@@ -77,6 +78,7 @@ def read_config(root: Node, report: Report, folder: Path) -> model.Config:
     return model.Config(
         version=_version(fields),
         collections=tuple(_collections(fields, folder, places)),
+        attached=tuple(_attached(fields, places)),
         contexts=tuple(_contexts(fields, places)),
         ingest=_section(fields.mapping("ingest", _keys(model.IngestConfig)), model.IngestConfig),
         watch=_section(fields.mapping("watch", _keys(model.WatchConfig)), model.WatchConfig),
@@ -129,6 +131,19 @@ def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterat
         )
         if collection.name and collection.path:
             yield collection
+
+
+def _attached(fields: Fields, places: dict[str, str]) -> Iterator[model.AttachedConfig]:
+    """Yield those with a valid name and an address; whether that can be used is seen when it is opened."""
+    for entry in fields.mappings("attached", _ATTACHED_KEYS):
+        attached = _section(
+            entry,
+            model.AttachedConfig,
+            name=partial(_name, places=places),
+            address=lambda entry, key: entry.required(key) or "",
+        )
+        if attached.name and attached.address:
+            yield attached
 
 
 def _name(fields: Fields, key: str, places: dict[str, str]) -> str:

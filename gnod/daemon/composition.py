@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
-from gnod.errors import DaemonNotRunning, DatabaseCorrupt
+from gnod.egress import Egress
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt, InvalidModelUri
 from gnod.handlers import (
     ask,
     backup,
@@ -34,6 +37,9 @@ from gnod.handlers import (
     search,
     subscribe,
 )
+from gnod.handlers import (
+    attached as attached_handlers,
+)
 from gnod.ingest.document_terms import terms_of
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.worker_process import MODULE
@@ -47,6 +53,7 @@ from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
+from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
@@ -64,6 +71,8 @@ from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
 from gnod.services.throttling import low_disk
 from gnod.services.tuning import TuningService
+from gnod.shared import address, opening
+from gnod.shared.engine import Engine
 from gnod.store import migrations
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
@@ -76,6 +85,8 @@ from gnod.sync.scheduler import SyncScheduler
 
 _MAX_WORKERS = 4
 _MAX_READERS = 4
+# After that, an engine of a shared collection is away; a search waits less.
+_ENGINE_S = 5.0
 _OCR_MODULE = "gnod.ingest.ocr.worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
@@ -90,6 +101,7 @@ class Services:
 
     handlers: Mapping[str, Handler]
     configuration: Configuration
+    attached: AttachedCollections
     database: Database
     following: Following
     pool: WorkerPool
@@ -118,6 +130,7 @@ class Services:
         await asyncio.wrap_future(self.database.heartbeat())
 
     async def close(self) -> None:
+        await self.attached.close()
         await self.publishing.close()
         await self.models.close()
         await self.ocr.close()
@@ -209,7 +222,14 @@ async def _compose(
     remote = RemoteModels(StoredFingerprints(database), addresses)
     egress = EgressPolicy(configuration)
     factory = ModelFactory(configuration, model_service.files, inference, remote)
-    embedding_service = EmbeddingService(configuration, database, model_service, factory, egress)
+    attached = AttachedCollections(
+        configuration,
+        places.data_dir,
+        f"shared-{places.index}-",
+        partial(_engine, addresses),
+        partial(_same_model, model_service),
+    )
+    embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
     readability = ReadabilityService(model_service, factory)
     recommendation = RecommendationService(configuration, database, model_service, readability)
@@ -255,29 +275,31 @@ async def _compose(
     database.written.connect(flights.part)
     scheduler.state_changed.connect(flights.part)
     configuration.changed.connect(lambda _: flights.part())
+    attached.changed.connect(flights.part)
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(configuration, database, freshness, hybrid, corrector),
+        ask.handlers(configuration, database, freshness, hybrid, corrector, attached),
+        attached_handlers.handlers(configuration, attached),
         backup.handlers(places, database, control.reopen),
-        collection.handlers(configuration, database),
+        collection.handlers(configuration, database, attached),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, egress, publications),
+                *(endpoints, egress, attached, publications),
             )
         ),
-        document.handlers(configuration, database),
+        document.handlers(configuration, database, attached),
         document_boxes.handlers(configuration, database, pool),
         document_image.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
-        evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector),
+        evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector, attached),
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, publications),
+                *(ocr, inference, nearest, endpoints, attached, publications),
             )
         ),
         links.handlers(configuration, database),
@@ -288,13 +310,24 @@ async def _compose(
         publishing.handlers(configuration, database, publications),
         saved.handlers(configuration, database),
         search.handlers(
-            configuration, database, freshness, embedding_service, nearest, hybrid, corrector, flights, readers
+            configuration,
+            database,
+            freshness,
+            embedding_service,
+            nearest,
+            hybrid,
+            corrector,
+            flights,
+            readers,
+            attached,
         ),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
+    attached.reload()
     return Services(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
+        attached=attached,
         database=database,
         following=following,
         pool=pool,
@@ -312,6 +345,32 @@ async def _compose(
         freshness=freshness,
         subscriptions=subscriptions,
     )
+
+
+async def _engine(addresses: Addresses, written: str, egress: Egress) -> Engine:
+    return await opening.open_engine(address.parse(written), egress, addresses, _ENGINE_S)
+
+
+def _same_model(models: ModelService, uri: str, sha256: str | None) -> str | None:
+    """Return the address of the model with which a collection was embedded, if it is here: under the same address, or
+    as a file of the user's. Reads that once."""
+    with contextlib.suppress(InvalidModelUri):
+        installed = models.find(uri)
+        if installed and installed.sha256:
+            return uri if sha256 in (None, installed.sha256) else None
+    own = (use.uri for use in models.uses() if use.role == "embed" and use.uri.startswith("file:"))
+    return next((each for each in own if (found := models.find(each)) and sha256 == _digest(found.path)), None)
+
+
+def _digest(path: Path) -> str:
+    stat = path.stat()
+    return _digest_of(path, stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _following(places: Places, configuration: Configuration, database: Database) -> Following:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -52,9 +53,10 @@ from gnod.protocol import base as wire
 from gnod.protocol.base import AnswerSource, ProgressValue
 from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.attached import AttachedCollections, Joined
 from gnod.services.configuration import Configuration
 from gnod.services.search import HybridSearch, NotCalled
-from gnod.store.database import Database, Read
+from gnod.store.database import Database
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessService
 
@@ -70,8 +72,9 @@ def handlers(
     freshness: FreshnessService,
     hybrid: HybridSearch,
     corrector: Corrector,
+    attached: AttachedCollections,
 ) -> Mapping[str, Handler]:
-    services = _Services(database, freshness, hybrid)
+    services = _Services(database, freshness, hybrid, attached)
 
     async def answer(params: AskParams, call: Call) -> AskResult:
         configuration.check_known(params.collections)
@@ -96,6 +99,7 @@ class _Services(NamedTuple):
     database: Database
     freshness: FreshnessService
     hybrid: HybridSearch
+    attached: AttachedCollections
 
 
 class _Written(NamedTuple):
@@ -148,9 +152,9 @@ class _Answer:
         """Return quotes from the documents that keyword and vector search find. The other stages of a search may take
         seconds."""
         options = SearchOptions(limit=DOCUMENTS, min_score=self.params.min_score, expand=False, rerank=False)
-        async with self.services.database.snapshot() as read:
-            result = await self._search(read, options)
-            quoted = await self.services.hybrid.quote(read, self.asked.text, result, self.params.collections)
+        async with self._searching() as shared:
+            result = await self._search(shared, options)
+            quoted = await self.services.hybrid.quote(shared.read, self.asked.text, result, self.params.collections)
         self.stages.extend(stages_of(quoted.stages))
         self.stages.append(
             {"stage": "quotes", "ran": True, "ms": milliseconds_since(self.started), "quotes": len(quoted.quotes)}
@@ -161,12 +165,21 @@ class _Answer:
         ids = {each.document_id for each in passages}
         return await self.services.database.read(lambda connection: copies_of(connection, ids, self.filters))
 
-    async def _search(self, read: Read, options: SearchOptions) -> HybridResult:
+    @asynccontextmanager
+    async def _searching(self) -> AsyncIterator[Joined]:
+        async with (
+            self.services.database.snapshot() as read,
+            self.services.attached.searching(read, self.filters) as shared,
+        ):
+            yield shared
+
+    async def _search(self, shared: Joined, options: SearchOptions) -> HybridResult:
         # Phrases are required, as in every query.
         query = parse_question(self.asked.text)
-        result = await self.services.hybrid.search(read, query, self.filters, options)
+        result = await self.services.hybrid.search(shared.read, query, self.filters, options, sources=shared.sources)
         self.stages.extend(stages_of(result.stages))
-        self.notes.extend(note for note in result.left_out if note not in self.notes)
+        notes = dict.fromkeys((*result.left_out, *shared.notes))
+        self.notes.extend(note for note in notes if note not in self.notes)
         return result
 
     async def _sources(self, generator: Generator) -> list[SourcePassage]:
@@ -177,8 +190,8 @@ class _Answer:
             rerank=self.params.rerank,
         )
         question = self.asked.text
-        async with self.services.database.snapshot() as read:
-            result = await self._search(read, options)
+        async with self._searching() as shared:
+            result = await self._search(shared, options)
             nonsense = await self.services.hybrid.nonsense(result, self.params.collections)
             begun = time.perf_counter()
             vectors = result.vectors.row(0) if result.vectors else {}
@@ -190,7 +203,7 @@ class _Answer:
                 scores={ranked.id: ranked.score for ranked in result.ranked},
                 tokens=max(room, _MIN_SOURCE_TOKENS),
             )
-            sources = await read(work)
+            sources = await shared.read(work)
         self.stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun), "sources": len(sources)})
         return sources
 

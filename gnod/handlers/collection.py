@@ -12,18 +12,20 @@ from pathlib import Path
 from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
+from gnod.handlers.attached import infos as attached_infos
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.walk import root_problem
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.attached import AttachedCollections
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.types import check_collection_name
 
 
-def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
+def handlers(configuration: Configuration, database: Database, attached: AttachedCollections) -> Mapping[str, Handler]:
     async def collection_add(params: wire.CollectionAddParams, _: Call) -> wire.CollectionAddResult:
         collection = await asyncio.to_thread(_new_collection, params)
         await configuration.edit(partial(edit.add_collection, collection=collection))
@@ -57,7 +59,7 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
     async def collection_list(_: NoParams, __: Call) -> wire.CollectionListResult:
         counts = await database.read(_counts)
         infos = [collection_info(c, counts.get(c.name, 0)) for c in configuration.current.collections]
-        return wire.CollectionListResult(collections=infos)
+        return wire.CollectionListResult(collections=infos, attached=attached_infos(attached))
 
     async def context_add(params: wire.ContextAddParams, _: Call) -> wire.ContextAddResult:
         context = ContextConfig(scope=params.scope, text=params.text)

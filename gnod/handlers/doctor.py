@@ -15,6 +15,7 @@ import apsw
 
 from gnod.errors import GnoError
 from gnod.handlers import doctor_models, publishing
+from gnod.handlers.attached import info, published
 from gnod.ingest.jobs import Failure, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.walk import root_problem
@@ -23,6 +24,7 @@ from gnod.paths import SOCKET_PATH_LIMIT, Places
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.attached import AttachedCollections, Report
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
 from gnod.services.endpoints import EndpointReport
@@ -67,6 +69,7 @@ class DoctorServices(NamedTuple):
     memory: MemoryService
     endpoints: EndpointReport
     egress: EgressPolicy
+    attached: AttachedCollections
     publishing: PublishingService
 
 
@@ -79,6 +82,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_storage(services.storage),
             _disk(services.places.data_dir),
             *_folders(services.configuration),
+            *map(_attached, services.attached.reports()),
             *publishing.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
@@ -169,6 +173,15 @@ def _folders(configuration: Configuration) -> list[Check]:
             )
         )
     return checks
+
+
+def _attached(report: Report) -> Check:
+    subject = f"attached collection {report.config.name}"
+    if report.problem:
+        remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
+        return Check(subject, "warning", report.problem, remedy)
+    state = published(info(report))
+    return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
 async def _workers(pool: WorkerPool) -> Check:

@@ -18,6 +18,7 @@ from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.attached import Attached, AttachedCollections
 from gnod.services.configuration import Configuration
 from gnod.store.database import READERS, Connection, Database
 from gnod.store.documents import documents
@@ -31,7 +32,7 @@ _LONG_READS = READERS // 2
 T = TypeVar("T")
 
 
-def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
+def handlers(configuration: Configuration, database: Database, attached: AttachedCollections) -> Mapping[str, Handler]:
     long_reads = asyncio.Semaphore(_LONG_READS)
 
     async def read_long(work: Callable[[Connection], T]) -> T:
@@ -49,20 +50,32 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
             text = _text(connection, document, config, start, lines)
             return replace(text, locations=_locations(document)) if params.locations else text
 
+        if shared := attached.find(params.ref):
+            return await shared.get(params.ref, work)
         return await read_long(work)
 
     async def document_multi_get(params: wire.DocumentMultiGetParams, _: Call) -> wire.DocumentMultiGetResult:
         config = configuration.current
-        return await read_long(lambda connection: _multi_get(connection, params, config))
+        local = [ref for ref in params.refs if references.is_glob(ref) or not attached.find(ref)]
+        found = wire.DocumentMultiGetResult(documents=[], skipped=[])
+        if local:
+            found = await read_long(lambda connection: _multi_get(connection, replace(params, refs=local), config))
+        for ref in [ref for ref in params.refs if ref not in local]:
+            found = _together(found, await _get_shared(attached, replace(params, refs=[ref]), config), params.limit)
+        return found
 
     async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
         config = configuration.current
+        if attached.find(params.ref):
+            raise NotFound(f"{params.ref} is shared, and no file of this machine: `gnoctl get` prints its text")
         return await database.read(
             lambda connection: _place(connection, references.resolve(connection, params.ref), config)
         )
 
     async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)
+        if collection is not None and (shared := attached.of(collection)):
+            return await _list_shared(shared, prefix, params)
         if collection is not None:
             configuration.collection(collection)
 
@@ -79,6 +92,54 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         "document.locate": document_locate,
         "document.list": document_list,
     }
+
+
+async def _get_shared(
+    attached: AttachedCollections, params: wire.DocumentMultiGetParams, config: Config
+) -> wire.DocumentMultiGetResult:
+    (ref,) = params.refs
+    shared = attached.find(ref)
+    try:
+        assert shared
+        return await shared.get(ref, lambda connection: _multi_get(connection, params, config))
+    except GnoError as error:
+        return wire.DocumentMultiGetResult(documents=[], skipped=[wire.SkippedReference(ref=ref, reason=error.message)])
+
+
+def _together(
+    first: wire.DocumentMultiGetResult, more: wire.DocumentMultiGetResult, limit: int
+) -> wire.DocumentMultiGetResult:
+    known = {each.uri for each in first.documents}
+    new = [each for each in more.documents if each.uri not in known]
+    room = MAX_MESSAGE_BYTES - sum(len(each.text) for each in first.documents)
+    kept = [each for each in new if len(each.text) <= room][: max(limit - len(first.documents), 0)]
+    left_out = [wire.SkippedReference(ref=each.uri, reason="the answer is full") for each in new if each not in kept]
+    return wire.DocumentMultiGetResult(
+        documents=[*first.documents, *kept], skipped=[*first.skipped, *more.skipped, *left_out]
+    )
+
+
+async def _list_shared(shared: Attached, prefix: str, params: wire.DocumentListParams) -> wire.DocumentListResult:
+    """List documents of an attached collection; of some fields, only the replica would know more."""
+    prefix = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
+    wanted = params.offset + params.limit
+    found = await shared.ask(lambda opened: opened.engine.listed(prefix, wanted))
+    entries = [
+        wire.DocumentEntry(
+            docid="",
+            uri=format_uri(shared.config.name, each.path),
+            collection=shared.config.name,
+            path=each.path,
+            source=f"{shared.config.address}/{each.path}",
+            title=each.title,
+            mime="",
+            size=0,
+            modified="",
+        )
+        for each in found[params.offset :]
+    ]
+    total = shared.documents if not prefix and len(found) == wanted else len(found)
+    return wire.DocumentListResult(documents=entries, total=total)
 
 
 def _place(connection: Connection, found: references.Resolved, config: Config) -> wire.DocumentPlace:
@@ -140,7 +201,7 @@ def _text(
         end_line=source_line(line_map, max(end, first - 1)),
         total_lines=source_line(line_map, total),
         line_map=line_map,
-        stale=_is_stale(_file(connection, document)),
+        stale=document.root.startswith("/") and _is_stale(_file(connection, document)),
         tags=documents.tags_of(connection, document.id),
         metadata=metadata(document),
         converter=document.converter,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
+from gnod.handlers.attached import with_lag
 from gnod.handlers.search import lexical_only_reason
 from gnod.handlers.wire_types import (
     Also,
@@ -27,6 +28,7 @@ from gnod.pipeline.query import parse_question
 from gnod.protocol import evidence as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.services.attached import AttachedCollections
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
@@ -42,6 +44,7 @@ def handlers(
     hybrid: HybridSearch,
     embedding: EmbeddingService,
     corrector: Corrector,
+    attached: AttachedCollections,
 ) -> Mapping[str, Handler]:
     async def gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
         configuration.check_known(params.collections)
@@ -59,12 +62,13 @@ def handlers(
             rerank=params.rerank,
             budget_s=params.budget_s,
         )
-        async with database.snapshot() as read:
+        async with database.snapshot() as local, attached.searching(local, filters) as shared:
+            read = shared.read
             corrected = Corrected(question)
             if not params.exact:
                 corrected = await read(lambda c: corrector.correct(c, question))
             correcting = corrected_stage(corrected, started)
-            found = await hybrid.search(read, parse_question(corrected.text), filters, options)
+            found = await hybrid.search(read, parse_question(corrected.text), filters, options, sources=shared.sources)
             evidence = await hybrid.evidence(read, corrected.text, found, params.collections, params.tokens)
             also = await read(lambda c: copies_of(c, {each.place.document.id for each in evidence.passages}, filters))
             report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
@@ -81,9 +85,9 @@ def handlers(
             found=evidence.confidence.is_enough,
             confidence=evidence.confidence.value,
             took_ms=milliseconds_since(started),
-            freshness=freshness_of(report),
+            freshness=with_lag(freshness_of(report), shared),
             lexical_only_reason=reason,
-            notes=[note for note in found.left_out if note != reason],
+            notes=[*(note for note in found.left_out if note != reason), *dict.fromkeys(shared.notes)],
             hints=list(asked.hints),
             corrections=corrections_of(corrected),
             explain=explained if params.explain else None,

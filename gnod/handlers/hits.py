@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import Config, contexts_for
@@ -25,6 +26,7 @@ from gnod.pipeline.vector import QueryVectors
 from gnod.protocol import search as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
+from gnod.store import joined
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, documents, shown, texts
 from gnod.store.documents.documents import Document
@@ -56,14 +58,35 @@ def hits_of(
     filters: Filters = _NO_FILTERS,
 ) -> list[wire.Hit]:
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
-    that left the index meanwhile are left out. `vectors`: of the query, for further passages. `filters`: those of the
-    search, for the copies. Raises LimitExceeded for whole texts that no answer can hold."""
+    that left the index meanwhile are left out; those of indexes that are joined are read there. `vectors`: of the
+    query, for further passages. `filters`: those of the search, for the copies. Raises LimitExceeded for whole texts
+    that no answer can hold."""
+    groups = joined.split(connection, [each.id for each in ranked])
+    if len(groups) == 1:
+        return list(_hits_of(groups[0][0], config, ranked, words, params, vectors, filters).values())
+    by_id = {each.id: each for each in ranked}
+    hits: dict[int, wire.Hit] = {}
+    for of_it, ids in groups:
+        hits |= _hits_of(of_it, config, [by_id[id_] for id_ in ids], words, params, vectors, filters)
+    found = [hits[each.id] for each in ranked if each.id in hits]
+    return [replace(hit, rank=rank) for rank, hit in enumerate(found, 1)]
+
+
+def _hits_of(
+    connection: Connection,
+    config: Config,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    params: wire.FilterParams,
+    vectors: QueryVectors | None,
+    filters: Filters,
+) -> dict[int, wire.Hit]:
     count = params.passages if isinstance(params, wire.SearchParams) else 1
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     wanted = anchors.wanted(connection, words.expression, list(by_id))
     also = copies_of(connection, by_id, filters, words.expression)
     known = shown.of(connection, by_id)
-    hits: list[wire.Hit] = []
+    hits: dict[int, wire.Hit] = {}
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:
         document = by_id.get(each.id)
@@ -86,30 +109,28 @@ def hits_of(
             terms, analyzers = wanted[each.id].terms, words.analyzers
             more = several_passages.beside(connection, document, passage, terms, analyzers, count - 1, nearest)
             passages = [_shown_passage(one, document) for one in (passage, *more)]
-        hits.append(
-            copied(
-                wire.Hit,
-                document,
-                uri=format_uri(document.collection, document.path),
-                source=document.source,
-                modified=iso(document.mtime_ns / 1e9),
-                rank=len(hits) + 1,
-                score=each.score,
-                line=source_line(document.line_map, passage.line),
-                end_line=source_line(document.line_map, passage.end_line),
-                snippet=passage.snippet,
-                snippet_line=source_line(document.line_map, passage.snippet_line),
-                marks=passage.marks,
-                location=location_of(document, passage.line),
-                definition=_definition(connection, document, passage.line) if of_document.is_code else None,
-                tags=of_document.tags,
-                context=contexts_for(config, document.collection, document.path),
-                text=text,
-                explain=dict(each.components) if params.explain else None,
-                passages=passages,
-                reasons=_reasons(each),
-                **also.get(each.id, {}),
-            )
+        hits[each.id] = copied(
+            wire.Hit,
+            document,
+            uri=format_uri(document.collection, document.path),
+            source=document.source,
+            modified=iso(document.mtime_ns / 1e9),
+            rank=len(hits) + 1,
+            score=each.score,
+            line=source_line(document.line_map, passage.line),
+            end_line=source_line(document.line_map, passage.end_line),
+            snippet=passage.snippet,
+            snippet_line=source_line(document.line_map, passage.snippet_line),
+            marks=passage.marks,
+            location=location_of(document, passage.line),
+            definition=_definition(connection, document, passage.line) if of_document.is_code else None,
+            tags=of_document.tags,
+            context=contexts_for(config, document.collection, document.path),
+            text=text,
+            explain=dict(each.components) if params.explain else None,
+            passages=passages,
+            reasons=_reasons(each),
+            **also.get(each.id, {}),
         )
     return hits
 

@@ -16,6 +16,7 @@ import msgspec
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import CollectionNotFound, RootUnavailable
+from gnod.handlers.attached import infos as attached_infos
 from gnod.handlers.embedding import embedding_status, inference_status
 from gnod.handlers.publishing import infos
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
@@ -26,6 +27,7 @@ from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
 from gnod.protocol import index as wire
 from gnod.protocol.base import Freshness, copied
+from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
@@ -65,6 +67,7 @@ class IndexServices(NamedTuple):
     inference: Inference
     nearest: Nearest
     endpoints: EndpointReport
+    attached: AttachedCollections
     publishing: PublishingService
 
 
@@ -80,6 +83,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     config = configuration.current
     walks = await _walks(services, verify=params.verify)
     endpoints = [copied(wire.EndpointStatus, each) for each in await services.endpoints.uses()]
+    attached = attached_infos(services.attached)
     answering, wanted = services.embedding.served(), services.embedding.wanted()
 
     def work(connection: Connection) -> wire.IndexStatusResult:
@@ -113,6 +117,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             chunks=maintenance.totals(connection).chunks,
             languages=documents.languages(connection),
             collections=statuses,
+            attached=attached,
             published=infos(services.publishing),
             freshness=_with_pending(
                 freshness_of(services.freshness.report(connection, [])), sum(status.pending for status in statuses)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from gnod.config.model import Config
 from gnod.errors import InvalidParams, QuerySyntaxError
+from gnod.handlers.attached import with_lag
 from gnod.handlers.hits import Marked, hits_of, marked
 from gnod.handlers.wire_types import (
     Stages,
@@ -27,12 +28,13 @@ from gnod.handlers.wire_types import (
     milliseconds_since,
     stages_of,
 )
-from gnod.pipeline import lexical, listing, references, related, symbols, vector
+from gnod.pipeline import joint, lexical, listing, references, related, symbols, vector
 from gnod.pipeline.correction.correcting import Corrected
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.fields import facets, ordering, reading
 from gnod.pipeline.fields.reading import FieldedQuery
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
+from gnod.pipeline.lexical import LexicalResult
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import Clause, ParsedQuery, parse_clauses, parse_query, parse_text
 from gnod.pipeline.ranked import RankedDocument
@@ -41,16 +43,19 @@ from gnod.protocol import search as wire
 from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.flights import Flights
+from gnod.services.attached import AttachedCollections, Joined
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.readers import Readers
 from gnod.services.search import HybridSearch
+from gnod.store import joined
 from gnod.store.database import Connection, Database
 from gnod.store.documents.filters import Filters
 from gnod.sync.freshness import FreshnessReport, FreshnessService, reported
 from gnod.types import format_uri
 
 _LASTS_S = 0.3
+_NOT_LISTED = "attached collections are not listed: a search over them needs a word"
 _SHOWN_CHARS = 60
 
 
@@ -98,8 +103,9 @@ def handlers(
     corrector: Corrector,
     flights: Flights,
     readers: Readers,
+    attached: AttachedCollections,
 ) -> Mapping[str, Handler]:
-    """`flights`: identical searches are answered once. `readers` do keyword searches."""
+    """`flights`: identical searches are answered once. `readers` do keyword searches in the local index alone."""
     services = _Services(configuration, database, freshness, embedding, nearest, corrector)
 
     async def request(
@@ -120,11 +126,18 @@ def handlers(
             report = partial(reported, known=freshness.known(params.collections))
         return _Request(configuration.current, query, query.within(filters), started, report)
 
+    async def listed(asked: _Request, params: wire.SearchParams) -> wire.SearchResult:
+        result = await database.read(lambda connection: _list(asked, connection, params))
+        return replace(result, notes=[_NOT_LISTED]) if attached.concerns(asked.filters) else result
+
     async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult | Raw:
         asked = await request(params, params.query, among=params.collections, embedded=False)
         if asked.query.is_filter_only:
-            return await database.read(lambda connection: _list(asked, connection, params))
+            return await listed(asked, params)
         parse_clauses(asked.query.text)  # a query with an error is not corrected
+        if attached.concerns(asked.filters):
+            async with database.snapshot() as read, attached.searching(read, asked.filters) as shared:
+                return await _search_lexical_jointly(asked, params, corrector, shared)
         return await readers.run(lambda connection: _worded(asked, connection, params, corrector), _search_lexical)
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
@@ -132,7 +145,7 @@ def handlers(
             raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
         asked = await request(params, params.query, among=params.collections)
         if asked.query.is_filter_only:
-            return await database.read(lambda connection: _list(asked, connection, params))
+            return await listed(asked, params)
         corrected = _for_meaning(
             asked.query.text, await database.read(lambda connection: asked.corrected(connection, corrector, params))
         )
@@ -140,11 +153,21 @@ def handlers(
         begun = time.perf_counter()
         vectors = await embedding.texts([corrected.text], [], params.collections)
         stages.append({"stage": "embed", "ran": True, "ms": milliseconds_since(begun), "models": sorted(vectors.rows)})
+        if attached.concerns(asked.filters):
+            async with database.snapshot() as read, attached.searching(read, asked.filters) as shared:
+                given = (read, nearest, shared.sources, vectors, asked.filters)
+                ranked = await joint.search_vectors(*given, limit=params.limit, min_score=params.min_score)
+                result = await shared.read(
+                    lambda connection: _vector_result(asked, connection, params, corrected, vectors, stages, ranked)
+                )
+                return _with_notes(result, shared)
         return await database.read(
             lambda connection: _search_vector(services, asked, connection, params, corrected, vectors, stages)
         )
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
+        if attached.find(params.ref):
+            raise InvalidParams(f"{params.ref} is shared: documents similar to it are not searched for")
         asked = await request(params, params.where, among=[])  # the document may be anywhere
         if words := asked.query.text.strip():
             raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is none")
@@ -153,20 +176,24 @@ def handlers(
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
         asked = await request(params, params.query, among=params.collections, is_plain=False)
         if asked.query.is_filter_only:
-            return await database.read(lambda connection: _list(asked, connection, params))
+            return await listed(asked, params)
         query = parse_query(asked.query.text)
-        async with database.snapshot() as read:
+        async with database.snapshot() as local, attached.searching(local, asked.filters) as shared:
+            read = shared.read
             corrected = await read(lambda connection: asked.corrected(connection, corrector, params))
+            corrected = await _unless_known(shared, corrected, asked.query.text)
             stages = corrected_stage(corrected, asked.started)
             if corrected.corrections:
                 query = parse_query(corrected.text)
             if "*" in corrected.text:
                 query = await read(lambda connection: corrector.resolved_query(connection, query))
-            found = await hybrid_search.search(read, query, asked.filters, _options(params), _stage_reporter(call))
+            found = await hybrid_search.search(
+                read, query, asked.filters, _options(params), _stage_reporter(call), shared.sources
+            )
             result = await read(
                 lambda connection: _hybrid_result(services, asked, connection, params, query, found, stages)
             )
-        return replace(result, corrections=corrections_of(corrected))
+        return replace(_with_notes(result, shared), corrections=corrections_of(corrected))
 
     searches: dict[str, Handler] = {
         "search.lexical": search_lexical,
@@ -201,10 +228,46 @@ def _worded(
     return (_Worded(asked, params, corrected, clauses, is_unfinished),)
 
 
+async def _search_lexical_jointly(
+    asked: _Request, params: wire.SearchLexicalParams, corrector: Corrector, shared: Joined
+) -> wire.SearchResult:
+    (worded,) = await shared.read(lambda connection: _worded(asked, connection, params, corrector))
+    corrected = await _unless_known(shared, worded.corrected, asked.query.text)
+    if corrected is not worded.corrected:
+        worded = worded._replace(corrected=corrected, clauses=parse_clauses(corrected.text))
+    found = await joint.search_words(
+        shared.read,
+        shared.sources,
+        worded.clauses,
+        asked.filters,
+        limit=ordering.DEPTH if params.sort else params.limit,
+        min_score=params.min_score,
+        prefix_last_term=worded.is_unfinished,
+    )
+
+    def result(connection: Connection) -> wire.SearchResult:
+        analyzers = lexical.analyzers_of_index(connection)
+        return _lexical_result(connection, worded, found._replace(analyzers=analyzers))
+
+    return _with_notes(await shared.read(result), shared)
+
+
+def _with_notes(result: wire.SearchResult, shared: Joined) -> wire.SearchResult:
+    notes = [*result.notes, *dict.fromkeys(shared.notes)]
+    return replace(result, notes=notes, freshness=with_lag(result.freshness, shared))
+
+
+async def _unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
+    """Search for the query as it stands if an attached collection has a word that the local index does not know."""
+    written = " ".join(each.written for each in corrected.corrections)
+    if shared.sources and written and await joint.is_known(shared.read, shared.sources, written):
+        return Corrected(text)
+    return corrected
+
+
 def _search_lexical(connection: Connection, worded: _Worded) -> wire.SearchResult:
     """May run in another process."""
-    asked, params, corrected, clauses, is_unfinished = worded
-    stages = corrected_stage(corrected, asked.started)
+    asked, params, _, clauses, is_unfinished = worded
     found = lexical.search(
         connection,
         clauses,
@@ -213,6 +276,12 @@ def _search_lexical(connection: Connection, worded: _Worded) -> wire.SearchResul
         min_score=params.min_score,
         prefix_last_term=is_unfinished,
     )
+    return _lexical_result(connection, worded, found)
+
+
+def _lexical_result(connection: Connection, worded: _Worded, found: LexicalResult) -> wire.SearchResult:
+    asked, params, corrected, *_ = worded
+    stages = corrected_stage(corrected, asked.started)
     stages.append({"stage": "bm25", "ran": True, "ms": milliseconds_since(asked.started), "matches": found.total})
     wanted = found.expression
     explain = {
@@ -228,8 +297,14 @@ def _search_lexical(connection: Connection, worded: _Worded) -> wire.SearchResul
         result,
         total=found.total,
         corrections=corrections_of(corrected),
-        facets=_facets(connection, params, lambda most: lexical.all_matches(connection, wanted, asked.filters, most)),
+        facets=_facets(connection, params, lambda most: _matches(connection, found, asked.filters, most)),
     )
+
+
+def _matches(connection: Connection, found: LexicalResult, filters: Filters, most: int) -> list[int]:
+    """Return the documents that facets count: all that match here, and what other indexes returned."""
+    elsewhere = [each.id for each in found.ranked if joined.number_of(each.id)]
+    return [*lexical.all_matches(connection, found.expression, filters, most), *elsewhere]
 
 
 def _list(asked: _Request, connection: Connection, params: wire.SearchParams) -> wire.SearchResult:
@@ -263,6 +338,18 @@ def _search_vector(
     nearest, limit, min_score = services.nearest, params.limit, params.min_score
     ranked = vector.search(connection, nearest, vectors, asked.filters, limit=limit, min_score=min_score)
     stages.append({"stage": "knn", "ran": True, "ms": milliseconds_since(begun)})
+    return _vector_result(asked, connection, params, corrected, vectors, stages, ranked)
+
+
+def _vector_result(
+    asked: _Request,
+    connection: Connection,
+    params: wire.SearchVectorParams,
+    corrected: Corrected,
+    vectors: QueryVectors,
+    stages: Stages,
+    ranked: list[RankedDocument],
+) -> wire.SearchResult:
     words = marked(connection, parse_text(corrected.text))
     ranked = _definitions_first(asked, connection, params, ranked)
     ids = [each.id for each in ranked]

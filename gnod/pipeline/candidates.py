@@ -33,10 +33,25 @@ Exact = Callable[[Ids], Cosines]
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation of the cosines of documents, each by its best vector."""
+    """Mean and standard deviation of the cosines of so many documents, each by its best vector."""
 
     mean: float
     deviation: float
+    documents: int
+
+    @classmethod
+    def of(cls, best: Floats) -> Spread | None:
+        """`best`: the cosine of each document's best vector; None without any."""
+        if not len(best):
+            return None
+        return cls(float(best.mean(dtype=np.float64)), float(best.std(dtype=np.float64)), len(best))
+
+    def plus(self, other: Spread) -> Spread:
+        """Return the spread over the documents of both."""
+        whole = self.documents + other.documents
+        mean = (self.documents * self.mean + other.documents * other.mean) / whole
+        squares = sum(each.documents * (each.deviation**2 + each.mean**2) for each in (self, other)) / whole
+        return Spread(mean, max(squares - mean**2, 0.0) ** 0.5, whole)
 
 
 class Winner(NamedTuple):
@@ -120,8 +135,7 @@ class Scored:
         return kept
 
     def spread(self) -> Spread | None:
-        there = self._best[self._best > -np.inf]
-        return Spread(float(there.mean(dtype=np.float64)), float(there.std(dtype=np.float64))) if len(there) else None
+        return Spread.of(self._best[self._best > -np.inf])
 
 
 class OnDisk:
@@ -185,6 +199,14 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
     cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
     layout = _layout(ids, *vector_rows.places(connection, model_id))
     return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
+
+
+def of_documents(connection: Connection, model_id: int, query: Floats, document_ids: Collection[int]) -> Ranking:
+    """Rank these documents alone, by vectors that are read for this query."""
+    vector_ids, places = vector_rows.places_of(connection, model_id, document_ids)
+    ids, vectors = vector_rows.by_ids(connection, model_id, np.unique(vector_ids).tolist())
+    cosines = np.asarray(vectors @ query, np.float32) if len(ids) else np.empty(0, np.float32)
+    return exact(connection, ids, cosines, _layout(ids, vector_ids, places), query, lambda rows: vectors[rows])
 
 
 def documents(

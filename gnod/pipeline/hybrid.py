@@ -19,11 +19,12 @@ from typing import NamedTuple, Protocol
 from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import Readability, is_read_by_every_model, script_of
 from gnod.models.reranker import Reranker
-from gnod.pipeline import fusion, reranking, retrieval
+from gnod.pipeline import fusion, joint, reranking, retrieval
 from gnod.pipeline.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.expansion.expander import Expander, Expansion
 from gnod.pipeline.fusion import Fused, Fusion
+from gnod.pipeline.joint import Source
 from gnod.pipeline.lexical import LexicalSurvey
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery, QueryLine, variant_lines
@@ -31,7 +32,7 @@ from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.reranking import RerankedDocuments
 from gnod.pipeline.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved
 from gnod.pipeline.vector import QueryVectors
-from gnod.store.database import Connection, Read
+from gnod.store.database import Read
 from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
@@ -56,7 +57,8 @@ class Embed(Protocol):
 
 class SearchDependencies(NamedTuple):
     """What a query runs with. `read`: all reads must see one snapshot. `throughput` of the reranker, `backoff` of the
-    expander: what is known of how fast they are. `readability` of a model, by its address; called in a thread."""
+    expander: what is known of how fast they are. `readability` of a model, by its address; called in a thread.
+    `sources`: other indexes; `read` is joined to them."""
 
     read: Read
     nearest: Nearest
@@ -66,6 +68,7 @@ class SearchDependencies(NamedTuple):
     throughput: ThroughputEstimate
     backoff: Backoff
     readability: Callable[[str], Readability | None] = lambda _: None
+    sources: Sequence[Source] = ()
 
 
 class SearchOptions(NamedTuple):
@@ -173,9 +176,11 @@ class _Search:
 
     async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
         started = time.monotonic()
-        surveys = await self._dependencies.read(
-            lambda connection: retrieval.survey_words(connection, lines, self._filters)
-        )
+        read, sources = self._dependencies.read, self._dependencies.sources
+        if sources:
+            surveys = await joint.survey_words(read, sources, lines, self._filters)
+        else:
+            surveys = await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
         if surveys:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
         return surveys
@@ -282,19 +287,15 @@ class _Search:
         def reader(collection: str) -> Readability | None:
             return readability(served[collection]) if collection in served else None
 
-        def work(connection: Connection) -> Retrieved:
-            return retrieval.retrieve(
-                connection,
-                nearest,
-                words,
-                vector_lines,
-                vectors,
-                self._filters,
-                pool=pool,
-                knowledge=Knowledge(self._language, reader),
+        knowledge = Knowledge(self._language, reader)
+        given = (words, vector_lines, vectors, self._filters)
+        read, sources = self._dependencies.read, self._dependencies.sources
+        if sources:
+            found = await joint.retrieve(read, nearest, sources, *given, pool=pool, knowledge=knowledge)
+        else:
+            found = await read(
+                lambda connection: retrieval.retrieve(connection, nearest, *given, pool=pool, knowledge=knowledge)
             )
-
-        found = await self._dependencies.read(work)
         self._budget.note("knn", started, {}, why=None if vectors else "no vectors", ran=vectors is not None)
         return found
 

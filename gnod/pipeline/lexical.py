@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from math import log, sqrt
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from gnod.pipeline.marks import TermVariant
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.windows import Window
+from gnod.store import joined
 from gnod.store.database import Connection
 from gnod.store.documents import copies, documents, fulltext
 from gnod.store.documents.filters import Filters
@@ -65,6 +67,24 @@ class LexicalSurvey(NamedTuple):
     named: Mapping[int, float]
 
 
+class Matches(NamedTuple):
+    """`total`: as in LexicalResult."""
+
+    ranked: list[RankedDocument]
+    total: int
+
+
+class Part(NamedTuple):
+    """What one index says to a survey. `is_cut`: there may be more documents. `named`: how many documents have every
+    word in their path, `in_path`: which of those with a score."""
+
+    scores: dict[int, float]
+    found: fulltext.Survey
+    is_cut: bool
+    named: int
+    in_path: set[int]
+
+
 class _Scored(NamedTuple):
     id: int
     score: float
@@ -82,15 +102,29 @@ def search(
     """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Scores are
     shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
-    wanted = _expression(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
+    wanted = expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
     terms = fulltext.weigh(connection, wanted.terms())
-    matches, total = _matches(connection, wanted, terms, filters, depth=_MIN_DEPTH)
+    found = rank(connection, wanted, terms, filters, limit=limit)
+    shares = as_shares(found.ranked[:limit], greatest(wanted, terms, fulltext.size(connection)))
+    return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted, analyzers)
+
+
+def rank(
+    connection: Connection,
+    wanted: Expression,
+    terms: Sequence[fulltext.Weighed],
+    filters: Filters,
+    *,
+    limit: int,
+    average: float | None = None,
+) -> Matches:
+    """Return at least the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
+    look = partial(_matches, connection, wanted, terms, filters, average=average)
+    matches, total = look(depth=_MIN_DEPTH)
     windowed = [each.id for each in matches[:_WINDOWED]]
     if 2 * limit > _MIN_DEPTH:
-        matches, total = _matches(connection, wanted, terms, filters, depth=2 * limit)
-    ranked = _with_windows(connection, matches, windowed, terms)
-    shares = as_shares(ranked[:limit], _greatest(connection, wanted, terms))
-    return LexicalResult([r for r in shares if r.score >= min_score], total, wanted, analyzers)
+        matches, total = look(depth=2 * limit)
+    return Matches(_with_windows(connection, matches, windowed, terms), total)
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
@@ -98,27 +132,69 @@ def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, 
     nothing to that. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers_of_index(connection))
     terms = fulltext.weigh(connection, wanted.terms())
+    return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
+
+
+def survey_part(
+    connection: Connection,
+    wanted: Expression,
+    terms: Sequence[fulltext.Weighed],
+    filters: Filters,
+    *,
+    depth: int,
+    average: float | None = None,
+) -> Part:
+    """Return what one index says to `surveyed`. `average`: as in `fulltext.survey`."""
     required, excluded = wanted.required_groups(), wanted.excluded_phrases()
     while True:
-        found = fulltext.survey(connection, terms, filters, depth, required=required, excluded=excluded)
+        found = fulltext.survey(
+            connection, terms, filters, depth, required=required, excluded=excluded, average=average
+        )
         scores = _distinct_scores(connection, found, _whole(connection, wanted, [id_ for id_, _ in found.matches]))
         if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
             break
         depth *= _DEEPER
-    beyond = _mean_of_the_rest(found) if len(found.matches) == depth else 0.0
-    prominence = _prominence(found, max(scores.values(), default=0.0))
-    named = _named(*_in_path(connection, wanted, terms, scores), found.documents, scores)
-    return LexicalSurvey(scores, beyond, prominence, found.coverage, wanted, named)
+    return Part(scores, found, len(found.matches) == depth, *_in_path(connection, wanted, terms, scores))
+
+
+def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None = None) -> LexicalSurvey:
+    """Return what indexes say together, whose documents were scored with the same weights: sums over documents can be
+    added. `coverage`: of all; None: that of the one index."""
+    scores = parts[0].scores
+    if len(parts) > 1:
+        every = [item for part in parts for item in part.scores.items()]
+        scores = dict(sorted(every, key=lambda item: -item[1]))  # stable: of equals, the first index's come first
+    whole = _added([part.found for part in parts])
+    beyond = _mean_of_the_rest(whole) if whole.matches and any(part.is_cut for part in parts) else 0.0
+    prominence = _prominence(whole, max(scores.values(), default=0.0))
+    in_path = {id_ for part in parts for id_ in part.in_path}
+    named = _named(sum(part.named for part in parts), in_path, whole.documents, scores)
+    return LexicalSurvey(scores, beyond, prominence, whole.coverage if coverage is None else coverage, wanted, named)
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
     """Return those of the documents that contain every required phrase and no excluded one."""
     kept = set(document_ids)
-    if required := wanted.required_groups():
-        kept = fulltext.matching(connection, required, kept)
-    if excluded := wanted.excluded_phrases():
-        kept -= fulltext.matching(connection, [excluded], kept)
-    return kept
+    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    if not required and not excluded:
+        return kept
+    return {id_ for each, ids in joined.split(connection, kept) for id_ in _allowed(each, required, excluded, set(ids))}
+
+
+def _allowed(
+    connection: Connection, required: Sequence[tuple[str, ...]], excluded: tuple[str, ...], ids: set[int]
+) -> set[int]:
+    if required:
+        ids = fulltext.matching(connection, required, ids)
+    if excluded:
+        ids = ids - fulltext.matching(connection, [excluded], ids)
+    return ids
+
+
+def greatest(wanted: Expression, terms: Sequence[fulltext.Weighed], documents: int) -> float:
+    """Return the greatest score that a query allows. `documents`: how many there are."""
+    bonus = ALL_WORDS_BONUS if len(wanted.every_word()) > 1 else 0.0
+    return fulltext.greatest_score(terms, documents) * (1 + bonus)
 
 
 def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedDocument]:
@@ -148,19 +224,21 @@ def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> lis
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
-    """Return one analyser for each language of the index: a query is too short to detect its own. They belong to the
-    calling thread."""
+    """Return one analyser for each language of the index, and of those joined to it: a query is too short to detect its
+    own. They belong to the calling thread."""
     (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
     known = _languages.get(connection)
     if known is None or known[0] != version:
         held = {stemming_language(language) for language in documents.distinct_languages(connection)}
         known = _languages[connection] = (version, sorted(held | {DEFAULT_LANGUAGE}))
-    return [_analyzer(language) for language in known[1]]
+    beside = {stemming_language(each) for other in joined.others(connection).values() for each in other.languages}
+    return [_analyzer(language) for language in (sorted({*known[1], *beside}) if beside else known[1])]
 
 
-def _expression(
+def expression_in(
     connection: Connection, clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool
 ) -> Expression:
+    """Return what is searched for. Raises QuerySyntaxError."""
     wanted = expression.build(clauses, analyzers)
     if not prefix_last_term:
         return wanted
@@ -177,12 +255,15 @@ def _matches(
     filters: Filters,
     *,
     depth: int,
+    average: float | None,
 ) -> tuple[list[RankedDocument], int]:
     """Return the best documents, each content once: at least half of `depth`, if there are so many. And how many match
     in all."""
     enough, required, excluded = depth // 2, wanted.required_groups(), wanted.excluded_phrases()
     while True:
-        matches = fulltext.search(connection, terms, filters, depth, required=required, excluded=excluded)
+        matches = fulltext.search(
+            connection, terms, filters, depth, required=required, excluded=excluded, average=average
+        )
         ranked = without_copies(connection, _with_bonus(connection, matches, wanted))
         if len(matches) < depth:
             return ranked, len(ranked)
@@ -191,11 +272,6 @@ def _matches(
             total = fulltext.count(connection, phrases, filters, required=required, excluded=excluded)
             return ranked, total
         depth *= _DEEPER
-
-
-def _greatest(connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed]) -> float:
-    bonus = ALL_WORDS_BONUS if len(wanted.every_word()) > 1 else 0.0
-    return fulltext.greatest_score(connection, terms) * (1 + bonus)
 
 
 def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Collection[int]) -> dict[int, float]:
@@ -232,6 +308,14 @@ def _named(number: int, among: Collection[int], documents: int, scores: Mapping[
         return {}
     says = 1 - log(number) / log(documents)
     return dict.fromkeys(islice((id_ for id_ in scores if id_ in among), MOST_NAMED), says)
+
+
+def _added(found: Sequence[fulltext.Survey]) -> fulltext.Survey:
+    if len(found) == 1:
+        return found[0]
+    matches = sorted((match for each in found for match in each.matches), key=lambda match: -match[1])
+    sums = (sum(column) for column in zip(*(each[1:] for each in found), strict=True))
+    return fulltext.Survey(matches, *sums)
 
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:

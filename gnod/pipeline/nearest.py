@@ -7,13 +7,14 @@ filter never costs a document: what passes it is found wherever it ranks.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from gnod.pipeline import candidates, fusion
-from gnod.pipeline.candidates import Ranking
+from gnod.pipeline.candidates import Ranking, Spread
 from gnod.pipeline.matrix import Floats, Ids, Matrix
 from gnod.pipeline.places import Layout
 from gnod.pipeline.presorted import Presorted
@@ -47,10 +48,12 @@ class _Resident(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """`prominence` of the best among all documents (gnod.pipeline.fusion.prominence); None: not known."""
+    """`prominence` of the best among all documents (gnod.pipeline.fusion.prominence); None: not known. `spreads` of
+    the cosines of all documents, by model, where they are known."""
 
     ranked: list[RankedDocument]
     prominence: float | None
+    spreads: Mapping[str, Spread] = MappingProxyType({})
 
 
 class Nearest:
@@ -106,7 +109,8 @@ class Nearest:
         others = set(also) - {each.id for each in best}
         if others:
             best += candidates.these(connection, ranking, filters, others)
-        return Surveyed(best, _prominence(ranking, best))
+        spread = ranking.spread()
+        return Surveyed(best, prominence(spread, best), {uri: spread} if spread else {})
 
     def load(self, connection: Connection, uri: str) -> None:
         """Load or update the vectors of a model, so that no search has to wait."""
@@ -214,8 +218,8 @@ def _rows(matrix: Matrix, vectors: Ids, documents: Ids) -> tuple[Ids, Ids]:
     return rows[there], documents[there]
 
 
-def _prominence(ranking: Ranking, best: list[RankedDocument]) -> float | None:
-    spread = ranking.spread()
+def prominence(spread: Spread | None, best: Sequence[RankedDocument]) -> float | None:
+    """Return the prominence of the best document; None where the spread is not known."""
     if spread is None or not best:
         return None
     return fusion.prominence(2 * best[0].score - 1, spread.mean, spread.deviation)

@@ -32,6 +32,7 @@ LARGE_POOL = 1000
 LEXICAL_DEPTH = 2000
 
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
+Meanings = Sequence[tuple[QueryLine, Surveyed]]
 
 
 class Retrieved(NamedTuple):
@@ -87,16 +88,43 @@ def retrieve(
 ) -> Retrieved:
     """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
     `pool`: candidates of each line."""
-    first = _first(words, pool)
+    surveys = survey_meanings(connection, nearest, words, vector_lines, vectors, filters, pool=pool)
+    return gather(connection, words, surveys, pool=pool, knowledge=knowledge)
+
+
+def survey_meanings(
+    connection: Connection,
+    nearest: Nearest,
+    words: Surveys,
+    vector_lines: Sequence[QueryLine],
+    vectors: QueryVectors | None,
+    filters: Filters,
+    *,
+    pool: int = POOL,
+) -> Meanings:
+    """Return what each line finds by vector; an original line also says something of what the keywords found."""
+    if vectors is None:
+        return []
+    first = first_by_words(words, pool)
+    return [
+        (line, vector.survey(connection, nearest, vectors, number, filters, limit=pool, also=also))
+        for number, line in enumerate(vector_lines)
+        for also in [first if line.is_original else set[int]()]
+    ]
+
+
+def gather(
+    connection: Connection,
+    words: Surveys,
+    surveys: Meanings,
+    *,
+    pool: int = POOL,
+    knowledge: Knowledge = _NOTHING_KNOWN,
+) -> Retrieved:
+    """Return the evidence from what both retrievers found, also in indexes that are joined."""
     near: dict[int, RankedDocument] = {}
-    surveys: list[tuple[QueryLine, Surveyed]] = []
-    for number, line in enumerate(vector_lines if vectors else []):
-        assert vectors is not None
-        also = first if line.is_original else set[int]()
-        found = vector.survey(connection, nearest, vectors, number, filters, limit=pool, also=also)
-        surveys.append((line, found))
     words, surveys = _one_of_each(connection, words, surveys)
-    first, named = _first(words, pool), _named(words)
+    first, named = first_by_words(words, pool), _named(words)
     for _, found in surveys:
         for each in found.ranked:
             if each.id not in near or near[each.id].score < each.score:
@@ -127,7 +155,7 @@ def retrieve(
     )
 
 
-def _first(words: Surveys, pool: int) -> set[int]:
+def first_by_words(words: Surveys, pool: int) -> set[int]:
     """Return the documents that the keywords of the query itself find, and those that it names."""
     found = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
     return found | _named(words).keys()
@@ -137,9 +165,7 @@ def _named(words: Surveys) -> dict[int, float]:
     return {id_: says for line, survey in words if line.is_original for id_, says in survey.named.items()}
 
 
-def _one_of_each(
-    connection: Connection, words: Surveys, surveys: list[tuple[QueryLine, Surveyed]]
-) -> tuple[Surveys, list[tuple[QueryLine, Surveyed]]]:
+def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> tuple[Surveys, Meanings]:
     """Name the same one of several copies in all rankings."""
     ids = chain.from_iterable(
         (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in surveys))

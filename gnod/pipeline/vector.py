@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import NotEmbedded
+from gnod.pipeline.candidates import Spread
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.nearest import Nearest, Surveyed
 from gnod.pipeline.ranked import RankedDocument
@@ -66,9 +67,9 @@ def search(
     similarity of the document's best piece, in [0, 1]: 1 - cosine distance / 2."""
     found: list[RankedDocument] = []
     for uri, vector in query.row(0).items():
-        if within := _served_by(uri, query.served, filters):
+        if within := served_by(uri, query.served, filters):
             found += nearest.search(connection, uri, vector, filters._replace(collections=within), limit=limit)
-    return _best(without_copies(connection, _best(found, len(found), 0.0)), limit, min_score)
+    return best(without_copies(connection, best(found, len(found), 0.0)), limit, min_score)
 
 
 def survey(
@@ -85,13 +86,15 @@ def survey(
     `also` all that have a vector and pass the filters."""
     found: list[RankedDocument] = []
     prominences: list[float] = []
+    spreads: dict[str, Spread] = {}
     for uri, vector in query.row(number).items():
-        if within := _served_by(uri, query.served, filters):
+        if within := served_by(uri, query.served, filters):
             only = filters._replace(collections=within)
             surveyed = nearest.survey(connection, uri, vector, only, limit=limit, also=also)
             found += surveyed.ranked
+            spreads.update(surveyed.spreads)
             prominences += [] if surveyed.prominence is None else [surveyed.prominence]
-    return Surveyed(_best(found, len(found), 0.0), max(prominences, default=None))
+    return Surveyed(best(found, len(found), 0.0), max(prominences, default=None), spreads)
 
 
 def similar(
@@ -108,7 +111,7 @@ def similar(
     model serves. Raises NotEmbedded."""
     uri, query, only = _itself(connection, document, served, filters)
     found = nearest.search(connection, uri, query, only, limit=limit, exclude_mirror=document.mirror_hash)
-    return _best(found, limit, min_score)
+    return best(found, limit, min_score)
 
 
 def similar_and(
@@ -136,7 +139,7 @@ def _itself(
     query = vectors.document_vector(connection, document.mirror_hash, uri) if uri else None
     if uri is None or query is None:
         raise NotEmbedded(f"{address} is not embedded yet: `gnoctl embed` shows the progress", {"uri": address})
-    within = _served_by(uri, served, filters)
+    within = served_by(uri, served, filters)
     if not within:
         raise NotEmbedded(
             f"{', '.join(filters.collections)} cannot be compared with {address}: the same model must embed both",
@@ -145,12 +148,13 @@ def _itself(
     return uri, query, filters._replace(collections=within)
 
 
-def _served_by(uri: str, served: Mapping[str, str], filters: Filters) -> tuple[str, ...]:
+def served_by(uri: str, served: Mapping[str, str], filters: Filters) -> tuple[str, ...]:
     """Return the requested collections that the model serves. Empty means none, not all: do not search then."""
     wanted = set(filters.collections or served)
     return tuple(sorted(name for name, model in served.items() if model == uri and name in wanted))
 
 
-def _best(found: Sequence[RankedDocument], limit: int, min_score: float) -> list[RankedDocument]:
+def best(found: Sequence[RankedDocument], limit: int, min_score: float) -> list[RankedDocument]:
+    """Return the best `limit` of the documents; ties by document id."""
     ordered = sorted(found, key=lambda each: (-each.score, each.id))[:limit]
     return [each for each in ordered if each.score >= min_score]

@@ -67,6 +67,25 @@ class CollectionRenameResult(Result, frozen=True, kw_only=True):
     renamed_contexts: int
 
 
+class AttachedInfo(Result, frozen=True, kw_only=True):
+    """A collection that another daemon publishes. `documents` to `behind` as of the last answer of its engine, null
+    before the first: `published_ago_s`: when its publisher last said how many of its changes are not published yet
+    (`behind`). `problem`: why it is not searched now. `limits`: what of it is not searched, and why."""
+
+    name: str
+    address: str
+    egress: Scope = "local"
+    documents: int | None = None
+    languages: list[str] = []
+    model: str | None = None
+    publisher: str | None = None
+    published_at: str | None = None
+    published_ago_s: float | None = None
+    behind: int | None = None
+    problem: str | None = None
+    limits: list[str] = []
+
+
 class PublicationInfo(Result, frozen=True, kw_only=True):
     """A collection that is published. `state`: publishing, idle (everything is published) or failing (`reason` says
     why). `documents`: in the shared collection; `behind`: those that may have changed and were not sent yet;
@@ -117,6 +136,29 @@ class CollectionUnpublishResult(Result, frozen=True, kw_only=True):
 
 class CollectionListResult(Result, frozen=True, kw_only=True):
     collections: list[CollectionInfo]
+    attached: list[AttachedInfo] = []
+
+
+class CollectionAttachParams(Params, frozen=True, kw_only=True):
+    """`name`: by default, that of the address. `egress`: how far queries over it may travel. `check_only`: look whether
+    it is there, and change nothing."""
+
+    address: str
+    name: str | None = None
+    egress: Scope = "local"
+    check_only: bool = False
+
+
+class CollectionAttachResult(Result, frozen=True, kw_only=True):
+    collection: AttachedInfo
+
+
+class CollectionDetachParams(Params, frozen=True, kw_only=True):
+    name: str
+
+
+class CollectionDetachResult(Result, frozen=True, kw_only=True):
+    name: str
 
 
 class ContextAddParams(Params, frozen=True, kw_only=True):

@@ -59,6 +59,8 @@ _ALL = [
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),
+    Method("collection.attach", c.CollectionAttachParams, c.CollectionAttachResult, "Search a shared collection, too."),
+    Method("collection.detach", c.CollectionDetachParams, c.CollectionDetachResult, "Stop searching it."),
     Method(
         "collection.publish", c.CollectionPublishParams, c.CollectionPublishResult, "Publish a collection for others."
     ),

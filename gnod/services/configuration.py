@@ -55,8 +55,10 @@ class Configuration:
         return self.current.collection(name)
 
     def check_known(self, names: list[str]) -> None:
+        """Raises CollectionNotFound. Attached collections are known, too."""
         for name in names:
-            self.collection(name)
+            if not self.current.is_attached(name):
+                self.collection(name)
 
     async def mirror(self) -> None:
         """Make the database's tables equal the active config."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gnod.config.model import AttachedConfig, CollectionConfig
 from gnod.egress import SCOPES, Egress, narrowest
 from gnod.services.configuration import Configuration
 
@@ -18,7 +19,8 @@ class EgressPolicy:
 
     def of_collections(self, names: Sequence[str]) -> Egress:
         """Return the scope of texts and queries of collections (all when empty): the narrowest of theirs."""
-        known = self._configuration.current.collections
+        config = self._configuration.current
+        known: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
         chosen = [
             Egress(each.egress, f"the collection {each.name}") for each in known if not names or each.name in names
         ]

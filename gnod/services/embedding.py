@@ -5,7 +5,7 @@ While a new wanted model embeds a collection, the serving model before it still 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gnod.errors import (
@@ -28,7 +28,7 @@ from gnod.store.vectors import fingerprints, vectors
 
 
 class EmbeddingService:
-    """Call `load` first."""
+    """Call `load` first. `attached`: the models of attached collections, which only queries need."""
 
     def __init__(
         self,
@@ -37,7 +37,9 @@ class EmbeddingService:
         models: ModelService,
         factory: ModelFactory,
         egress: EgressPolicy,
+        attached: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
+        self._attached = attached
         self._configuration = configuration
         self._database = database
         self._models = models
@@ -105,7 +107,8 @@ class EmbeddingService:
         Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
         InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged when no model can be used.
         """
-        served = {name: uri for name, uri in self.served().items() if not collections or name in collections}
+        every = {**self.served(), **self._attached()}
+        served = {name: uri for name, uri in every.items() if not collections or name in collections}
         if not served:
             await self._explain_nothing_served(collections)
         rows, failed = {}, list[GnoError]()
@@ -140,6 +143,8 @@ class EmbeddingService:
                     " run `gnoctl models pull embed`, or see `gnoctl models list` for others",
                     {"uri": uri},
                 )
+        if not wanted and self._configuration.current.attached:
+            raise NotEmbedded("no collection here has vectors that this machine can compare: see `gnoctl status`")
         if not wanted:
             raise NotEmbedded("there are no folders yet: run `gnoctl init FOLDER`")
         if not any(wanted.values()):

@@ -24,6 +24,7 @@ from gnod.pipeline.answering.sources import NONSENSE, Floats
 from gnod.pipeline.budget import Backoff, ThroughputEstimate
 from gnod.pipeline.expansion.expander import Expander, Writing
 from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.pipeline.joint import Source
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery
 from gnod.services.egress import EgressPolicy
@@ -76,9 +77,10 @@ class HybridSearch:
         filters: Filters,
         options: SearchOptions,
         on_stage: OnStage = lambda _: None,
+        sources: Sequence[Source] = (),
     ) -> HybridResult:
         """Return the best documents of the collections in `filters` (all when none is named), as one snapshot has them:
-        `read` is of `Database.snapshot`. Raises QuerySyntaxError."""
+        `read` is of `Database.snapshot`, and joined to the `sources`. Raises QuerySyntaxError."""
         collections = filters.collections
         reranker = self._model("rerank", Reranker, collections)
         generator = self._model("expand", Generator, collections)
@@ -98,6 +100,7 @@ class HybridSearch:
             throughput=self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri],
             backoff=backoff,
             readability=self._readability.of,
+            sources=sources,
         )
         return await hybrid.search(dependencies, query, filters, options, on_stage)
 

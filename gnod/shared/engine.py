@@ -25,6 +25,11 @@ Key = str
 """Names a document within a collection: the SHA-256 of its path, 32 hexadecimal digits."""
 
 
+def keys_below(share: float) -> Key:
+    """Return the key below which this share of all keys is; of keys as random as a hash."""
+    return f"{int(min(max(share, 0.0), 1.0) * 0xFFFFFFFF):08x}" if share < 1 else "g"
+
+
 def key_of(path: str) -> Key:
     return hashlib.sha256(path.encode()).hexdigest()[:32]
 
@@ -133,6 +138,9 @@ class Engine(Protocol):
 
     def documents(self, keys: Collection[Key]) -> list[SharedDocument]:
         """Return those of the documents that exist, in any order."""
+
+    def sample(self, share: float) -> list[Key]:
+        """Return about this share of the documents, at random: a key is a hash, so those with the least keys."""
 
     def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
         """Return documents whose path has the prefix and is greater than `after`, in the order of their paths."""

@@ -17,7 +17,19 @@ import numpy as np
 from gnod.analysis.terms import VERSION
 from gnod.ingest.document_terms import terms_of
 from gnod.shared import payload
-from gnod.shared.engine import FORMAT, Found, Header, Key, Listed, Piece, Restriction, SharedDocument, Vector, key_of
+from gnod.shared.engine import (
+    FORMAT,
+    Found,
+    Header,
+    Key,
+    Listed,
+    Piece,
+    Restriction,
+    SharedDocument,
+    Vector,
+    key_of,
+    keys_below,
+)
 from gnod.shared.weights import Counts, counts_of, term_id, weights_of
 from gnod.store.database import Connection
 from gnod.store.documents import documents
@@ -188,6 +200,9 @@ class LocalEngine:
             for document in self._all(within)
             if keys is None or key_of(document.path) in keys
         ]
+
+    def sample(self, share: float) -> list[Key]:
+        return sorted(key for d in self._all() if (key := key_of(d.path)) < keys_below(share))
 
     def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
         found = [d for d in self._all() if d.path.startswith(path_prefix) and d.path > after][:limit]

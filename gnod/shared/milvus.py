@@ -31,7 +31,7 @@ import numpy as np
 
 from gnod.errors import DependencyMissing, EngineFailed, GnoError, NotPublished, Unreachable
 from gnod.shared.address import Address, in_brackets
-from gnod.shared.engine import Found, Header, Key, Listed, Piece, Restriction, SharedDocument, Vector
+from gnod.shared.engine import Found, Header, Key, Listed, Piece, Restriction, SharedDocument, Vector, keys_below
 from gnod.shared.weights import term_id
 
 DEFAULT_TIMEOUT_S = 10.0
@@ -149,6 +149,9 @@ class MilvusEngine:
         # Of those whose row changed in between, the other version is there now.
         missing = set(keys) - found.keys()
         return [*found.values(), *(self._whole(missing) if missing else ())]
+
+    def sample(self, share: float) -> list[Key]:
+        return [str(row["key"]) for row in self._pages("documents", f"key < {_quoted(keys_below(share))}", ["key"])]
 
     def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
         conditions = [f"path > {_quoted(after)}"] if after else []

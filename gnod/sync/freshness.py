@@ -47,8 +47,11 @@ class FreshnessService:
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None:
         """Sync the collections (all when empty): what was written before this call is indexed after it, and `embedded`
-        as well, unless embedding is blocked."""
-        await self._scheduler.sync(collections)
+        as well, unless embedding is blocked. Attached collections are as new as their publisher made them."""
+        own = [name for name in collections if not self._configuration.current.is_attached(name)]
+        if collections and not own:
+            return
+        await self._scheduler.sync(own)
         if embedded:
             await self._backlog.catch_up()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,18 +16,25 @@ from gnod.protocol.documents import (
     DocumentPlace,
 )
 from gnod.rpc.call import Call
+from gnod.rpc.dispatcher import Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection
 from gnod.store.documents import collections, documents
 from gnod.store.documents.collections import Folder
+from tests.shared.attaching import not_attached
 from tests.small_index import SmallIndex, prepared
 
 SHORT = "# Short\n\ntext\n"
 LONG = "# Löng\n\n" + "line\n" * 20
 
 
+def handlers_of(index: SmallIndex, folder: Path) -> Mapping[str, Handler]:
+    configuration = Configuration(folder / "index.yml", index.database)
+    return document.handlers(configuration, index.database, not_attached(configuration, folder))
+
+
 async def multi_get(index: SmallIndex, folder: Path, max_bytes: int) -> DocumentMultiGetResult:
-    handlers = document.handlers(Configuration(folder / "index.yml", index.database), index.database)
+    handlers = handlers_of(index, folder)
     params = DocumentMultiGetParams(refs=["notes/*.md"], max_bytes=max_bytes)
     result = await handlers["document.multi_get"](params, Call(lambda _: True))
     assert isinstance(result, DocumentMultiGetResult)
@@ -50,7 +57,7 @@ async def test_a_larger_document_is_skipped_and_never_shortened(small_index: Sma
 
 
 def locate(index: SmallIndex, folder: Path, ref: str) -> Awaitable[object]:
-    handlers = document.handlers(Configuration(folder / "index.yml", index.database), index.database)
+    handlers = handlers_of(index, folder)
     return handlers["document.locate"](DocumentLocateParams(ref=ref), Call(lambda _: True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import msgspec
 from gnod.errors import InvalidParams
 from gnod.pipeline.distinct import representatives
 from gnod.pipeline.fields import frontmatter, registry
+from gnod.store import joined
 from gnod.store.database import Connection
 
 MAX_VALUES = 50
@@ -27,11 +29,25 @@ def count(connection: Connection, names: Sequence[str], ids: Sequence[int]) -> d
     Raises InvalidParams."""
     sources = {name: _source(connection, name.lower()) for name in names}
     copied = representatives(connection, ids).by_id
-    listed = msgspec.json.encode([id_ for id_ in ids if id_ not in copied]).decode()
-    return {name: _counts(connection, *source, listed) for name, source in sources.items()}
+    groups = [
+        (each, msgspec.json.encode([id_ for id_ in of_it if id_ not in copied]).decode())
+        for each, of_it in joined.split(connection, ids)
+    ]
+    return {name: _added([_counts(*group, source) for group in groups]) for name, source in sources.items()}
 
 
-def _counts(connection: Connection, tables: str, expression: str, values: tuple[object, ...], ids: str) -> list[Count]:
+def _added(groups: Sequence[list[Count]]) -> list[Count]:
+    """Return the counts of several indexes together."""
+    if len(groups) == 1:
+        return groups[0]
+    sums = Counter[str]()
+    for value, n in (count for counts in groups for count in counts):
+        sums[value] += n
+    return [Count(*each) for each in sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:MAX_VALUES]]
+
+
+def _counts(connection: Connection, ids: str, source: tuple[str, str, tuple[object, ...]]) -> list[Count]:
+    tables, expression, values = source
     rows = connection.execute(
         f"SELECT value, count(DISTINCT id) AS n FROM (SELECT {expression} AS value, d.id AS id FROM json_each(?) wanted"
         f" CROSS JOIN documents d ON d.id = wanted.value {tables})"

@@ -10,6 +10,7 @@ import msgspec
 from gnod.errors import InvalidParams
 from gnod.pipeline.fields import frontmatter, registry
 from gnod.pipeline.ranked import RankedDocument
+from gnod.store import joined
 from gnod.store.database import Connection
 
 # So many of the best documents are sorted.
@@ -31,11 +32,13 @@ def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str)
 
 def _keys(connection: Connection, name: str, ids: Sequence[int]) -> dict[int, Key]:
     expression, values = _expression(connection, name)
-    rows = connection.execute(
-        f"SELECT d.id, {expression} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value",
-        (*values, msgspec.json.encode(ids).decode()),
-    )
-    return {id_: _key(value) for id_, value in rows if value not in (None, "")}
+    statement = f"SELECT d.id, {expression} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
+    return {
+        id_: _key(value)
+        for each, of_it in joined.split(connection, ids)
+        for id_, value in each.execute(statement, (*values, msgspec.json.encode(of_it).decode()))
+        if value not in (None, "")
+    }
 
 
 def _expression(connection: Connection, name: str) -> tuple[str, tuple[object, ...]]:

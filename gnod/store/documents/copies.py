@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gnod.store import joined
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
 
@@ -40,7 +41,12 @@ def exist(connection: Connection) -> bool:
 
 
 def among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
-    """Return those of the documents that may have copies."""
+    """Return those of the documents that may have copies; also of indexes that are joined."""
+    groups = joined.split(connection, ids)
+    return {id_: copy for each, of_it in groups for id_, copy in _among(each, of_it).items()}
+
+
+def _among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
     if not exist(connection):
         return {}
     rows = connection.execute(
@@ -54,7 +60,12 @@ def among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
 
 def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
     """Return, for each document that has copies that pass the filters, these copies: those with the shortest path
-    first."""
+    first. Also of indexes that are joined: a copy is in the same index."""
+    groups = joined.split(connection, ids)
+    return {id_: copies for each, of_it in groups for id_, copies in _others(each, of_it, filters).items()}
+
+
+def _others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
     if not exist(connection):
         return {}
     where, values = filters.condition()

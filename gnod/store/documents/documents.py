@@ -16,7 +16,7 @@ import msgspec
 
 from gnod import locations
 from gnod.locations import Location, Locations
-from gnod.store import packing
+from gnod.store import joined, packing
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, fulltext, links, scans
 from gnod.store.documents.records import FileStat, Prepared, Terms, Unread
@@ -340,12 +340,22 @@ def by_docid(connection: Connection, prefix: str) -> list[Document]:
 
 
 def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
-    marks = ",".join("?" * len(ids))
-    return {d.id: d for d in _select(connection, f"WHERE d.id IN ({marks})", tuple(ids))}
+    """Return documents by id, in any order, also of indexes that are joined (gnod.store.joined)."""
+    return {
+        document.id: document
+        for each, of_it in joined.split(connection, ids)
+        for document in _select(each, f"WHERE d.id IN ({','.join('?' * len(of_it))})", tuple(of_it))
+    }
 
 
 def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
-    """Return the docid, collection and language of documents; if the language is not known, the first characters."""
+    """Return the docid, collection and language of documents, also of indexes that are joined; if the language is not
+    known, the first characters."""
+    groups = joined.split(connection, ids)
+    return {id_: found for each, of_it in groups for id_, found in _facts(each, of_it).items()}
+
+
+def _facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
     rows = connection.execute(
         "SELECT d.id, d.docid, c.name, d.language, CASE WHEN d.language IS NULL THEN"
         " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
@@ -373,8 +383,12 @@ def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
 
 
 def markdown(connection: Connection, mirror_hash: str) -> str:
-    row = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
-    return str(row[0]) if row else ""
+    """Return the text of a mirror, also of indexes that are joined."""
+    for each in joined.each(connection):
+        row = each.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
+        if row:
+            return str(row[0])
+    return ""
 
 
 def text_bytes(connection: Connection, mirror_hash: str) -> int:

@@ -12,8 +12,8 @@ against .50). It is Lucene's: log(1 + (N - n + 0.5) / (n + 0.5)).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
-from math import log
+from collections.abc import Collection, Mapping, Sequence
+from math import log, sqrt
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -50,20 +50,26 @@ def _score(weights: Sequence[float]) -> str:
     return f"-bm25(documents_fts, {', '.join(map(str, weights))}) * ?"
 
 
+def _score_against(weights: Sequence[float]) -> str:
+    return f"bm25_against(documents_fts, ?, {', '.join(map(str, weights))}) * ?"
+
+
 _SCORE = _score(WEIGHTS)
 _FUSED_SCORE = _score(FUSED_WEIGHTS)
 
 _FTS5_MIN_IDF = 1e-6
 # FTS5's k1: a term that fills a document scores k1 + 1 times its weight.
 _K1 = 1.2
+_B = 0.75
 
 _BODY = 2
 # A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
 # FTS5 reads so many postings in the time in which it finds one document.
 _POSTINGS_OF_A_LOOKUP = 300
-# Connections that know the SQL function body_positions.
+# Connections that know the SQL functions body_positions and bm25_against.
 _with_positions: WeakSet[Connection] = WeakSet()
+_with_average: WeakSet[Connection] = WeakSet()
 
 
 class Term(NamedTuple):
@@ -79,11 +85,22 @@ class _Scored(NamedTuple):
     factor: float
 
 
+class Counted(NamedTuple):
+    """How many documents an index has, and in how many of them phrases occur."""
+
+    size: int
+    frequencies: Mapping[str, int]
+
+
 class Weighed(NamedTuple):
     """A term's weight, and in how many documents each of its phrases occurs."""
 
     weight: float
     frequencies: list[tuple[str, int]]
+
+    def among(self, frequencies: Mapping[str, int]) -> Weighed:
+        """Return the term with its weight, and these frequencies."""
+        return Weighed(self.weight, [(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
 class Match(NamedTuple):
@@ -118,13 +135,23 @@ def store(connection: Connection, terms: dict[int, Terms]) -> None:
 
 def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
     """Look up the document frequencies of terms."""
-    total = size(connection)
-    weighed = []
+    return weighed(terms, [counted(connection, terms)])
+
+
+def counted(connection: Connection, terms: Sequence[Term]) -> Counted:
+    phrases = {phrase for term in terms for phrase in term.phrases}
+    return Counted(size(connection), {phrase: frequency_of_phrase(connection, phrase) for phrase in phrases})
+
+
+def weighed(terms: Sequence[Term], indexes: Sequence[Counted]) -> list[Weighed]:
+    """Return the terms with the weights that they have in all the indexes together."""
+    total = sum(index.size for index in indexes)
+    found = []
     for term in terms:
-        frequencies = [(phrase, frequency_of_phrase(connection, phrase)) for phrase in term.phrases]
+        frequencies = [(phrase, sum(each.frequencies.get(phrase, 0) for each in indexes)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
-        weighed.append(Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
-    return weighed
+        found.append(Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
+    return found
 
 
 def search(
@@ -135,18 +162,23 @@ def search(
     *,
     required: Sequence[AnyOf] = (),
     excluded: AnyOf = (),
+    average: float | None = None,
 ) -> list[Match]:
     """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
+    `average`: the mean length of the documents, where the index holds only a part of them.
 
     Every document must have a phrase of each group in `required`, and none of `excluded`. Each phrase reads the
     full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
     SQLite restart FTS5 for every row.
     """
-    view = view_of(connection)
+    view = view_of(connection) if average is None else None
     if view is not None:
-        phrases = _weights(_worth_reading(terms, view.size, thorough=False))
+        phrases = _weights(worth_reading(terms, view.size, thorough=False))
         passing = Conditions(filters, required, excluded)
         return [Match(*each) for each in searching.best(connection, view, phrases, WEIGHTS, depth, passing)]
+    if average is not None:
+        best, _ = _against(connection, WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded)
+        return [Match(*each) for each in best]
     scored = _factors(terms, size(connection), thorough=False)
     if not scored:
         return []
@@ -176,14 +208,21 @@ def survey(
     *,
     required: Sequence[AnyOf] = (),
     excluded: AnyOf = (),
+    average: float | None = None,
 ) -> Survey:
-    """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned."""
-    view = view_of(connection)
+    """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned. With an
+    `average`, it is that of the documents that are returned."""
+    view = view_of(connection) if average is None else None
     if view is not None:
-        phrases = _weights(_worth_reading(terms, view.size, thorough=True))
+        phrases = _weights(worth_reading(terms, view.size, thorough=True))
         passing = Conditions(filters, required, excluded)
         found = searching.survey(connection, view, phrases, FUSED_WEIGHTS, depth, passing)
-        return Survey(found.best, view.size, found.sums.scores, found.sums.roots, _coverage(terms) if phrases else 0.0)
+        return Survey(found.best, view.size, found.sums.scores, found.sums.roots, coverage(terms) if phrases else 0.0)
+    if average is not None:
+        best_of, sums = _against(
+            connection, FUSED_WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded
+        )
+        return Survey(best_of, len(best_of), *sums, coverage(terms) if terms else 0.0)
     documents = size(connection)
     scored = _factors(terms, documents, thorough=True)
     if not scored:
@@ -199,7 +238,44 @@ def survey(
         (*_bound(scored), *bound, depth),
     )
     total, roots = next(rows)
-    return Survey(list(rows), documents, total, roots, _coverage(terms))
+    return Survey(list(rows), documents, total, roots, coverage(terms))
+
+
+def _against(
+    connection: Connection,
+    weights: Sequence[float],
+    terms: Sequence[Weighed],
+    average: float,
+    filters: Filters,
+    depth: int,
+    *,
+    required: Sequence[AnyOf],
+    excluded: AnyOf,
+) -> tuple[list[tuple[int, float]], tuple[float, float]]:
+    """Return the best documents that pass, with scores for this mean length, and the sums of the scores and of their
+    roots. The filters are applied first: each score is computed in Python."""
+    if connection not in _with_average:
+        connection.register_fts5_function("bm25_against", _bm25_against)
+        _with_average.add(connection)
+    where, bound = _conditions(filters, required, excluded)
+    among = _json([id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", bound)])
+    statement = f"SELECT rowid, {_score_against(weights)} FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}"
+    scores: dict[int, float] = {}
+    for phrase, weight in [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]:
+        for id_, score in connection.execute(statement, (average, weight, phrase, among)):
+            scores[id_] = scores.get(id_, 0.0) + score
+    best = sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:depth]
+    return best, (sum(score for _, score in best), sum(sqrt(max(score, 0.0)) for _, score in best))
+
+
+def _bm25_against(api: apsw.FTS5ExtensionApi, /, *arguments: apsw.SQLiteValue) -> float:
+    """Return the score of FTS5's bm25() without the weight of the phrase. Arguments: the mean length of documents, and
+    the weights of the columns."""
+    average, *weights = map(float, arguments)  # type: ignore[arg-type]
+    places = api.phrase_locations(0)
+    frequency = sum(weight * len(found) for weight, found in zip(weights, places, strict=True))
+    length = api.column_size(-1)
+    return frequency * (_K1 + 1) / (frequency + _K1 * (1 - _B + _B * length / average))
 
 
 def _hits(score: str, phrases: int) -> str:
@@ -215,10 +291,10 @@ def _bound(scored: Sequence[_Scored]) -> list[object]:
     return [value for phrase, factor in scored for value in (factor, phrase)]
 
 
-def greatest_score(connection: Connection, terms: Sequence[Weighed]) -> float:
+def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
     """Return what `search` would give a document that is full of every term: of those that are read, and of those that
-    occur nowhere."""
-    read = _worth_reading(terms, size(connection), thorough=False)
+    occur nowhere. `documents`: how many there are."""
+    read = worth_reading(terms, documents, thorough=False)
     return (_K1 + 1) * sum(term.weight for term in read)
 
 
@@ -318,12 +394,12 @@ def quote(phrase: str) -> str:
 
 
 def _factors(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[_Scored]:
-    read = _worth_reading(weighed, total, thorough=thorough)
+    read = worth_reading(weighed, total, thorough=thorough)
     return [_Scored(phrase, weight / _fts5_idf(total, n)) for weight, found in read for phrase, n in found if n]
 
 
-def _worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[Weighed]:
-    """Leave out common words. `thorough`: keep them while that is cheap."""
+def worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[Weighed]:
+    """Leave out common words. `total`: of the documents. `thorough`: keep them while that is cheap."""
     best = max((term.weight for term in weighed), default=0.0) if total >= _LARGE else 0.0
     read: list[Weighed] = []
     walked = 0
@@ -429,7 +505,8 @@ def _rows_of(connection: Connection, expression: str) -> set[int]:
     return {document_id for (document_id,) in rows}
 
 
-def _coverage(terms: Sequence[Weighed]) -> float:
+def coverage(terms: Sequence[Weighed]) -> float:
+    """Return the share of the terms, by weight, that occur."""
     found = sum(term.weight for term in terms if any(n for _, n in term.frequencies))
     return found / sum(term.weight for term in terms)
 

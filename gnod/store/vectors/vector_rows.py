@@ -102,6 +102,20 @@ def places(connection: Connection, model_id: int, ids: Collection[int] | None = 
     return pairs[:, 0].copy(), pairs[:, 1].copy()
 
 
+def places_of(connection: Connection, model_id: int, document_ids: Collection[int]) -> tuple[Ids, Ids]:
+    """Return the vectors of active documents, as `places`."""
+    rows = list(
+        connection.execute(
+            "SELECT v.id, d.id FROM json_each(?2) wanted CROSS JOIN documents d ON d.id = wanted.value AND d.active"
+            " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+            " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ?1",
+            (model_id, msgspec.json.encode(sorted(document_ids)).decode()),
+        )
+    )
+    pairs = np.asarray(rows, np.int64).reshape(-1, 2)
+    return pairs[:, 0].copy(), pairs[:, 1].copy()
+
+
 def existing(connection: Connection, ids: Collection[int]) -> Ids:
     """Return those of the ids that are vectors, ascending."""
     rows = connection.execute(

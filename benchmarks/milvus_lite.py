@@ -1,0 +1,70 @@
+"""milvus-lite as a server of its own process, for benchmarks. Ends with the context."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gnod.shared.address import Address, parse
+from gnod.shared.milvus import Connect, MilvusEngine
+
+_START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.argv[1:]))"
+_STARTS_WITHIN_S = 60.0
+
+
+class MilvusLite:
+    def __init__(self, port: int, process: subprocess.Popen[bytes]) -> None:
+        self._port = port
+        self._process = process
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def address(self, collection: str) -> Address:
+        return parse(f"milvus://127.0.0.1:{self._port}/team/{collection}")
+
+    def engine(self, collection: str) -> MilvusEngine:
+        return MilvusEngine(Connect(self.address(collection), timeout_s=60.0))
+
+    def flush(self, collection: str) -> None:
+        """Write what is in memory: milvus-lite has no index over that, and takes twenty times as long. A server has
+        one."""
+        from pymilvus import MilvusClient
+
+        address = self.address(collection)
+        client = MilvusClient(f"http://{address.host}:{address.port}", db_name=address.database)
+        for name in client.list_collections():
+            client.flush(name)
+        client.close()
+
+
+@contextlib.contextmanager
+def milvus_lite(folder: Path) -> Iterator[MilvusLite]:
+    """Its data are in `folder`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    arguments = ["server", "--data-dir", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen([sys.executable, "-c", _START, *arguments], stdout=subprocess.DEVNULL)
+    server = MilvusLite(port, process)
+    try:
+        _wait(port, process)
+        yield server
+    finally:
+        server.kill()
+
+
+def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _STARTS_WITHIN_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1.0).close()
+            return
+        time.sleep(0.05)
+    raise TimeoutError("milvus-lite did not start")

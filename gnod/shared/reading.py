@@ -1,0 +1,218 @@
+"""One request over a shared collection: the engine finds candidates, the replica gets them, and they are ranked there.
+
+Blocks, so it is called in threads, one call at a time. Only documents that the engine returned for this request count:
+what was removed from the collection is not found, whatever the replica still holds. Raises Unreachable, EngineFailed
+and NotPublished.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.pipeline import candidates, expression, lexical, nearest
+from gnod.pipeline.candidates import Spread
+from gnod.pipeline.expression import Expression
+from gnod.pipeline.joint import Meant
+from gnod.pipeline.nearest import Surveyed
+from gnod.pipeline.ranked import RankedDocument
+from gnod.shared.engine import Engine, Found, Header, Key, Restriction, SharedDocument, Vector
+from gnod.shared.replica import Replica
+from gnod.shared.sample import Sample
+from gnod.shared.weights import term_id
+from gnod.store.database import Connection
+from gnod.store.documents.filters import Condition, Filters
+from gnod.store.documents.fulltext import Counted, Term, Weighed
+from gnod.store.vectors import vector_rows
+
+# Candidates by words, unless more results are wanted; and the most.
+BY_WORDS = 200
+MOST = 1000
+# Documents that are fetched at a time.
+_FETCHED = 50
+
+
+class Shared:
+    """An attached collection. `reads_words`: the analyser is that of the publisher; `uri`: of the vectors, if the
+    reader has their model. `sample`: None until it is there."""
+
+    def __init__(
+        self, engine: Engine, replica: Replica, header: Header, *, reads_words: bool = True, uri: str | None = None
+    ) -> None:
+        self.engine = engine
+        self.replica = replica
+        self.header = header
+        self.reads_words = reads_words
+        self.uri = uri
+        self.sample: Sample | None = None
+        self._lock = Lock()
+        self._frequencies: tuple[int, dict[str, int]] = (header.change, {})
+
+    def frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
+        """Return in how many documents terms occur, as of the last header."""
+        change = self.header.change
+        with self._lock:
+            if self._frequencies[0] != change:
+                self._frequencies = (change, {})
+            known = self._frequencies[1]
+        if unknown := set(terms) - known.keys():
+            known.update({**dict.fromkeys(unknown, 0), **self.engine.frequencies(unknown)})
+        return known
+
+    def bring(self, found: Sequence[Found], until: float = math.inf) -> dict[Key, int]:
+        """Get those of the documents that the replica does not have in this version, in their order, and begin none
+        after `until`. Returns their ids in it."""
+        keys = [each.key for each in found]
+        held = self._held(keys)
+        missing = [each.key for each in found if each.key not in held or held[each.key][0] != each.version]
+        for start in range(0, len(missing), _FETCHED):
+            if time.monotonic() > until:
+                break
+            self.store(self.engine.documents(missing[start : start + _FETCHED]))
+        if missing:
+            held = self._held(keys)
+        return {key: held[key][1] for key in keys if key in held}
+
+    def _held(self, keys: Sequence[Key]) -> dict[Key, tuple[str, int]]:
+        with self.replica.reading() as connection:
+            return self.replica.held(connection, keys)
+
+    def store(self, documents: Sequence[SharedDocument]) -> None:
+        if documents:
+            self.replica.store(documents, self.uri or self.header.model, self.header.dimensions)
+
+    def fetch(self, key: Key) -> bool:
+        """Get a document as it is now; False where there is none."""
+        documents = self.engine.documents([key])
+        self.store(documents)
+        return bool(documents)
+
+
+class _Asked(NamedTuple):
+    wanted: Expression
+    terms: Sequence[Weighed]
+
+
+class Reading:
+    """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched."""
+
+    def __init__(self, shared: Shared, filters: Filters) -> None:
+        self.until = math.inf
+        self._shared = shared
+        self._filters = filters._replace(collections=(shared.replica.name,))
+        self._within = _restriction(filters)
+        self._asked: list[_Asked] = []
+
+    @property
+    def _average(self) -> float:
+        return max(self._shared.header.average, 1.0)
+
+    def count(self, terms: Sequence[Term]) -> Counted:
+        """A phrase of several terms is counted as its rarest one."""
+        phrases = {phrase: _terms_of(phrase) for term in terms for phrase in term.phrases}
+        known = self._shared.frequencies({term for found in phrases.values() for term in found})
+        counted = {
+            phrase: max(min(known.get(term, 0) for term in found), 0) for phrase, found in phrases.items() if found
+        }
+        return Counted(self._shared.header.documents, counted)
+
+    def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches:
+        found = self._find(terms, max(BY_WORDS, min(2 * limit, MOST)))
+        ids = self._shared.bring(found, self.until).values()
+        average = self._average
+        with self._shared.replica.reading() as connection:
+            return lexical.rank(connection, wanted, terms, self._among(ids), limit=limit, average=average)
+
+    def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part:
+        found = self._find(terms, BY_WORDS)
+        self._asked.append(_Asked(wanted, terms))
+        ids = self._shared.bring(found, self.until)
+        with self._shared.replica.reading() as connection:
+            part = self._part(connection, wanted, terms, ids.values())
+        # The sums are over all documents, also those that do not pass.
+        scored = {id_ for id_, _ in part.found.matches}
+        rest = self._rest(terms, {key for key, id_ in ids.items() if id_ in scored})
+        whole = part.found._replace(
+            documents=self._shared.header.documents,
+            total=part.found.total + rest[0],
+            total_of_roots=part.found.total_of_roots + rest[1],
+        )
+        return part._replace(found=whole, is_cut=len(found) >= BY_WORDS)
+
+    def meanings(self, rows: Sequence[Mapping[str, Vector]], also: Sequence[Collection[int]], pool: int) -> Meant:
+        uri = self._shared.uri
+        queries = [row.get(uri) if uri else None for row in rows]
+        found = [self._nearest(query, pool) for query in queries]
+        ids = self._shared.bring(list({each.key: each for one in found for each in one}.values()), self.until)
+        with self._shared.replica.reading() as connection:
+            surveys = [
+                self._surveyed(connection, query, {ids[each.key] for each in one if each.key in ids} | set(more))
+                for query, one, more in zip(queries, found, also, strict=True)
+            ]
+            words = [self._part(connection, *each, ids.values()).scores for each in self._asked]
+        return Meant(surveys, words)
+
+    def _find(self, terms: Sequence[Weighed], limit: int) -> list[Found]:
+        weights: dict[int, float] = {}
+        for phrase, weight in [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]:
+            of_phrase = _terms_of(phrase)
+            for id_ in map(term_id, of_phrase):
+                weights[id_] = weights.get(id_, 0.0) + weight / len(of_phrase)
+        return self._shared.engine.by_words(weights, self._within, limit)[:limit] if weights else []
+
+    def _nearest(self, query: Vector | None, pool: int) -> list[Found]:
+        return [] if query is None else self._shared.engine.nearest(query, self._within, pool)[:pool]
+
+    def _part(
+        self, connection: Connection, wanted: Expression, terms: Sequence[Weighed], ids: Collection[int]
+    ) -> lexical.Part:
+        depth, average = len(ids) + 1, self._average
+        return lexical.survey_part(connection, wanted, terms, self._among(ids), depth=depth, average=average)
+
+    def _rest(self, terms: Sequence[Weighed], found: Collection[Key]) -> tuple[float, float]:
+        """Return about the sum of the scores of all other documents, and of their square roots."""
+        sample = self._shared.sample
+        if sample is None:
+            return 0.0, 0.0
+        weights: dict[int, float] = {}
+        for phrase, weight in [(phrase, term.weight) for term in terms for phrase, _ in term.frequencies]:
+            of_phrase = _terms_of(phrase)
+            if len(of_phrase) == 1:
+                id_ = term_id(of_phrase[0])
+                weights[id_] = weights.get(id_, 0.0) + weight
+        return sample.sums(weights, found, self._shared.header.documents - len(found))
+
+    def _surveyed(self, connection: Connection, query: Vector | None, ids: Collection[int]) -> Surveyed:
+        uri = self._shared.uri
+        model = vector_rows.model(connection, uri) if uri else None
+        if query is None or uri is None or model is None or not ids:
+            return Surveyed([], None)
+        ranking = candidates.of_documents(connection, model.id, query, ids)
+        ranked: list[RankedDocument] = candidates.these(connection, ranking, self._among(ids), ids)
+        spread = self._spread(query)
+        return Surveyed(ranked, nearest.prominence(spread, ranked), {uri: spread} if spread else {})
+
+    def _spread(self, query: Vector) -> Spread | None:
+        sample = self._shared.sample
+        spread = Spread.of(sample.cosines(query)) if sample else None
+        return spread._replace(documents=self._shared.header.documents) if spread else None
+
+    def _among(self, ids: Collection[int]) -> Filters:
+        listed = msgspec.json.encode(sorted(ids)).decode()
+        only = Condition("d.id IN (SELECT value FROM json_each(?))", (listed,))
+        return self._filters._replace(conditions=(*self._filters.conditions, only))
+
+
+def _terms_of(phrase: str) -> tuple[str, ...]:
+    """Return the terms of a phrase; none where its last one is only the beginning of a word."""
+    return () if phrase.endswith(" *") else expression.terms_of(phrase)
+
+
+def _restriction(filters: Filters) -> Restriction:
+    names = Restriction._fields
+    return Restriction(**{name: getattr(filters, name) for name in names})

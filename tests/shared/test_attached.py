@@ -1,0 +1,336 @@
+"""A published collection is searched as the index that it comes from: the same documents, the same scores."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+
+from gnod.egress import Egress
+from gnod.pipeline import fusion, joint, lexical, retrieval
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import parse_clauses, parse_query
+from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.retrieval import Knowledge, Retrieved
+from gnod.pipeline.vector import QueryVectors
+from gnod.services.attached import AttachedCollections, Joined
+from gnod.services.configuration import Configuration
+from gnod.shared.engine import Found, Header, Key, Piece, Restriction, SharedDocument, Vector, key_of
+from gnod.shared.local import LocalEngine
+from gnod.shared.replica import Replica, number_of
+from gnod.store import joined
+from gnod.store.database import Connection, Database
+from gnod.store.documents import documents
+from gnod.store.documents.filters import Filters
+from tests.small_index import SmallIndex, vector_of
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+MODEL = "file:/models/one.gguf"
+WORDS = ["refund", "travel", "office", "holiday", "laptop", "salary", "coffee", "meeting", "state-of-the-art"]
+QUERIES = [
+    "refund",
+    "travel holiday",
+    "coffee meeting salary",
+    '"coffee meeting"',
+    "laptop -office",
+    "state-of-the-art laptop",
+    "nobody",
+]
+_ALL = Filters()
+
+
+class Engine(LocalEngine):
+    """The index as an engine that can be stopped. A connection is used in one thread at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, "notes", MODEL)
+        self.works = threading.Event()
+        self.works.set()
+        self.says: dict[str, object] = {}
+        self._lock = threading.Lock()
+        self._documents = {document.key: document for document in super().documents(None)}
+
+    def header(self) -> Header | None:
+        self.works.wait(20)
+        with self._lock:
+            header = super().header()
+        return msgspec.structs.replace(header, **self.says) if header else None
+
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+        self.works.wait(20)
+        with self._lock:
+            return super().by_words(weights, within, limit)
+
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+        with self._lock:
+            return super().nearest(query, within, limit)
+
+    def documents(self, keys: Collection[Key] | None, within: Restriction | None = None) -> list[SharedDocument]:
+        wanted = [self._documents.get(key_of(d.path)) for d in self._all(within)]
+        return [each for each in wanted if each and (keys is None or each.key in keys)]
+
+    def remove_first(self, found: Mapping[str, float]) -> str:
+        path = next(iter(found))
+        del self._documents[key_of(path)]
+        return path
+
+    def spoil(self, change: str) -> None:
+        """Make all documents what no publisher sends."""
+        wrong = {
+            "key": {"key": "0" * 32},
+            "payload": {"payload": b"nothing"},
+            "vector": {"pieces": (Piece(0, 0, None, 0, None, b"\0" * 32),)},
+            "piece": {"pieces": (Piece(99, 0, None, 0, None, np.ones(8, "<f4").tobytes()),)},
+        }[change]
+        self._documents = {
+            key: msgspec.structs.replace(each, **wrong)  # type: ignore[arg-type]
+            for key, each in self._documents.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
+    index = SmallIndex(tmp_path_factory.mktemp("published") / "index.sqlite")
+    index.add(texts_of(150, seed=3), language="en")
+    index.embed(MODEL)
+    yield index
+    index.close()
+
+
+def texts_of(number: int, seed: int) -> dict[str, str]:
+    chance = np.random.default_rng(seed)
+    rare = 1 / np.arange(1, len(WORDS) + 1)
+    texts = {}
+    for n in range(number):
+        chosen = " ".join(chance.choice(WORDS, chance.integers(2, 60), p=rare / rare.sum()))
+        texts[f"{WORDS[n % 9]}/{seed}-{n}.md"] = f"# {WORDS[n % 7]} page\n\n{chosen}\n"
+    return texts
+
+
+class Reader(NamedTuple):
+    """A daemon's part that searches, without documents of its own."""
+
+    database: Database
+    attached: AttachedCollections
+    engine: Engine
+
+    @asynccontextmanager
+    async def searching(self, filters: Filters = _ALL) -> AsyncIterator[Joined]:
+        async with self.database.snapshot() as read, self.attached.searching(read, filters) as found:
+            yield found
+
+
+@asynccontextmanager
+async def reader(published: SmallIndex, folder: Path, budget_s: float = 20.0) -> AsyncIterator[Reader]:
+    engine = Engine(published.database.open_reader())
+
+    async def connect(_: str, __: Egress) -> Engine:
+        return engine
+
+    (folder / "index.yml").write_text(
+        f"attached: [{{name: notes, address: 'milvus://127.0.0.1/team/notes', budget_s: {budget_s}}}]"
+    )
+    database = Database(folder / "index.sqlite", readers=1)
+    configuration = Configuration(folder / "index.yml", database)
+    attached = AttachedCollections(configuration, folder, "shared-", connect, lambda uri, _: uri, beat_s=0.1)
+    attached.reload()
+    try:
+        await until(lambda: attached.reports()[0].problem is None and _sample(attached))
+        yield Reader(database, attached, engine)
+    finally:
+        engine.works.set()
+        await attached.close()
+        database.close()
+
+
+def _sample(attached: AttachedCollections) -> object:
+    found = attached.of("notes")
+    return found and found.shared and found.shared.sample
+
+
+def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, tmp_path: Path) -> None:
+    async def compare() -> None:
+        async with reader(published, tmp_path) as there:
+            for query in QUERIES:
+                assert await by_words(there, query) == pytest.approx(by_words_of(published, query), rel=1e-5), query
+                assert await fused(there, query) == pytest.approx(fused_of(published, query), rel=0.02), query
+
+    asyncio.run(compare())
+
+
+async def by_words(there: Reader, query: str) -> dict[str, float]:
+    async with there.searching() as (read, sources, notes, _):
+        found = await joint.search_words(read, sources, parse_clauses(query), Filters(), limit=10)
+        assert not notes
+        return await read(lambda connection: paths(connection, found.ranked))
+
+
+def by_words_of(published: SmallIndex, query: str) -> dict[str, float]:
+    def work(connection: Connection) -> dict[str, float]:
+        return paths(connection, lexical.search(connection, parse_clauses(query), Filters(), limit=10).ranked)
+
+    return published.database.submit_read(work).result()
+
+
+async def fused(there: Reader, query: str) -> dict[str, float]:
+    lines = parse_query(query).lines
+    async with there.searching() as (read, sources, *_):
+        words = await joint.survey_words(read, sources, lines, Filters())
+        meant = [line for line in lines if not line.is_lexical]
+        found = await joint.retrieve(
+            *(read, Nearest(), sources, words, meant, meaning(query), Filters()), pool=100, knowledge=Knowledge()
+        )
+        return await read(lambda connection: best(connection, found))
+
+
+def fused_of(published: SmallIndex, query: str) -> dict[str, float]:
+    lines = parse_query(query).lines
+
+    def work(connection: Connection) -> dict[str, float]:
+        words = retrieval.survey_words(connection, lines, Filters())
+        meant = [line for line in lines if not line.is_lexical]
+        return best(connection, retrieval.retrieve(connection, Nearest(), words, meant, meaning(query), Filters()))
+
+    return published.database.submit_read(work).result()
+
+
+def meaning(query: str) -> QueryVectors:
+    row = vector_of(MODEL, query)
+    return QueryVectors({MODEL: np.stack([row / np.linalg.norm(row)])}, {"notes": MODEL})
+
+
+def best(connection: Connection, found: Retrieved) -> dict[str, float]:
+    names = {id_: facts.docid for id_, facts in found.documents.items()}
+    fused = fusion.fuse("convex", found.evidence, lambda id_: names[id_], found.trust, found.named)
+    return {names[each.document_id]: each.score for each in fused.ranked[:10]}
+
+
+def paths(connection: Connection, ranked: Sequence[RankedDocument]) -> dict[str, float]:
+    by_id = documents.by_ids(connection, [each.id for each in ranked])
+    return {by_id[each.id].path: each.score for each in ranked}
+
+
+def test_own_and_shared_documents_compete_as_in_one_index(published: SmallIndex, tmp_path: Path) -> None:
+    own = texts_of(100, seed=4)
+    together = SmallIndex(tmp_path / "together.sqlite")
+    together.add(texts_of(150, seed=3), language="en")
+    together.add(own, collection="own", language="en")
+
+    async def compare() -> None:
+        (tmp_path / "reader").mkdir()
+        mine = SmallIndex(tmp_path / "reader" / "index.sqlite")
+        mine.add(own, collection="own", language="en")
+        mine.close()
+        async with reader(published, tmp_path / "reader") as there:
+            for query in QUERIES:
+                expected, found = by_words_of(together, query), await by_words(there, query)
+                # Each index has a mean length of its own, which moves scores by a hundredth.
+                for path in expected.keys() & found.keys():
+                    assert found[path] == pytest.approx(expected[path], rel=0.05), (query, path)
+                assert len(expected.keys() & found.keys()) >= 0.8 * len(expected), query
+
+    asyncio.run(compare())
+    together.close()
+
+
+def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
+    async def search() -> None:
+        async with reader(published, tmp_path) as there:
+            before = await by_words(there, "refund")
+            removed = there.engine.remove_first(before)
+            assert removed not in await by_words(there, "refund")
+            assert len(await by_words(there, "refund")) == 10
+
+    asyncio.run(search())
+
+
+def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Path) -> None:
+    async def search() -> None:
+        async with reader(published, tmp_path, budget_s=0.2) as there:
+            there.engine.works.clear()
+            async with there.searching() as (read, sources, notes, _):
+                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+                assert found.ranked == []
+                assert notes == ["notes did not answer: no answer within 0.2 s; its documents were not searched"]
+            async with there.searching() as (_, sources, notes, _):
+                assert sources == ()
+                assert notes[0].startswith("notes did not answer")
+            there.engine.works.set()
+            await until(lambda: there.attached.reports()[0].problem is None)
+            assert await by_words(there, "refund")
+
+    asyncio.run(search())
+
+
+@pytest.mark.parametrize("change", ["key", "vector", "payload", "piece"])
+def test_documents_that_no_publisher_sends_are_refused(published: SmallIndex, tmp_path: Path, change: str) -> None:
+    async def search() -> None:
+        async with reader(published, tmp_path) as there:
+            there.engine.spoil(change)
+            async with there.searching() as (read, sources, notes, _):
+                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+                assert (found.ranked, len(notes)) == ([], 1)
+                assert "damaged" in notes[0]
+
+    asyncio.run(search())
+
+
+def test_a_damaged_replica_begins_anew(published: SmallIndex, tmp_path: Path) -> None:
+    async def search(*, damages: bool) -> dict[str, float]:
+        async with reader(published, tmp_path) as there:
+            found = await by_words(there, "refund")
+        if damages:
+            (tmp_path / "shared-notes.sqlite").write_bytes(b"SQLite format 3\0" + bytes(5000))
+        return found
+
+    assert asyncio.run(search(damages=True)) == asyncio.run(search(damages=False))
+
+
+def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp_path: Path) -> None:
+    engine = Engine(published.database.open_reader())
+    every = engine.documents(None)
+    replica = Replica(tmp_path / "replica.sqlite", "notes", "milvus://127.0.0.1/team/notes", most=100)
+    try:
+        replica.store(every[:100], MODEL, 8)
+        with replica.reading() as connection:
+            assert len(replica.held(connection, [each.key for each in every[:20]])) == 20  # used
+            replica.store(every[100:110], MODEL, 8)
+            held = replica.held(connection, [each.key for each in every])
+            assert {each.key for each in [*every[:20], *every[100:110]]} <= held.keys()
+            assert len(held) == 90
+            assert {joined.number_of(id_) for _, id_ in held.values()} == {number_of("notes")}
+    finally:
+        replica.close()
+
+
+def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
+    async def search() -> None:
+        async with reader(published, tmp_path) as there:
+            there.engine.says = {"analysis": 0, "behind": 12}
+            await until(lambda: there.attached.reports()[0].limits)
+            async with there.searching() as (read, sources, notes, behind):
+                given = (read, sources, parse_clauses("refund"), Filters())
+                assert (await joint.search_words(*given, limit=10)).ranked == []
+                assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
+                assert behind == 12
+                near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
+                assert len(near) == 10
+            there.engine.says = {"model": None}
+            await until(lambda: not there.attached.reports()[0].limits)
+            assert await by_words(there, "refund")
+            for name, value in (("format", 99), ("average", float("nan")), ("documents", -1)):
+                there.engine.says = {name: value}
+                await until(lambda: there.attached.reports()[0].problem)
+                there.engine.says = {}
+                await until(lambda: not there.attached.reports()[0].problem)
+
+    asyncio.run(search())
