@@ -4,11 +4,13 @@ The local store (`local.py`) and Milvus (`milvus.py`) implement it. An engine fi
 knows no query language, no fusion and no snippets. Another engine is one module with this interface.
 
 All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`;
-what was sent may have arrived, so every write may be repeated.
+what was sent may have arrived, so every write may be repeated. `EngineFailed`: it refused, or sent something else.
+`NotPublished`: there is no such collection.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -17,8 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
+FORMAT = 1
+"""Of what is stored, in Header.format."""
 Key = str
 """Names a document within a collection: the SHA-256 of its path, 32 hexadecimal digits."""
+
+
+def key_of(path: str) -> Key:
+    return hashlib.sha256(path.encode()).hexdigest()[:32]
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,9 +81,10 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SharedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as an engine holds it. `version` changes with anything in here. `weights`: its terms by `term_id`,
-    with what BM25 gives each before the document frequency (gnod.shared.weights). `payload`: what a reader needs to
-    store it (gnod.shared.payload). The other fields are for filters and lists."""
+    """A document as an engine holds it. `version` changes with anything in here but `weights`, its terms by `term_id`,
+    with what BM25 gives each before the document frequency (gnod.shared.weights): never empty. `payload`: what a
+    reader needs to store it (gnod.shared.payload). The other fields are for filters and lists; `doc_type` and
+    `author` in lower case."""
 
     key: Key
     version: str
@@ -109,7 +118,7 @@ class Listed(NamedTuple):
 
 
 class Engine(Protocol):
-    """One shared collection. Raises Unreachable; `header` returns None where there is no such collection."""
+    """One shared collection. `header` returns None where there is none. What a write stored, reads see at once."""
 
     def header(self) -> Header | None: ...
 
@@ -139,16 +148,26 @@ class WritableEngine(Engine, Protocol):
 
     def set_header(self, header: Header) -> None: ...
 
-    def put(self, documents: Sequence[SharedDocument]) -> None:
-        """Store documents with their pieces, in place of what was there under their keys."""
+    def put(self, documents: Sequence[SharedDocument], *, replacing: bool = True) -> None:
+        """Store documents with their pieces, in place of what was there under their keys. A reader sees each document
+        in its old version or in the new one. `replacing=False`: nothing was there, which is faster."""
+
+    def reweigh(self, documents: Sequence[SharedDocument]) -> None:
+        """Store the weights of documents of which nothing else changed."""
 
     def remove(self, keys: Collection[Key]) -> None: ...
 
-    def set_frequencies(self, frequencies: Mapping[str, int]) -> None:
-        """Store in how many documents terms occur; 0 removes a term."""
+    def set_frequencies(self, frequencies: Mapping[int, int]) -> None:
+        """Store in how many documents terms occur, by `term_id`; 0 removes a term."""
 
     def keys(self) -> Iterator[tuple[Key, str]]:
-        """Return all documents with their versions."""
+        """Return all documents with their versions, in any order."""
+
+    def term_frequencies(self) -> Iterator[tuple[int, int]]:
+        """Return all terms with their frequencies, in any order."""
+
+    def keep(self, versions: Mapping[Key, str]) -> None:
+        """Remove everything that belongs to none of these documents in these versions: what a publisher left behind."""
 
     def drop(self) -> None:
         """Remove everything that was published."""

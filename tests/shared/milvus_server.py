@@ -1,0 +1,56 @@
+"""Milvus for tests: milvus-lite as a server of its own process on loopback."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from gnod.shared.address import Address, parse
+from gnod.shared.milvus import Connect, MilvusEngine
+
+_START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.argv[1:]))"
+_STARTS_WITHIN_S = 60.0
+
+
+class MilvusServer:
+    """Its data stay in `folder` when it is killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        arguments = ["server", "--data-dir", str(self._folder), "--host", "127.0.0.1", "--port", str(self.port)]
+        self._process = subprocess.Popen([sys.executable, "-c", _START, *arguments], stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + _STARTS_WITHIN_S
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1.0).close()
+            except OSError:
+                assert self._process.poll() is None, "the server ended"
+                time.sleep(0.05)
+            else:
+                return
+        raise TimeoutError
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def address(self, collection: str, port: int | None = None) -> Address:
+        return parse(f"milvus://127.0.0.1:{port or self.port}/team/{collection}")
+
+    def engine(self, collection: str, timeout_s: float = 30.0) -> MilvusEngine:
+        return MilvusEngine(Connect(self.address(collection), timeout_s=timeout_s))
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
