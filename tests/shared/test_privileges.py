@@ -21,19 +21,24 @@ from gnod.shared.engine import FORMAT, Header, Piece, Restriction, SharedDocumen
 from gnod.shared.weights import term_id
 from tests.shared.milvus_server import MilvusServer
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "SECURITY.md").read_text(encoding="utf-8")
-SCRIPT = PAGE.partition("```python\n")[2].partition("```")[0]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def script(page: str) -> str:
+    """Return the Python code of a page."""
+    return (DOCS / page).read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+
 
 # https://milvus.io/docs/privilege_group.md, read on 2026-11-24.
-COLLECTION_READ_ONLY = set(
-    "Query Search IndexDetail GetFlushState GetLoadState GetLoadingProgress HasPartition ShowPartitions ListAliases"
-    " DescribeCollection DescribeAlias GetStatistics".split()
-)
-COLLECTION_ADMIN = COLLECTION_READ_ONLY | set(
-    "CreateIndex DropIndex CreatePartition DropPartition Load Release Insert Delete Upsert Import Flush Compaction"
-    " LoadBalance CreateAlias DropAlias".split()
-)
-DATABASE_ADMIN = set("ShowCollections DescribeDatabase CreateCollection DropCollection AlterDatabase".split())
+COLLECTION_READ_ONLY = {
+    "Query", "Search", "IndexDetail", "GetFlushState", "GetLoadState", "GetLoadingProgress", "HasPartition",
+    "ShowPartitions", "ListAliases", "DescribeCollection", "DescribeAlias", "GetStatistics",
+}  # fmt: skip
+COLLECTION_ADMIN = COLLECTION_READ_ONLY | {
+    "CreateIndex", "DropIndex", "CreatePartition", "DropPartition", "Load", "Release", "Insert", "Delete", "Upsert",
+    "Import", "Flush", "Compaction", "LoadBalance", "CreateAlias", "DropAlias",
+}  # fmt: skip
+DATABASE_ADMIN = {"ShowCollections", "DescribeDatabase", "CreateCollection", "DropCollection", "AlterDatabase"}
 
 VECTOR = np.array([1.0, 0.0], np.float32)
 WEIGHTS = {term_id("word"): 1.0}
@@ -119,32 +124,27 @@ def test_a_reader_needs_to_read_only_and_a_publisher_one_database(
     assert {"Upsert", "Delete", "DropCollection"} <= of_publisher.demanded <= COLLECTION_ADMIN | DATABASE_ADMIN
 
 
-def test_the_names_of_milvus_collections_in_the_page(milvus: MilvusServer) -> None:
-    engine = milvus.engine("handbook")
-    granted = set(re.findall(r'"(gnod_\w+)"', SCRIPT))
-    assert granted == set(engine._names.values())
+def test_the_names_of_milvus_collections_in_the_pages(milvus: MilvusServer) -> None:
+    names = set(milvus.engine("handbook")._names.values())
+    assert set(re.findall(r'"(gnod_\w+)"', script("SECURITY.md"))) == names
+    assert set(re.findall(r'"(gnod_\w+)"', script("shared.md"))) <= names
 
 
-def test_the_commands_of_the_page_are_those_of_the_client() -> None:
+@pytest.mark.parametrize("page", ["SECURITY.md", "shared.md"])
+def test_the_commands_of_the_pages_are_those_of_the_client(page: str) -> None:
     """Reads the client's source, because its import takes a second."""
     spec = find_spec("pymilvus")
-    assert spec and spec.origin
-    source = (Path(spec.origin).parent / "milvus_client" / "milvus_client.py").read_text(encoding="utf-8")
-    known = {
-        node.name: {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef)
-    }
-    calls = [node for node in ast.walk(ast.parse(SCRIPT)) if isinstance(node, ast.Call)]
-    methods = [call for call in calls if isinstance(call.func, ast.Attribute)]
-    assert len(methods) >= 8
-    for call in methods:
-        assert isinstance(call.func, ast.Attribute)
-        assert {keyword.arg for keyword in call.keywords} <= known[call.func.attr], call.func.attr
-    privileges = {
-        keyword.value.value
-        for call in methods
-        for keyword in call.keywords
-        if keyword.arg == "privilege" and isinstance(keyword.value, ast.Constant)
-    }
-    assert privileges == {"DatabaseAdmin", "CollectionAdmin", "CollectionReadOnly"}
+    assert spec
+    assert spec.origin
+    known: dict[str, set[str]] = {}
+    for module in ("milvus_client.py", "base.py", "index.py"):
+        source = (Path(spec.origin).parent / "milvus_client" / module).read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                arguments = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+                known.setdefault(node.name, set()).update(arguments)
+    called = [node for node in ast.walk(ast.parse(script(page))) if isinstance(node, ast.Call)]
+    methods = [(call.func.attr, call.keywords) for call in called if isinstance(call.func, ast.Attribute)]
+    assert len(methods) >= 5
+    for name, keywords in methods:
+        assert {keyword.arg for keyword in keywords} - {"replica_number", "metric_type", "params"} <= known[name], name
