@@ -11,7 +11,7 @@ what was sent may have arrived, so every write may be repeated. `EngineFailed`: 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -166,8 +166,8 @@ class WritableEngine(Engine, Protocol):
     def term_frequencies(self) -> Iterator[tuple[int, int]]:
         """Return all terms with their frequencies, in any order."""
 
-    def keep(self, versions: Mapping[Key, str]) -> None:
-        """Remove everything that belongs to none of these documents in these versions: what a publisher left behind."""
+    def keep(self, is_current: Callable[[Key, str], bool]) -> None:
+        """Remove everything that belongs to other documents, or to other versions of them: what a publisher left."""
 
     def drop(self) -> None:
         """Remove everything that was published."""

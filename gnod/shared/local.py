@@ -114,7 +114,7 @@ def shared_document(
         payload=payload.encode(payload.Payload(path=document.path, prepared=prepared, container=document.container)),
         pieces=pieces,
     )
-    return msgspec.structs.replace(shared, version=_version(shared)), counts
+    return msgspec.structs.replace(shared, version=_version(shared, counts)), counts
 
 
 class LocalEngine:
@@ -206,9 +206,9 @@ class LocalEngine:
         return (document for document in found if document.id in passing)
 
 
-def _version(document: SharedDocument) -> str:
-    """Return a hash of all but the weights: they depend on other documents, and readers compute their own."""
-    fields = msgspec.structs.asdict(document) | {"weights": None, "version": None}
+def _version(document: SharedDocument, counts: Counts) -> str:
+    """Return a hash of everything. The weights depend on other documents, so they are represented by the counts."""
+    fields = msgspec.structs.asdict(document) | {"weights": [counts.ids.tobytes(), counts.columns.tobytes()]}
     return hashlib.sha256(msgspec.msgpack.encode(fields)).hexdigest()[:16]
 
 

@@ -193,12 +193,12 @@ class MilvusEngine:
         for row in self._pages("terms", "", ["id", "n"]):
             yield int(row["id"]), int(row["n"])
 
-    def keep(self, versions: Mapping[Key, str]) -> None:
+    def keep(self, is_current: Callable[[Key, str], bool]) -> None:
         for kind in self._of_documents:
             owner = "key" if kind == "documents" else "document"
             rows = self._pages(kind, "", list({"key", owner, "version"}))
-            others = [row["key"] for row in rows if row[owner] and versions.get(row[owner]) != row["version"]]
-            for some in _batches(others, _MOST_ROWS):
+            others = (row["key"] for row in rows if row[owner] and not is_current(row[owner], row["version"]))
+            for some in list(_batches(others, _MOST_ROWS)):
                 self._delete(kind, _any_of("key", some))
 
     def drop(self) -> None:
@@ -386,9 +386,11 @@ class MilvusEngine:
             return call()
         except grpc.FutureTimeoutError as error:
             raise self._unreachable() from error
-        except grpc.RpcError as error:
-            raise self._error(error.code().name, str(error.details())) from error
-        except MilvusException as error:
+        except (grpc.RpcError, MilvusException) as error:
+            # Of what pymilvus raises while it connects, only the cause says what happened.
+            known = error if isinstance(error, grpc.RpcError) else error.__cause__
+            if isinstance(known, grpc.RpcError):
+                raise self._error(known.code().name, str(known.details())) from error
             raise self._error(getattr(error.code, "name", str(error.code)), str(error.message)) from error
         except ValueError as error:  # gRPC: the channel was closed by another thread
             raise self._unreachable() from error
@@ -402,7 +404,7 @@ class MilvusEngine:
         if code in _NOT_THERE or _NO_DATABASE.search(message):
             return NotPublished(f"no collection is published at {address}")
         if code in ("UNAUTHENTICATED", "PERMISSION_DENIED", "1401", "1402", "65535") and "auth" in message.lower():
-            return EngineFailed(f"{address} refuses the token: {message}")
+            return TokenRefused(f"{address} refuses the token: {message}")
         return EngineFailed(f"{address} failed: {message}")
 
     def _unreachable(self) -> Unreachable:
@@ -414,6 +416,10 @@ class MilvusEngine:
             return msgspec.json.decode(text, type=Header)
         except msgspec.MsgspecError as error:
             raise EngineFailed(f"{self._connect.address} is of another version of gnod: {error}") from error
+
+
+class TokenRefused(EngineFailed):
+    """There is no token, or not the right one."""
 
 
 class _NotLoaded(EngineFailed):

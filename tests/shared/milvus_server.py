@@ -16,16 +16,20 @@ _STARTS_WITHIN_S = 60.0
 
 
 class MilvusServer:
-    """Its data stay in `folder` when it is killed and started again."""
+    """Its data stay in `folder` when it is killed and started again. `token`: what clients must have."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, token: str | None = None) -> None:
         self._folder = folder
+        self._token = token
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        arguments = ["server", "--data-dir", str(self._folder), "--host", "127.0.0.1", "--port", str(self.port)]
-        self._process = subprocess.Popen([sys.executable, "-c", _START, *arguments], stdout=subprocess.DEVNULL)
+        arguments = ["-c", _START, "server", "--data-dir", str(self._folder), "--host", "127.0.0.1"]
+        arguments += ["--port", str(self.port)]
+        if self._token:
+            arguments = ["-m", "tests.shared.guarded_milvus", str(self._folder), str(self.port), self._token]
+        self._process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + _STARTS_WITHIN_S
         while time.monotonic() < deadline:
             try:

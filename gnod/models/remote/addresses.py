@@ -41,14 +41,16 @@ class Addresses:
 
     async def find(self, endpoint: Endpoint) -> Place:
         """Raises OSError when the name has no address, and TimeoutError."""
-        if endpoint.socket:
-            return Place([], "local")
+        return Place([], "local") if endpoint.socket else await self.locate(endpoint.host, endpoint.port)
+
+    async def locate(self, host: str, port: int) -> Place:
+        """Return where a name or an address is. Raises as `find`."""
         try:
-            ipaddress.ip_address(endpoint.host.partition("%")[0])
-            found = [endpoint.host]
+            ipaddress.ip_address(host.partition("%")[0])
+            found = [host]
         except ValueError:
             async with asyncio.timeout(_RESOLVE_S):
-                found = await self._resolve(endpoint.host, endpoint.port)
+                found = await self._resolve(host, port)
         if not found:
             raise OSError("the name has no address")
         addresses = [(address, self._scope_of(address)) for address in found]

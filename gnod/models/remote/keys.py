@@ -39,13 +39,19 @@ def from_environment(endpoint: Endpoint, environment: Mapping[str, str] = os.env
 
 async def from_keyring(endpoint: Endpoint) -> Key | None:
     """Return the key; None when the keyring has none, fails, or does not answer in time."""
+    value = await secret(SERVICE, endpoint.origin)
+    return Key(value, "keyring") if value else None
+
+
+async def secret(service: str, name: str) -> str | None:
+    """Return what the system's keyring has under a name; None as above."""
     result: Future[str | None] = Future()
 
     def read() -> None:
         try:
             import keyring
 
-            result.set_result(keyring.get_password(SERVICE, endpoint.origin))
+            result.set_result(keyring.get_password(service, name))
         except BaseException as error:  # backends raise what the systems behind them raise
             result.set_exception(error)
 
@@ -56,7 +62,7 @@ async def from_keyring(endpoint: Endpoint) -> Key | None:
             value = await asyncio.wrap_future(result)
     except Exception:
         return None
-    return Key(value.strip(), "keyring") if value and value.strip() else None
+    return (value or "").strip() or None
 
 
 def remedy(endpoint: Endpoint) -> str:

@@ -1,0 +1,332 @@
+"""What one publication has sent, in an SQLite file of its own: so an interrupted one goes on where it was.
+
+The file is a cache. Without it, or with one of another version, everything is compared with the engine again. Belongs
+to one thread at a time. Knows no engine and no index.
+
+A change is noted before it is sent and confirmed afterwards, each in one transaction. Frequencies are kept as they are
+(`n`) and as the engine has them (`sent`): whatever differs is sent, as often as it takes.
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.errors import StorageFailed
+
+_VERSION = 1
+_CACHE_KIB = 8 * 1024
+_SCHEMA = f"""
+    CREATE TABLE state (value TEXT NOT NULL) STRICT;
+    CREATE TABLE documents (
+        key TEXT PRIMARY KEY,
+        path TEXT UNIQUE, -- NULL: the engine had it, from another publisher
+        version TEXT NOT NULL,
+        stamp TEXT NOT NULL,
+        length INTEGER NOT NULL,
+        pieces INTEGER NOT NULL,
+        average REAL NOT NULL, -- the mean length in its weights
+        sent INTEGER NOT NULL -- 0: the engine may have this version, another one, or a part
+    ) STRICT;
+    CREATE INDEX strangers ON documents (key) WHERE path IS NULL;
+    CREATE TABLE counted (key TEXT PRIMARY KEY, terms BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE terms (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, sent INTEGER NOT NULL) STRICT;
+    CREATE INDEX terms_unsent ON terms (id) WHERE n <> sent;
+    CREATE TABLE waiting (number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE failed (path TEXT PRIMARY KEY, message TEXT NOT NULL) STRICT;
+    PRAGMA user_version = {_VERSION};
+"""
+
+Ids = NDArray[np.uint32]
+
+
+class State(msgspec.Struct, kw_only=True):
+    """`publisher`: the name of this publisher. `clock`, `floor`, `vectors`: up to where the changes of the index are
+    noted; `is_complete`: all documents were compared since then. `is_alone`: the engine had nothing before, so what the
+    ledger does not know is not there; otherwise `is_swept` tells whether what others left there was removed. `model`:
+    the address of the model whose vectors are sent. `documents`, `pieces` and `tokens` are sums over the documents;
+    `languages`: of all that there were. `change` grows with each change."""
+
+    publisher: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
+    clock: int = 0
+    floor: int = 0
+    vectors: int = 0
+    is_complete: bool = False
+    is_alone: bool = False
+    is_swept: bool = False
+    model: str | None = None
+    average: float = 0.0
+    documents: int = 0
+    pieces: int = 0
+    tokens: int = 0
+    languages: list[str] = []
+    change: int = 0
+
+
+class Sent(NamedTuple):
+    """A document as the engine has it, or may have it. `is_ours`: it is one of the collection's, not yet removed."""
+
+    key: str
+    version: str
+    stamp: str
+    length: int
+    pieces: int
+    average: float
+    is_sent: bool
+    is_ours: bool
+
+
+class Entry(NamedTuple):
+    """A document to be sent."""
+
+    key: str
+    path: str
+    version: str
+    stamp: str
+    length: int
+    pieces: int
+    terms: Ids
+
+
+class Ledger:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = self._open()
+        self.state = self._read_state()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def delete(self) -> None:
+        """Close it, and delete the file."""
+        self.close()
+        _unlink(self._path)
+
+    def reset(self) -> None:
+        """Forget everything but the name of the publisher."""
+        publisher = self.state.publisher
+        self.close()
+        _unlink(self._path)
+        self._connection = self._open()
+        self.state = State(publisher=publisher)
+        self.save()
+
+    def save(self) -> None:
+        """Store `state`."""
+        with self._connection:
+            self._save()
+
+    # What waits
+
+    def wait_for(self, paths: Iterable[str]) -> None:
+        """Note documents that may have changed, and `state`."""
+        with self._connection:
+            self._connection.executemany(
+                "INSERT INTO waiting (path) VALUES (?) ON CONFLICT DO NOTHING", ((path,) for path in paths)
+            )
+            self._save()
+
+    def waiting(self, limit: int) -> list[str]:
+        """Return documents that may have changed, in the order in which they were noted."""
+        rows = self._connection.execute("SELECT path FROM waiting ORDER BY number LIMIT ?", (limit,))
+        return [str(path) for (path,) in rows]
+
+    def count_waiting(self) -> int:
+        return int(self._connection.execute("SELECT count(*) FROM waiting").get)
+
+    def wait_for_all(self) -> None:
+        """Note all documents whose weights have another mean length than `state`, and `state`."""
+        with self._connection:
+            self._connection.execute(
+                "INSERT INTO waiting (path) SELECT path FROM documents WHERE average <> ? AND path IS NOT NULL"
+                " ORDER BY path ON CONFLICT DO NOTHING",
+                (self.state.average,),
+            )
+            self._save()
+
+    # Documents
+
+    def documents(self, keys: Collection[str]) -> dict[str, Sent]:
+        rows = self._connection.execute(
+            "SELECT key, version, stamp, length, pieces, average, sent, path IS NOT NULL FROM documents"
+            " WHERE key IN (SELECT value FROM json_each(?))",
+            (_json(keys),),
+        )
+        return {row[0]: Sent(*row[:-2], *map(bool, row[-2:])) for row in rows}
+
+    def stamps(self, after: str, until: str | None) -> dict[str, str]:
+        """Return the stamps by path, between two paths; "" where the document was not sent completely."""
+        rows = self._connection.execute(
+            "SELECT path, iif(sent, stamp, '') FROM documents WHERE path > ?1 AND (?2 IS NULL OR path <= ?2)",
+            (after, until),
+        )
+        return dict(rows)
+
+    def strangers(self, limit: int) -> list[str]:
+        """Return keys of documents that the engine has and the collection has not."""
+        rows = self._connection.execute("SELECT key FROM documents WHERE path IS NULL LIMIT ?", (limit,))
+        return [str(key) for (key,) in rows]
+
+    def is_current(self, key: str, version: str) -> bool:
+        found = self._connection.execute("SELECT version FROM documents WHERE key = ? AND sent", (key,)).get
+        return bool(found == version)
+
+    def adopt(self, documents: Iterable[tuple[str, str]]) -> None:
+        """Note what the engine has, from another publisher or an earlier ledger."""
+        with self._connection:
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO documents VALUES (?, NULL, ?, '', 0, 0, -1, 1)", documents
+            )
+
+    def adopt_frequencies(self, frequencies: Iterable[tuple[int, int]]) -> None:
+        """Note what the engine has: terms that no document has are to be removed there."""
+        with self._connection:
+            self._connection.execute("UPDATE terms SET sent = 0")
+            self._connection.executemany(
+                "INSERT INTO terms VALUES (?, 0, ?) ON CONFLICT DO UPDATE SET sent = excluded.sent", frequencies
+            )
+
+    def begin(self, entries: Sequence[Entry], removed: Collection[str]) -> None:
+        """Note what is about to be sent, and what about to be removed, by key."""
+        before = self.documents([*(entry.key for entry in entries), *removed])
+        with self._connection:
+            old = self._terms([*(entry.key for entry in entries), *removed])
+            self._count(old, [entry.terms for entry in entries])
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+                ((e.key, e.path, e.version, e.stamp, e.length, e.pieces, self.state.average) for e in entries),
+            )
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO counted VALUES (?, ?)", ((e.key, _packed(e.terms)) for e in entries)
+            )
+            self._connection.executemany("DELETE FROM counted WHERE key = ?", ((key,) for key in removed))
+            self._connection.executemany(
+                "UPDATE documents SET path = NULL, sent = 0, length = 0, pieces = 0 WHERE key = ?",
+                ((key,) for key in removed),
+            )
+            self.state.documents += len(entries) - sum(e.is_ours for e in before.values())
+            self.state.pieces += sum(e.pieces for e in entries) - sum(e.pieces for e in before.values())
+            self.state.tokens += sum(e.length for e in entries) - sum(e.length for e in before.values())
+            self.state.change += 1
+            self._save()
+
+    def confirm(
+        self, entries: Collection[str], removed: Collection[str], paths: Sequence[str], failed: dict[str, str]
+    ) -> None:
+        """Note that documents were sent, and others removed, by key. `paths` no longer wait; `failed`: by path, those
+        that the engine refuses, and why."""
+        with self._connection:
+            self._connection.executemany("UPDATE documents SET sent = 1 WHERE key = ?", ((key,) for key in entries))
+            self._connection.executemany("DELETE FROM documents WHERE key = ?", ((key,) for key in removed))
+            self._connection.executemany("DELETE FROM waiting WHERE path = ?", ((path,) for path in paths))
+            self._connection.executemany("DELETE FROM failed WHERE path = ?", ((path,) for path in paths))
+            self._connection.executemany("INSERT INTO failed VALUES (?, ?)", failed.items())
+
+    def reweighed(self, keys: Collection[str]) -> None:
+        """Note that the weights of documents were sent."""
+        with self._connection:
+            self._connection.executemany(
+                "UPDATE documents SET average = ? WHERE key = ?", ((self.state.average, key) for key in keys)
+            )
+
+    def restamp(self, stamps: Collection[tuple[str, str]]) -> None:
+        """Note the new stamps, by key, of documents that are as they were."""
+        with self._connection:
+            self._connection.executemany("UPDATE documents SET stamp = ?2 WHERE key = ?1", stamps)
+
+    def failures(self) -> dict[str, str]:
+        return dict(self._connection.execute("SELECT path, message FROM failed ORDER BY path"))
+
+    # Frequencies
+
+    def unsent_frequencies(self, limit: int) -> dict[int, int]:
+        return dict(self._connection.execute("SELECT id, n FROM terms WHERE n <> sent ORDER BY id LIMIT ?", (limit,)))
+
+    def confirm_frequencies(self, frequencies: dict[int, int]) -> None:
+        with self._connection:
+            self._connection.executemany("UPDATE terms SET sent = ?2 WHERE id = ?1", frequencies.items())
+            self._connection.executemany(
+                "DELETE FROM terms WHERE id = ? AND n = 0 AND sent = 0", ((id_,) for id_ in frequencies)
+            )
+
+    def _terms(self, keys: Collection[str]) -> list[Ids]:
+        rows = self._connection.execute(
+            "SELECT terms FROM counted WHERE key IN (SELECT value FROM json_each(?))", (_json(keys),)
+        )
+        return [_unpacked(terms) for (terms,) in rows]
+
+    def _count(self, old: Sequence[Ids], new: Sequence[Ids]) -> None:
+        ids = np.concatenate([*new, *old]) if new or old else np.empty(0, np.uint32)
+        signs = np.ones(len(ids), np.int64)
+        signs[sum(map(len, new)) :] = -1
+        unique, places = np.unique(ids, return_inverse=True)
+        sums = np.bincount(places, signs, len(unique)).astype(np.int64)
+        changed = sums != 0
+        self._connection.executemany(
+            "INSERT INTO terms VALUES (?1, ?2, 0) ON CONFLICT DO UPDATE SET n = n + ?2",
+            zip(unique[changed].tolist(), sums[changed].tolist(), strict=True),
+        )
+
+    def _save(self) -> None:
+        self._connection.execute("UPDATE state SET value = ?", (msgspec.json.encode(self.state).decode(),))
+
+    def _read_state(self) -> State:
+        return msgspec.json.decode(str(self._connection.execute("SELECT value FROM state").get), type=State)
+
+    def _open(self) -> apsw.Connection:
+        """Open the file; renew one that cannot be used."""
+        try:
+            return self._opened()
+        except (apsw.Error, msgspec.MsgspecError):
+            _unlink(self._path)
+        try:
+            return self._opened()
+        except apsw.Error as error:
+            raise StorageFailed(f"{self._path} cannot be written: {error}") from error
+
+    def _opened(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path))
+        try:
+            self._path.chmod(0o600)
+            connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            version = int(connection.pragma("user_version"))
+            if version == 0:
+                with connection:
+                    connection.execute(_SCHEMA)
+                    connection.execute("INSERT INTO state VALUES (?)", (msgspec.json.encode(State()).decode(),))
+            elif version != _VERSION:
+                raise apsw.CorruptError("it is of another version")
+            msgspec.json.decode(str(connection.execute("SELECT value FROM state").get), type=State)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _packed(ids: Ids) -> bytes:
+    """Return ascending numbers in a few bits each."""
+    return zlib.compress(np.diff(ids, prepend=np.uint32(0)).astype("<u4").tobytes(), 1)
+
+
+def _unpacked(data: bytes) -> Ids:
+    return np.cumsum(np.frombuffer(zlib.decompress(data), "<u4"), dtype=np.uint32)
+
+
+def _json(texts: Collection[str]) -> str:
+    return msgspec.json.encode(list(texts)).decode()
+
+
+def _unlink(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            path.with_name(path.name + suffix).unlink()

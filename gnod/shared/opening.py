@@ -1,0 +1,109 @@
+"""Open the engine of an address: within the scope of a collection, and with the token of its host.
+
+Tokens come from the environment or the system's keyring. They are never logged, and in no message and no file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+
+from gnod.egress import Egress
+from gnod.errors import EgressForbidden, Unreachable
+from gnod.models.remote import keys
+from gnod.models.remote.addresses import Addresses, Place
+from gnod.shared.address import Address, in_brackets
+from gnod.shared.milvus import DEFAULT_TIMEOUT_S, Connect, MilvusEngine, TokenRefused
+
+# `keyring set gnod-shared host:port` stores a token.
+SERVICE = "gnod-shared"
+
+
+async def open_engine(
+    address: Address, egress: Egress, addresses: Addresses, timeout_s: float = DEFAULT_TIMEOUT_S
+) -> MilvusEngine:
+    """Return an engine that answered. Raises EgressForbidden, DependencyMissing, Unreachable and EngineFailed."""
+    place = await place_of(address, addresses)
+    host = _within(address, place, egress)
+    connect = Connect(address, token_from_environment(address), host, timeout_s)
+    try:
+        return await _opened(connect)
+    except TokenRefused:
+        # The keyring may ask its owner, so it is asked only for servers that want a token.
+        token = None if connect.token else await keys.secret(SERVICE, account(address))
+        if token is None:
+            raise TokenRefused(f"{address} wants a token, or another one: {remedy(address)}") from None
+        return await _opened(connect._replace(token=token))
+
+
+async def place_of(address: Address, addresses: Addresses) -> Place:
+    """Raises Unreachable for a name without an address."""
+    try:
+        return await addresses.locate(address.host, address.port)
+    except (OSError, TimeoutError):
+        details: dict[str, object] = {"address": str(address)}
+        raise Unreachable(f"the name {address.host} of {address} has no address", details) from None
+
+
+def check(address: Address, place: Place, egress: Egress) -> None:
+    """Raise EgressForbidden for an engine beyond the scope, or not encrypted where it must be."""
+    _within(address, place, egress)
+
+
+def variable(address: Address) -> str:
+    """Return the environment variable for the token of a host.
+
+    >>> variable(Address("milvus.example.com", 19530, "team", "handbook", True))
+    'GNO_TOKEN_MILVUS_EXAMPLE_COM'
+    """
+    return "GNO_TOKEN_" + re.sub(r"[^A-Z0-9]+", "_", address.host.upper()).strip("_")
+
+
+def account(address: Address) -> str:
+    """Return the name of a token in the keyring."""
+    return f"{in_brackets(address.host)}:{address.port}"
+
+
+def token_from_environment(address: Address, environment: Mapping[str, str] = os.environ) -> str:
+    return environment.get(variable(address), "").strip()
+
+
+def remedy(address: Address) -> str:
+    """Return how to store the token."""
+    return (
+        f"store it with `keyring set {SERVICE} {account(address)}`, or in {variable(address)} of the daemon;"
+        " it is a token, or user:password"
+    )
+
+
+async def _opened(connect: Connect) -> MilvusEngine:
+    engine = MilvusEngine(connect)
+    try:
+        await asyncio.to_thread(engine.header)
+    except BaseException:
+        await asyncio.to_thread(engine.close)
+        raise
+    return engine
+
+
+def _within(address: Address, place: Place, egress: Egress) -> str:
+    """Return the IP address to connect to."""
+    allowed = [ip for ip, scope in place.addresses if egress.allows(scope)]
+    encrypted = [ip for ip, scope in place.addresses if ip in allowed and (scope != "any" or address.is_encrypted)]
+    if encrypted:
+        return encrypted[0]
+    details: dict[str, object] = {"address": str(address), "egress": egress.scope, "needs": place.scope}
+    if allowed:
+        raise EgressForbidden(
+            f"{address} is outside of the local network, and milvus:// is not encrypted, so nothing was sent: use"
+            " milvus+tls://",
+            details,
+        )
+    where = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
+    raise EgressForbidden(
+        f"`egress: {egress.scope}` of {egress.owner} keeps texts from {address}, which is {where[place.scope]}: nothing"
+        f" was sent; allow it with `egress: {place.scope}` in index.yml",
+        details,
+    )

@@ -1,0 +1,388 @@
+"""Keep a shared collection equal to a collection of the index: what changed is noted, then sent, then confirmed.
+
+Everything that is sent is absolute and may be sent again, so after any interruption the publisher continues with what
+its ledger has not confirmed. Blocks; belongs to one thread at a time. Knows no configuration.
+
+One daemon publishes a collection: the header names it. Another one is refused, unless it takes over; the first one
+notices that before it sends anything else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.analysis.terms import VERSION
+from gnod.errors import AlreadyPublished, EngineFailed
+from gnod.shared.engine import FORMAT, Header, SharedDocument, WritableEngine, key_of
+from gnod.shared.ledger import Entry, Ledger
+from gnod.shared.local import shared_document
+from gnod.store.database import Connection, in_snapshot
+from gnod.store.documents import changes, documents
+from gnod.store.documents.changes import Position
+from gnod.store.documents.docsizes import column_sizes
+from gnod.store.vectors import vector_rows
+
+# Documents of a batch, and characters of their texts.
+_BATCH, _CHARACTERS = 200, 8 << 20
+_PAGE = 5_000
+# Terms of a request; and while many documents are sent, their frequencies and the header are sent so often.
+_TERMS, _EVERY_S = 5_000, 15.0
+# The drift of the mean length from which on all weights are sent again.
+_DRIFT = 0.05
+
+
+class Model(NamedTuple):
+    """The model whose vectors are published. `uri` in the index; `name` and `hash` for readers."""
+
+    uri: str
+    name: str
+    hash: str | None
+
+
+class _Batch(NamedTuple):
+    """`paths`: all that were looked at. `sent`: documents to be sent, with what the ledger notes; `reweighed`: those of
+    which only the weights are; `removed`: keys; `restamped`: (key, stamp) of those that are as they were."""
+
+    paths: list[str]
+    sent: list[tuple[SharedDocument, Entry]]
+    reweighed: list[SharedDocument]
+    removed: list[str]
+    restamped: list[tuple[str, str]]
+    languages: set[str]
+
+
+class Publisher:
+    """`label`: who publishes, in words for people."""
+
+    def __init__(
+        self, ledger: Ledger, engine: WritableEngine, collection: str, model: Model | None, label: str
+    ) -> None:
+        self._ledger = ledger
+        self._engine = engine
+        self._collection = collection
+        self._model = model
+        self._label = label
+        self._told_at = 0.0
+
+    # To be called first
+
+    def begin(self, connection: Connection, *, take_over: bool = False) -> None:
+        """Make the shared collection, or continue with it. Raises AlreadyPublished."""
+        header, state = self._engine.header(), self._ledger.state
+        if header is not None and header.format > FORMAT:
+            raise EngineFailed("a newer gnod publishes this collection: upgrade this one")
+        if header is not None and header.publisher != state.publisher and not take_over:
+            raise refused(header)
+        if header is None or header.publisher != state.publisher or state.change == 0:
+            self._start_over(connection, header)
+        self._take_model()
+        self._engine.create(self._header(connection))
+
+    def _start_over(self, connection: Connection, header: Header | None) -> None:
+        """Take the engine as it is: whatever it has is compared with the collection."""
+        self._ledger.reset()
+        state = self._ledger.state
+        state.average = in_snapshot(connection, self._mean_length)
+        state.change = header.change + 1 if header else 1
+        state.is_alone = header is None and not any(self._engine.count().values())
+        self._ledger.save()
+        if not state.is_alone:
+            self._engine.create(self._header(connection))
+            for page in _pages(self._engine.keys()):
+                self._ledger.adopt(page)
+
+    def _take_model(self) -> None:
+        """Compare all documents again if another model serves now."""
+        state, uri = self._ledger.state, self._model.uri if self._model else None
+        if state.model != uri:
+            state.model, state.is_complete = uri, False
+            self._ledger.save()
+
+    # To be called again and again
+
+    def follow(self, connection: Connection) -> None:
+        """Note what changed in the index since the last call."""
+        in_snapshot(connection, self._follow)
+
+    def step(self, connection: Connection) -> bool:
+        """Send some of what was noted. Returns whether there is more."""
+        paths = self._ledger.waiting(_BATCH)
+        if not paths:
+            return self._finish(connection)
+        batch = in_snapshot(connection, lambda c: self._read(c, paths))
+        self._send(batch)
+        if time.monotonic() - self._told_at > _EVERY_S:
+            self._send_frequencies()
+            self.tell(connection)
+        return True
+
+    def tell(self, connection: Connection) -> None:
+        """Store the header: that this publisher is there, and how far it is behind. Raises AlreadyPublished."""
+        self._check_lease()
+        self._engine.set_header(self._header(connection))
+        self._told_at = time.monotonic()
+
+    @property
+    def behind(self) -> int:
+        return self._ledger.count_waiting()
+
+    # Changes
+
+    def _follow(self, connection: Connection) -> None:
+        state = self._ledger.state
+        if not state.is_complete:
+            self._compare_all(connection)
+            return
+        paths, reset = self._changed_paths(connection)
+        if reset:
+            state.is_complete = False
+            self._compare_all(connection)
+        elif paths:
+            self._ledger.wait_for(paths)
+
+    def _changed_paths(self, connection: Connection) -> tuple[list[str], bool]:
+        """Return what changed since `state`, which moves on; and whether that is not known."""
+        state = self._ledger.state
+        paths: list[str] = []
+        more = True
+        while more:
+            page = changes.read(connection, Position(state.clock, state.floor), [self._collection], _PAGE)
+            if page.is_reset:
+                return [], True
+            state.clock, state.floor, more = *page.position, page.more
+            paths += [change.path for change in page.changes]
+        model = vector_rows.model(connection, state.model) if state.model else None
+        if model is not None:
+            changed = vector_rows.changes_since(connection, model.id, state.vectors)
+            if changed.ids is None:
+                return [], True
+            state.vectors = changed.seq
+            paths += self._paths_of(connection, changed.ids)
+        return paths, False
+
+    def _paths_of(self, connection: Connection, vector_ids: Sequence[int]) -> list[str]:
+        """Return the documents of the collection that hold these vectors."""
+        rows = connection.execute(
+            "SELECT DISTINCT d.path FROM json_each(?1) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
+            " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
+            " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"
+            " WHERE d.collection_id = (SELECT id FROM collections WHERE name = ?2)",
+            (msgspec.json.encode(vector_ids).decode(), self._collection),
+        )
+        return [str(path) for (path,) in rows]
+
+    def _compare_all(self, connection: Connection) -> None:
+        """Note every document that is not as it was sent, and every one that is gone."""
+        state = self._ledger.state
+        position = changes.present(connection)
+        floor = changes.catch_up(connection, Position(0)).floor
+        vectors = vector_rows.last_change(connection)
+        after = ""
+        while True:
+            stamps = _stamps(connection, self._collection, state.model, after, _PAGE)
+            until = max(stamps) if len(stamps) == _PAGE else None
+            sent = self._ledger.stamps(after, until)
+            self._ledger.wait_for(
+                sorted(path for path in stamps.keys() | sent.keys() if stamps.get(path) != sent.get(path))
+            )
+            if until is None:
+                break
+            after = until
+        state.clock, state.floor, state.vectors, state.is_complete = position.clock, floor, vectors, True
+        state.languages = sorted(_languages(connection, self._collection))
+        self._ledger.save()
+
+    # Sending
+
+    def _read(self, connection: Connection, paths: Sequence[str]) -> _Batch:
+        state = self._ledger.state
+        known = self._ledger.documents([key_of(path) for path in paths])
+        batch = _Batch([], [], [], [], [], set())
+        characters = 0
+        for path in paths:
+            if characters > _CHARACTERS:
+                break
+            batch.paths.append(path)
+            key = key_of(path)
+            before = known.get(key)
+            found = documents.by_path(connection, self._collection, path)
+            if found is None:
+                batch.removed.extend([key] if before else [])
+                continue
+            characters += documents.text_bytes(connection, found.mirror_hash)
+            stamp = stamp_of(connection, found.id, state.model)
+            shared, counts = shared_document(connection, found, state.model, state.average)
+            batch.languages.update([found.language] if found.language else [])
+            if before and before.is_sent and before.is_ours and before.version == shared.version:
+                batch.restamped.append((key, stamp))
+                batch.reweighed.extend([shared] if before.average != state.average else [])
+                continue
+            entry = Entry(key, path, shared.version, stamp, counts.length, len(shared.pieces), counts.ids)
+            batch.sent.append((shared, entry))
+        return batch
+
+    def _send(self, batch: _Batch) -> None:
+        self._check_lease()
+        ledger = self._ledger
+        entries = [entry for _, entry in batch.sent]
+        known = ledger.documents([entry.key for entry in entries])
+        if batch.languages - set(ledger.state.languages):
+            ledger.state.languages = sorted(batch.languages.union(ledger.state.languages))
+        ledger.begin(entries, batch.removed)
+        replaced = [document for document, _ in batch.sent if not ledger.state.is_alone or document.key in known]
+        added = [document for document, _ in batch.sent if ledger.state.is_alone and document.key not in known]
+        failed = self._put(added, replacing=False) | self._put(replaced, replacing=True)
+        if batch.reweighed:
+            self._engine.reweigh(batch.reweighed)
+        if batch.removed:
+            self._engine.remove(batch.removed)
+        ledger.reweighed([document.key for document in batch.reweighed])
+        ledger.restamp(batch.restamped)
+        sent = [entry.key for entry in entries if entry.path not in failed]
+        ledger.confirm(sent, batch.removed, batch.paths, failed)
+
+    def _put(self, some: Sequence[SharedDocument], *, replacing: bool) -> dict[str, str]:
+        """Send documents. Returns, by path, those that the engine refuses, and why: it refuses them together."""
+        if not some:
+            return {}
+        try:
+            self._engine.put(some, replacing=replacing)
+        except EngineFailed as refused:
+            if len(some) == 1:
+                return {some[0].path: refused.message}
+            failed: dict[str, str] = {}
+            for one in some:
+                failed |= self._put([one], replacing=True)
+            if len(failed) == len(some):  # it is not the documents
+                raise
+            return failed
+        return {}
+
+    def _finish(self, connection: Connection) -> bool:
+        """Send what follows from all documents. Returns whether documents have to be sent again."""
+        if gone := self._ledger.strangers(_PAGE):
+            self._check_lease()
+            self._engine.remove(gone)
+            self._ledger.confirm([], gone, [], {})
+            return True
+        self._send_frequencies()
+        state = self._ledger.state
+        if not (state.is_alone or state.is_swept):
+            self._engine.keep(self._ledger.is_current)
+            self._ledger.adopt_frequencies(self._engine.term_frequencies())
+            state.is_swept = True
+            self._ledger.save()
+            return True
+        average = state.tokens / max(state.documents, 1)
+        if abs(average - state.average) > _DRIFT * state.average:
+            state.average = average
+            self._ledger.wait_for_all()
+            if self.behind:
+                return True
+        self.tell(connection)
+        return False
+
+    def _send_frequencies(self) -> None:
+        while frequencies := self._ledger.unsent_frequencies(_TERMS):
+            self._engine.set_frequencies(frequencies)
+            self._ledger.confirm_frequencies(frequencies)
+
+    def _check_lease(self) -> None:
+        header = self._engine.header()
+        if header is None:
+            raise EngineFailed("somebody removed the shared collection: it is published again")
+        if header.publisher != self._ledger.state.publisher:
+            raise refused(header)
+
+    # The header
+
+    def _header(self, connection: Connection) -> Header:
+        state = self._ledger.state
+        model = vector_rows.model(connection, state.model) if state.model else None
+        has_vectors = model is not None and model.dimensions is not None
+        return Header(
+            format=FORMAT,
+            analysis=VERSION,
+            model=self._model.name if self._model and has_vectors else None,
+            model_hash=self._model.hash if self._model and has_vectors else None,
+            dimensions=model.dimensions if model else None,
+            languages=tuple(state.languages),
+            documents=state.documents,
+            pieces=state.pieces,
+            tokens=state.tokens,
+            average=state.average,
+            publisher=state.publisher,
+            publisher_label=self._label,
+            behind=self._ledger.count_waiting(),
+            published_at=time.time(),
+            change=state.change,
+        )
+
+    def _mean_length(self, connection: Connection) -> float:
+        """Return the mean length of the documents, in terms."""
+        rows = connection.execute(
+            "SELECT z.sz FROM documents d CROSS JOIN documents_fts_docsize z ON z.id = d.id"
+            " WHERE d.active AND d.collection_id = (SELECT id FROM collections WHERE name = ?)",
+            (self._collection,),
+        )
+        lengths = [sum(column_sizes(record)) for (record,) in rows]
+        return sum(lengths) / max(len(lengths), 1)
+
+
+def refused(header: Header) -> AlreadyPublished:
+    """Return the error for a collection that another daemon publishes."""
+    ago = max(time.time() - header.published_at, 0)
+    return AlreadyPublished(
+        f"{header.publisher_label} publishes this collection, and was there {_in_words(ago)} ago: publish under another"
+        " name, or take it over with `gnoctl collection publish NAME --to ADDRESS --take-over`",
+        {"publisher": header.publisher_label, "seconds": round(ago)},
+    )
+
+
+def stamp_of(connection: Connection, document_id: int, uri: str | None) -> str:
+    """Return what changes with everything of a document that is published, and is cheap to read."""
+    stamp = connection.execute(f"SELECT {_STAMP} FROM documents d WHERE d.id = ?2", (uri, document_id)).get
+    return str(stamp)
+
+
+_STAMP = """d.indexed_at || ' ' || d.dated || ' ' || d.mtime_ns || ' ' || (
+    SELECT count(*) || ' ' || coalesce(max(v.id), 0) FROM chunks k
+    CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash
+    WHERE k.mirror_hash = d.mirror_hash AND v.model_id = (SELECT id FROM embedding_models WHERE uri = ?1)
+)"""
+
+
+def _stamps(connection: Connection, collection: str, uri: str | None, after: str, limit: int) -> dict[str, str]:
+    """Return the stamps of documents by path, in their order, after a path."""
+    rows = connection.execute(
+        f"SELECT d.path, {_STAMP} FROM documents d WHERE d.active AND d.path > ?3"
+        " AND d.collection_id = (SELECT id FROM collections WHERE name = ?2) ORDER BY d.path LIMIT ?4",
+        (uri, collection, after, limit),
+    )
+    return dict(rows)
+
+
+def _languages(connection: Connection, collection: str) -> list[str]:
+    rows = connection.execute(
+        "SELECT DISTINCT language FROM documents WHERE active AND language IS NOT NULL"
+        " AND collection_id = (SELECT id FROM collections WHERE name = ?)",
+        (collection,),
+    )
+    return [str(language) for (language,) in rows]
+
+
+def _pages(items: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    while page := list(islice(items, _PAGE)):
+        yield page
+
+
+def _in_words(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

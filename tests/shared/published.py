@@ -1,0 +1,76 @@
+"""A collection that is published, compared with a fresh computation of all that should be there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from gnod.shared.engine import SharedDocument
+from gnod.shared.ledger import Ledger
+from gnod.shared.local import LocalEngine
+from gnod.shared.milvus import MilvusEngine
+from gnod.shared.publishing import Model, Publisher
+from tests.small_index import SmallIndex
+
+URI = "file:/home/ann/models/one.gguf"
+MODEL = Model(URI, "file:one.gguf", "abc")
+
+
+class Published:
+    """A daemon's publisher, without the daemon. `stop` and `start` are a kill and a new start."""
+
+    def __init__(self, index: SmallIndex, engine: MilvusEngine, ledger: Path, model: Model | None = MODEL) -> None:
+        self.index = index
+        self.engine = engine
+        self.connection = index.database.open_reader()
+        self._ledger_path = ledger
+        self.model = model
+        self.start()
+
+    def start(self) -> None:
+        self.ledger = Ledger(self._ledger_path)
+        self.publisher = Publisher(self.ledger, self.engine, "notes", self.model, "ann's laptop")
+
+    def stop(self) -> None:
+        self.ledger.close()
+
+    def sync(self, *, take_over: bool = False) -> int:
+        """Publish everything; return the number of steps."""
+        self.publisher.begin(self.connection, take_over=take_over)
+        return self.go_on()
+
+    def go_on(self) -> int:
+        self.publisher.follow(self.connection)
+        steps = 1
+        while self.publisher.step(self.connection):
+            steps += 1
+        return steps
+
+    def check(self) -> None:
+        """What the engine has equals what the index has: no more and no less."""
+        header = self.engine.header()
+        assert header
+        here = LocalEngine(self.connection, "notes", self.model.uri if self.model else None, header.average)
+        wanted = {document.key: document for document in here.documents(None)}
+        assert dict(self.engine.keys()) == {key: document.version for key, document in wanted.items()}
+        found = {document.key: document for document in self.engine.documents(wanted)}
+        for key, document in wanted.items():
+            assert rounded(found[key]) == rounded(document), document.path
+        assert dict(self.engine.term_frequencies()) == dict(here.term_frequencies())
+        counted = self.engine.count()
+        assert counted["documents"] == len(wanted)
+        assert counted["pieces"] == sum(len(document.pieces) for document in wanted.values())
+        assert counted["texts"] == len(wanted) + 1  # and the header
+        expected = here.header()
+        assert expected
+        same = ("documents", "pieces", "tokens", "languages", "analysis", "format")
+        assert {name: getattr(header, name) for name in same} == {name: getattr(expected, name) for name in same}
+        assert header.behind == 0
+
+
+def rounded(document: SharedDocument) -> SharedDocument:
+    """Return a document with weights in the precision of an engine."""
+    weights = {id_: round(float(np.float32(weight)), 4) for id_, weight in document.weights.items()}
+    return msgspec.structs.replace(document, weights=weights)

@@ -1,0 +1,99 @@
+"""Which address is connected to, with which token, and what is said when that does not work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import keyring
+import pytest
+from keyrings.alt.file import PlaintextKeyring
+
+from gnod.egress import Egress, Scope
+from gnod.errors import EgressForbidden, Unreachable
+from gnod.models.remote.addresses import Addresses
+from gnod.shared import opening
+from gnod.shared.address import parse
+from gnod.shared.milvus import TokenRefused
+from tests.shared.milvus_server import MilvusServer, free_port
+
+TOKEN = "ann:secret-word"
+LOCAL = Egress("local", "the collection handbook")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
+    server = MilvusServer(tmp_path_factory.mktemp("guarded"), TOKEN)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def keyring_file(tmp_path: Path) -> Iterator[PlaintextKeyring]:
+    before = keyring.get_keyring()
+    made = PlaintextKeyring()
+    made.file_path = str(tmp_path / "keyring")
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+@pytest.mark.slow
+async def test_a_token_comes_from_the_environment_or_the_keyring(
+    guarded: MilvusServer, keyring_file: PlaintextKeyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = guarded.address("handbook")
+    with pytest.raises(TokenRefused, match=r"`keyring set gnod-shared 127\.0\.0\.1:\d+`, or in GNO_TOKEN_127_0_0_1"):
+        await opening.open_engine(address, LOCAL, Addresses())
+    keyring_file.set_password(opening.SERVICE, opening.account(address), TOKEN)
+    engine = await opening.open_engine(address, LOCAL, Addresses())
+    assert engine.header() is None
+    engine.close()
+    monkeypatch.setenv("GNO_TOKEN_127_0_0_1", "secret-but-wrong")
+    with pytest.raises(TokenRefused) as refused:
+        await opening.open_engine(address, LOCAL, Addresses())
+    assert "secret" not in refused.value.message
+    monkeypatch.setenv("GNO_TOKEN_127_0_0_1", f" {TOKEN}\n")
+    (await opening.open_engine(address, LOCAL, Addresses())).close()
+
+
+async def elsewhere(_: str, __: int) -> list[str]:
+    return ["8.8.8.8", "10.1.2.3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "message"),
+    [
+        ("milvus://engine/team/handbook", "local", "which is in the local network: nothing was sent"),
+        ("milvus://8.8.8.8/team/handbook", "lan", "allow it with `egress: any`"),
+        ("milvus://8.8.8.8/team/handbook", "any", "use milvus\\+tls://"),
+    ],
+)
+async def test_nothing_beyond_the_scope_is_connected_to(text: str, scope: Scope, message: str) -> None:
+    with pytest.raises(EgressForbidden, match=message):
+        await opening.open_engine(parse(text), Egress(scope, "the collection handbook"), Addresses(elsewhere))
+
+
+async def test_of_several_addresses_one_within_the_scope_is_chosen() -> None:
+    address = parse("milvus+tls://engine/team/handbook")
+    place = await opening.place_of(address, Addresses(elsewhere))
+    opening.check(address, place, Egress("lan", ""))
+    opening.check(address, place, Egress("any", ""))
+
+
+async def test_a_name_without_an_address() -> None:
+    async def fails(_: str, __: int) -> list[str]:
+        raise OSError
+
+    with pytest.raises(Unreachable, match="the name engine of milvus://engine:19530/team/handbook has no address"):
+        await opening.open_engine(parse("milvus://engine/team/handbook"), LOCAL, Addresses(fails))
+
+
+@pytest.mark.slow
+async def test_nobody_listens() -> None:
+    address = parse(f"milvus://127.0.0.1:{free_port()}/team/handbook")
+    with pytest.raises(Unreachable, match=r"did not answer within 0\.3 s"):
+        await opening.open_engine(address, LOCAL, Addresses(), timeout_s=0.3)

@@ -1,0 +1,166 @@
+"""A published collection equals the one in the index, whatever happened in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gnod.errors import AlreadyPublished, EngineFailed
+from gnod.shared.engine import Restriction, SharedDocument
+from gnod.shared.milvus import Connect, MilvusEngine
+from gnod.store.documents import changes
+from tests.shared.milvus_server import MilvusServer
+from tests.shared.published import MODEL, URI, Published
+from tests.small_index import SmallIndex, vector_of
+
+pytestmark = pytest.mark.slow
+
+TEXTS = {f"folder/{i}.md": f"# Note {i}\n\nThe refund number{i} is paid.\n\n## More\n\nText {i}." for i in range(30)}
+
+
+@pytest.fixture
+def published(small_index: SmallIndex, milvus: MilvusServer, tmp_path: Path) -> Iterator[Published]:
+    small_index.add(TEXTS)
+    small_index.embed(URI)
+    engine = milvus.engine("notes")
+    made = Published(small_index, engine, tmp_path / "ledger.sqlite")
+    yield made
+    made.stop()
+    engine.drop()
+    engine.close()
+
+
+def test_everything_is_published_and_then_each_change(published: Published) -> None:
+    published.sync()
+    published.check()
+    index = published.index
+    index.add({"folder/3.md": "# Other\n\nAnother text.", "new.md": "# New\n\nA new one."})
+    index.remove("folder/7.md", "folder/8.md")
+    assert published.go_on() == 2
+    published.check()
+    index.embed(URI)
+    assert published.go_on() == 2
+    published.check()
+    assert published.go_on() == 1  # nothing
+    index.add({"folder/9.md": TEXTS["folder/9.md"]})  # written again, as it was
+    published.go_on()
+    published.check()
+    header = published.engine.header()
+    assert header
+    assert (header.model, header.model_hash, header.dimensions) == (MODEL.name, MODEL.hash, 8)
+
+
+def test_the_mean_length_drifts(published: Published) -> None:
+    published.sync()
+    before = published.engine.header()
+    published.index.add({f"long/{i}.md": "# Long\n\n" + f"many words {i} " * 300 for i in range(5)})
+    published.go_on()
+    published.check()
+    after = published.engine.header()
+    assert before
+    assert after
+    assert after.average > 2 * before.average
+
+
+def test_another_model(published: Published) -> None:
+    published.sync()
+    published.stop()
+    other = "file:/models/two.gguf"
+    published.index.embed(other, dimensions=16)
+    published.model = MODEL._replace(uri=other)
+    published.start()
+    published.sync()
+    published.check()
+    query = vector_of(other, "query", 16)
+    assert len(published.engine.nearest(query, Restriction(), 5)) == 5
+
+
+def test_without_a_model(published: Published) -> None:
+    published.stop()
+    published.model = None
+    published.start()
+    published.sync()
+    published.check()
+    header = published.engine.header()
+    assert header
+    assert (header.model, header.dimensions, header.pieces) == (None, None, 0)
+
+
+def test_one_daemon_publishes(published: Published, tmp_path: Path) -> None:
+    published.sync()
+    index = SmallIndex(tmp_path / "other.sqlite")
+    try:
+        index.add({**dict(list(TEXTS.items())[:20]), "folder/3.md": "changed", "mine.md": "# Mine\n\nOnly here."})
+        index.embed(URI)
+        other = Published(index, published.engine, tmp_path / "other-ledger.sqlite")
+        with pytest.raises(AlreadyPublished, match=r"ann's laptop publishes this collection, and was there \d+ s ago"):
+            other.sync()
+        other.sync(take_over=True)
+        other.check()
+        published.index.add({"folder/1.md": "an edit after that"})
+        with pytest.raises(AlreadyPublished):
+            published.go_on()
+        other.check()
+        other.stop()
+    finally:
+        index.close()
+
+
+def test_a_lost_ledger_a_restored_index_and_a_dropped_collection(published: Published, tmp_path: Path) -> None:
+    published.sync()
+    published.stop()
+    (tmp_path / "ledger.sqlite").write_bytes(b"damaged")
+    published.index.remove("folder/2.md")
+    published.engine.set_frequencies({12345: 7})
+    published.start()
+    published.sync(take_over=True)
+    published.check()
+    published.index.database.submit_write(changes.make_readers_start_over).result()
+    published.index.remove("folder/4.md")
+    published.go_on()
+    published.check()
+    published.engine.drop()
+    published.index.remove("folder/5.md")
+    with pytest.raises(EngineFailed, match="somebody removed the shared collection"):
+        published.go_on()
+    published.sync()
+    published.check()
+
+
+class Choosy(MilvusEngine):
+    """Refuses a document, and with it all that are sent together."""
+
+    def put(self, documents: Sequence[SharedDocument], *, replacing: bool = True) -> None:
+        if any(document.path == "bad.md" for document in documents):
+            raise EngineFailed("too large")
+        super().put(documents, replacing=replacing)
+
+
+def test_a_document_that_the_engine_refuses_does_not_stop_the_others(
+    small_index: SmallIndex, milvus: MilvusServer, tmp_path: Path
+) -> None:
+    small_index.add({"bad.md": "text", "good.md": "text"})
+    engine = Choosy(Connect(milvus.address("choosy")))
+    published = Published(small_index, engine, tmp_path / "ledger.sqlite", None)
+    published.sync()
+    assert published.ledger.failures() == {"bad.md": "too large"}
+    assert [document.path for document in engine.listed("", 9)] == ["good.md"]
+    small_index.remove("bad.md")
+    published.go_on()
+    published.check()
+    assert published.ledger.failures() == {}
+    published.stop()
+    engine.drop()
+    engine.close()
+
+
+def test_a_newer_format_is_left_alone(published: Published) -> None:
+    published.sync()
+    header = published.engine.header()
+    assert header
+    published.engine.set_header(msgspec.structs.replace(header, format=99))
+    with pytest.raises(EngineFailed, match="a newer gnod"):
+        published.sync()
