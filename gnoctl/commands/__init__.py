@@ -42,6 +42,8 @@ PANELS: dict[str, dict[str, str]] = {
         "collection list": "collection",
         "collection remove": "collection",
         "collection rename": "collection",
+        "collection publish": "publishing",
+        "collection unpublish": "publishing",
         "context add": "collection",
         "context list": "collection",
         "context rm": "collection",

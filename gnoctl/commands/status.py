@@ -56,6 +56,7 @@ def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     if result.collections:
         yield ""
         yield from _collections(result.collections, terminal)
+    yield from _published(result, terminal)
     yield ""
     yield from _models(result, terminal)
     yield from _verdict(result, terminal)
@@ -86,6 +87,20 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
     yield from columns(
         ["collection", *headers, "embedded", "watch", "last event", "reconciled", "path"], rows, terminal
     )
+
+
+def _published(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+    for each in result.published:
+        where = f"published {each.collection}: {each.address}"
+        behind = f"{count(each.behind, 'document')} behind" if each.behind else "nothing is missing"
+        if each.state == "failing":
+            yield terminal.paint(text.line(f"{where}: {behind}: {each.reason}"), YELLOW)
+        else:
+            told = f", {ago(each.told_at)}" if each.told_at else ""
+            yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{told}")
+        if each.failed:
+            refused = f"{each.collection}: the engine refuses {count(each.failed, 'document')}"
+            yield terminal.paint(text.line(refused), RED)
 
 
 def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:

@@ -110,6 +110,18 @@ def rename_collection(path: Path, old: str, new: str) -> int:
     return len(changed)
 
 
+def publish(path: Path, name: str, address: str | None) -> None:
+    """Set where a collection is published; None: nowhere. Raises CollectionNotFound."""
+
+    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+        index = config.collections.index(config.collection(name))
+        changed = replace(config.collections[index], publish=address)
+        intended = replace(config, collections=_replaced(config.collections, index, changed))
+        return splice.set_in_item(document, "collections", index, "publish", address), intended
+
+    _edit(path, plan)
+
+
 def add_context(path: Path, context: ContextConfig) -> None:
     """Add a context. Raises InvalidReference (its scope), CollectionNotFound and ContextExists."""
     added = ContextConfig(scope=normalise(context.scope), text=normalise(context.text))
@@ -252,6 +264,10 @@ def _contexts_of(config: Config, name: str) -> list[int]:
 
 def _without(items: tuple[T, ...], indexes: list[int]) -> tuple[T, ...]:
     return tuple(item for index, item in enumerate(items) if index not in indexes)
+
+
+def _replaced(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
+    return (*items[:index], item, *items[index + 1 :])
 
 
 def _as_loaded(collection: CollectionConfig, path: Path) -> CollectionConfig:

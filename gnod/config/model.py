@@ -88,10 +88,17 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     egress: Annotated[
         Scope,
         setting(
-            "How far its texts, and queries over it, may travel to model servers: `local` (this machine), `lan` "
-            "(private and link-local addresses) or `any`."
+            "How far its texts, and queries over it, may travel to model servers, and its texts when it is published: "
+            "`local` (this machine), `lan` (private and link-local addresses) or `any`."
         ),
     ] = "local"
+    publish: Annotated[
+        str | None,
+        setting(
+            "Where the collection is published for others, such as `milvus://host:19530/team/handbook`. "
+            "`gnoctl collection publish` sets it, after it has asked; `gnoctl collection unpublish` removes it."
+        ),
+    ] = None
 
 
 class ContextConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from gnod.handlers import (
     links,
     memory,
     models,
+    publishing,
     saved,
     search,
     subscribe,
@@ -55,6 +56,7 @@ from gnod.services.fingerprints import StoredFingerprints
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.ocr import OcrBacklog
+from gnod.services.publishing import PublishingService
 from gnod.services.readability import ReadabilityService
 from gnod.services.readers import Readers
 from gnod.services.recommendation import RecommendationService
@@ -98,6 +100,7 @@ class Services:
     memory: MemoryService
     backlog: Backlog
     ocr: OcrBacklog
+    publishing: PublishingService
     tuning: TuningService
     readability: ReadabilityService
     scheduler: SyncScheduler
@@ -115,6 +118,7 @@ class Services:
         await asyncio.wrap_future(self.database.heartbeat())
 
     async def close(self) -> None:
+        await self.publishing.close()
         await self.models.close()
         await self.ocr.close()
         await self.scheduler.close()
@@ -241,6 +245,9 @@ async def _compose(
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory, egress)
     endpoints = EndpointReport(configuration, remote, egress)
+    publications = PublishingService(
+        *(configuration, database, embedding_service, model_service, egress, addresses, places.data_dir)
+    )
     hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
     corrector = Corrector(database.submit_read)
     readers = Readers(database, _readers(configuration.current.daemon.readers), search.__name__)
@@ -259,7 +266,7 @@ async def _compose(
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, egress),
+                *(endpoints, egress, publications),
             )
         ),
         document.handlers(configuration, database),
@@ -270,7 +277,7 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints),
+                *(ocr, inference, nearest, endpoints, publications),
             )
         ),
         links.handlers(configuration, database),
@@ -278,6 +285,7 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
+        publishing.handlers(configuration, database, publications),
         saved.handlers(configuration, database),
         search.handlers(
             configuration, database, freshness, embedding_service, nearest, hybrid, corrector, flights, readers
@@ -297,6 +305,7 @@ async def _compose(
         memory=memory_service,
         backlog=backlog,
         ocr=ocr,
+        publishing=publications,
         tuning=tuning_service,
         readability=readability,
         scheduler=scheduler,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
-from gnod.errors import FolderNotFound, FolderUnreadable, InvalidName
+from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.walk import root_problem
 from gnod.protocol import collections as wire
@@ -31,7 +31,11 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         return wire.CollectionAddResult(collection=collection_info(added, 0), config_file=str(configuration.path))
 
     async def collection_remove(params: wire.CollectionRemoveParams, _: Call) -> wire.CollectionRemoveResult:
-        configuration.collection(params.name)
+        if configuration.collection(params.name).publish:
+            raise AlreadyPublished(
+                f"{params.name} is published: run `gnoctl collection unpublish {params.name}` first",
+                {"name": params.name},
+            )
         counts = await database.read(_counts)
         await configuration.edit(partial(edit.remove_collection, name=params.name))
         return wire.CollectionRemoveResult(name=params.name, removed_documents=counts.get(params.name, 0))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from gnod.errors import GnoError
-from gnod.handlers import doctor_models
+from gnod.handlers import doctor_models, publishing
 from gnod.ingest.jobs import Failure, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.walk import root_problem
@@ -28,6 +28,7 @@ from gnod.services.egress import EgressPolicy
 from gnod.services.endpoints import EndpointReport
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
+from gnod.services.publishing import PublishingService
 from gnod.services.storage import StorageMonitor
 from gnod.store.database import Database
 from gnod.store.health import damage
@@ -66,6 +67,7 @@ class DoctorServices(NamedTuple):
     memory: MemoryService
     endpoints: EndpointReport
     egress: EgressPolicy
+    publishing: PublishingService
 
 
 def handlers(services: DoctorServices) -> Mapping[str, Handler]:
@@ -77,6 +79,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_storage(services.storage),
             _disk(services.places.data_dir),
             *_folders(services.configuration),
+            *publishing.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
             *await doctor_models.checks(services.models, services.factory, services.endpoints, services.egress),

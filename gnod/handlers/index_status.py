@@ -17,6 +17,7 @@ import msgspec
 from gnod.config.model import CollectionConfig
 from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.handlers.embedding import embedding_status, inference_status
+from gnod.handlers.publishing import infos
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
 from gnod.ingest.plan import compare
 from gnod.ingest.walk import Listing, walk
@@ -30,6 +31,7 @@ from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.endpoints import EndpointReport
 from gnod.services.ocr import OcrBacklog
+from gnod.services.publishing import PublishingService
 from gnod.services.storage import StorageMonitor
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
@@ -62,6 +64,7 @@ class IndexServices(NamedTuple):
     inference: Inference
     nearest: Nearest
     endpoints: EndpointReport
+    publishing: PublishingService
 
 
 class _Compared(NamedTuple):
@@ -108,6 +111,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             chunks=maintenance.totals(connection).chunks,
             languages=documents.languages(connection),
             collections=statuses,
+            published=infos(services.publishing),
             freshness=_with_pending(
                 freshness_of(services.freshness.report(connection, [])), sum(status.pending for status in statuses)
             ),

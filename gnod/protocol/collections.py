@@ -47,6 +47,7 @@ class CollectionInfo(Result, frozen=True, kw_only=True):
     update_command: str | None = None
     egress: str = "local"
     ocr: str = "on"
+    publish: str | None = None
     documents: int
 
 
@@ -64,6 +65,54 @@ class CollectionRenameResult(Result, frozen=True, kw_only=True):
     name: str
     new_name: str
     renamed_contexts: int
+
+
+class PublicationInfo(Result, frozen=True, kw_only=True):
+    """A collection that is published. `state`: publishing, idle (everything is published) or failing (`reason` says
+    why). `documents`: in the shared collection; `behind`: those that may have changed and were not sent yet;
+    `failed`: those that the engine refuses. `told_at`: when the engine last heard of this publisher."""
+
+    collection: str
+    address: str
+    state: str
+    reason: str | None = None
+    documents: int = 0
+    behind: int = 0
+    failed: int = 0
+    told_at: str | None = None
+
+
+class CollectionPublishParams(Params, frozen=True, kw_only=True):
+    """`address`: such as `milvus://host:19530/team/handbook`; without the last part, the name of the collection; empty:
+    where it is published now. `take_over`: also if another daemon publishes it. `check_only`: look whether that is
+    possible, and change nothing. `wait`: answer when everything is published, or cannot be; progress counts documents.
+    """
+
+    name: str
+    address: str
+    take_over: bool = False
+    check_only: bool = False
+    wait: bool = True
+
+
+class CollectionPublishResult(Result, frozen=True, kw_only=True):
+    """`publisher`: who publishes it now, if anybody does, as far as `check_only` asks."""
+
+    publication: PublicationInfo
+    publisher: str | None = None
+
+
+class CollectionUnpublishParams(Params, frozen=True, kw_only=True):
+    name: str
+
+
+class CollectionUnpublishResult(Result, frozen=True, kw_only=True):
+    """`removed` and `left`: rows of each kind in the engine, counted before and after."""
+
+    name: str
+    address: str
+    removed: dict[str, int]
+    left: dict[str, int]
 
 
 class CollectionListResult(Result, frozen=True, kw_only=True):

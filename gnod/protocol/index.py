@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from gnod.protocol.base import Freshness, Params, Result
+from gnod.protocol.collections import PublicationInfo
 from gnod.protocol.search import Reference
 
 FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -179,6 +180,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     chunks: int
     languages: dict[str, int]
     collections: list[CollectionStatus]
+    published: list[PublicationInfo] = []
     freshness: Freshness
     syncing: bool
     embedding: EmbeddingStatus

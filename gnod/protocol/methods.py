@@ -59,6 +59,12 @@ _ALL = [
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),
+    Method(
+        "collection.publish", c.CollectionPublishParams, c.CollectionPublishResult, "Publish a collection for others."
+    ),
+    Method(
+        "collection.unpublish", c.CollectionUnpublishParams, c.CollectionUnpublishResult, "Remove what was published."
+    ),
     Method("collection.list", NoParams, c.CollectionListResult, "List the collections."),
     Method("context.add", c.ContextAddParams, c.ContextAddResult, "Describe what a scope is about."),
     Method("context.list", NoParams, c.ContextListResult, "List the contexts."),

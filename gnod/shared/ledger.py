@@ -34,9 +34,11 @@ _SCHEMA = f"""
         stamp TEXT NOT NULL,
         length INTEGER NOT NULL,
         pieces INTEGER NOT NULL,
+        language TEXT,
         average REAL NOT NULL, -- the mean length in its weights
         sent INTEGER NOT NULL -- 0: the engine may have this version, another one, or a part
     ) STRICT;
+    CREATE INDEX languages ON documents (language) WHERE path IS NOT NULL;
     CREATE INDEX strangers ON documents (key) WHERE path IS NULL;
     CREATE TABLE counted (key TEXT PRIMARY KEY, terms BLOB NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE terms (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, sent INTEGER NOT NULL) STRICT;
@@ -53,8 +55,8 @@ class State(msgspec.Struct, kw_only=True):
     """`publisher`: the name of this publisher. `clock`, `floor`, `vectors`: up to where the changes of the index are
     noted; `is_complete`: all documents were compared since then. `is_alone`: the engine had nothing before, so what the
     ledger does not know is not there; otherwise `is_swept` tells whether what others left there was removed. `model`:
-    the address of the model whose vectors are sent. `documents`, `pieces` and `tokens` are sums over the documents;
-    `languages`: of all that there were. `change` grows with each change."""
+    the address of the model whose vectors are sent. `documents`, `pieces` and `tokens` are sums over the documents.
+    `change` grows with each change."""
 
     publisher: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
     clock: int = 0
@@ -68,7 +70,6 @@ class State(msgspec.Struct, kw_only=True):
     documents: int = 0
     pieces: int = 0
     tokens: int = 0
-    languages: list[str] = []
     change: int = 0
 
 
@@ -94,6 +95,7 @@ class Entry(NamedTuple):
     stamp: str
     length: int
     pieces: int
+    language: str | None
     terms: Ids
 
 
@@ -176,6 +178,10 @@ class Ledger:
         rows = self._connection.execute("SELECT key FROM documents WHERE path IS NULL LIMIT ?", (limit,))
         return [str(key) for (key,) in rows]
 
+    def languages(self) -> list[str]:
+        rows = self._connection.execute("SELECT DISTINCT language FROM documents WHERE path IS NOT NULL ORDER BY 1")
+        return [str(language) for (language,) in rows if language]
+
     def is_current(self, key: str, version: str) -> bool:
         found = self._connection.execute("SELECT version FROM documents WHERE key = ? AND sent", (key,)).get
         return bool(found == version)
@@ -184,7 +190,7 @@ class Ledger:
         """Note what the engine has, from another publisher or an earlier ledger."""
         with self._connection:
             self._connection.executemany(
-                "INSERT OR REPLACE INTO documents VALUES (?, NULL, ?, '', 0, 0, -1, 1)", documents
+                "INSERT OR REPLACE INTO documents VALUES (?, NULL, ?, '', 0, 0, NULL, -1, 1)", documents
             )
 
     def adopt_frequencies(self, frequencies: Iterable[tuple[int, int]]) -> None:
@@ -202,8 +208,8 @@ class Ledger:
             old = self._terms([*(entry.key for entry in entries), *removed])
             self._count(old, [entry.terms for entry in entries])
             self._connection.executemany(
-                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-                ((e.key, e.path, e.version, e.stamp, e.length, e.pieces, self.state.average) for e in entries),
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+                ((*entry[:-1], self.state.average) for entry in entries),
             )
             self._connection.executemany(
                 "INSERT OR REPLACE INTO counted VALUES (?, ?)", ((e.key, _packed(e.terms)) for e in entries)

@@ -34,6 +34,7 @@ from gnod.shared.engine import Found, Header, Key, Listed, Piece, Restriction, S
 from gnod.shared.weights import term_id
 
 DEFAULT_TIMEOUT_S = 10.0
+_CONNECT_S = 5.0
 
 _KINDS = ("documents", "pieces", "texts", "terms")
 _HEADER = "header"
@@ -91,6 +92,7 @@ class MilvusEngine:
         self._names = {kind: f"gnod_{kind}_{_escaped(connect.address.collection)}" for kind in _KINDS}
         self._lock = threading.Lock()
         self._opened: Any = None
+        self._is_closed = False
         self._kinds: list[str] | None = None
 
     # Reading
@@ -146,7 +148,9 @@ class MilvusEngine:
         return nsmallest(limit, found, key=lambda each: each.path)
 
     def close(self) -> None:
+        """Calls that are under way end with Unreachable."""
         with self._lock:
+            self._is_closed = True
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
@@ -354,6 +358,8 @@ class MilvusEngine:
     @property
     def _client(self) -> Any:
         with self._lock:
+            if self._is_closed:
+                raise self._unreachable()
             if self._opened is None:
                 self._opened = self._client_of(self._connect.address.database)
             return self._opened
@@ -369,7 +375,7 @@ class MilvusEngine:
                 uri=f"{scheme}://{in_brackets(host or address.host)}:{address.port}",
                 token=token,
                 db_name=database,
-                timeout=timeout_s,
+                timeout=min(timeout_s, _CONNECT_S),
                 dedicated=True,
                 # A proxy of the environment would take the texts elsewhere.
                 grpc_options={"grpc.enable_http_proxy": 0},
@@ -409,7 +415,7 @@ class MilvusEngine:
 
     def _unreachable(self) -> Unreachable:
         address = self._connect.address
-        return Unreachable(f"{address} did not answer within {self._connect.timeout_s:g} s", {"address": str(address)})
+        return Unreachable(f"{address} did not answer in time", {"address": str(address)})
 
     def _decoded(self, text: str) -> Header:
         try:

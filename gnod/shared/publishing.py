@@ -32,6 +32,8 @@ _BATCH, _CHARACTERS = 200, 8 << 20
 _PAGE = 5_000
 # Terms of a request; and while many documents are sent, their frequencies and the header are sent so often.
 _TERMS, _EVERY_S = 5_000, 15.0
+# A header is not older, so readers see that the publisher is there.
+_HEARTBEAT_S = 55.0
 # The drift of the mean length from which on all weights are sent again.
 _DRIFT = 0.05
 
@@ -53,11 +55,10 @@ class _Batch(NamedTuple):
     reweighed: list[SharedDocument]
     removed: list[str]
     restamped: list[tuple[str, str]]
-    languages: set[str]
 
 
 class Publisher:
-    """`label`: who publishes, in words for people."""
+    """`label`: who publishes, in words for people. `told_at`: when the header was stored, since 1970."""
 
     def __init__(
         self, ledger: Ledger, engine: WritableEngine, collection: str, model: Model | None, label: str
@@ -67,7 +68,8 @@ class Publisher:
         self._collection = collection
         self._model = model
         self._label = label
-        self._told_at = 0.0
+        self._told = -_HEARTBEAT_S
+        self.told_at: float | None = None
 
     # To be called first
 
@@ -105,9 +107,11 @@ class Publisher:
 
     # To be called again and again
 
-    def follow(self, connection: Connection) -> None:
-        """Note what changed in the index since the last call."""
+    def follow(self, connection: Connection) -> bool:
+        """Note what changed in the index since the last call. Returns whether something is to be sent."""
         in_snapshot(connection, self._follow)
+        is_due = time.monotonic() - self._told > _HEARTBEAT_S
+        return is_due or self._ledger.count_waiting() > 0 or bool(self._ledger.unsent_frequencies(1))
 
     def step(self, connection: Connection) -> bool:
         """Send some of what was noted. Returns whether there is more."""
@@ -116,7 +120,7 @@ class Publisher:
             return self._finish(connection)
         batch = in_snapshot(connection, lambda c: self._read(c, paths))
         self._send(batch)
-        if time.monotonic() - self._told_at > _EVERY_S:
+        if time.monotonic() - self._told > _EVERY_S:
             self._send_frequencies()
             self.tell(connection)
         return True
@@ -125,7 +129,12 @@ class Publisher:
         """Store the header: that this publisher is there, and how far it is behind. Raises AlreadyPublished."""
         self._check_lease()
         self._engine.set_header(self._header(connection))
-        self._told_at = time.monotonic()
+        self._told, self.told_at = time.monotonic(), time.time()
+
+    def compare_again(self) -> None:
+        """Have the next `follow` compare all documents: some changes, such as that of a file's time, are no events."""
+        self._ledger.state.is_complete = False
+        self._ledger.save()
 
     @property
     def behind(self) -> int:
@@ -194,7 +203,6 @@ class Publisher:
                 break
             after = until
         state.clock, state.floor, state.vectors, state.is_complete = position.clock, floor, vectors, True
-        state.languages = sorted(_languages(connection, self._collection))
         self._ledger.save()
 
     # Sending
@@ -202,7 +210,7 @@ class Publisher:
     def _read(self, connection: Connection, paths: Sequence[str]) -> _Batch:
         state = self._ledger.state
         known = self._ledger.documents([key_of(path) for path in paths])
-        batch = _Batch([], [], [], [], [], set())
+        batch = _Batch([], [], [], [], [])
         characters = 0
         for path in paths:
             if characters > _CHARACTERS:
@@ -217,12 +225,13 @@ class Publisher:
             characters += documents.text_bytes(connection, found.mirror_hash)
             stamp = stamp_of(connection, found.id, state.model)
             shared, counts = shared_document(connection, found, state.model, state.average)
-            batch.languages.update([found.language] if found.language else [])
             if before and before.is_sent and before.is_ours and before.version == shared.version:
                 batch.restamped.append((key, stamp))
                 batch.reweighed.extend([shared] if before.average != state.average else [])
                 continue
-            entry = Entry(key, path, shared.version, stamp, counts.length, len(shared.pieces), counts.ids)
+            entry = Entry(
+                key, path, shared.version, stamp, counts.length, len(shared.pieces), found.language, counts.ids
+            )
             batch.sent.append((shared, entry))
         return batch
 
@@ -231,8 +240,6 @@ class Publisher:
         ledger = self._ledger
         entries = [entry for _, entry in batch.sent]
         known = ledger.documents([entry.key for entry in entries])
-        if batch.languages - set(ledger.state.languages):
-            ledger.state.languages = sorted(batch.languages.union(ledger.state.languages))
         ledger.begin(entries, batch.removed)
         replaced = [document for document, _ in batch.sent if not ledger.state.is_alone or document.key in known]
         added = [document for document, _ in batch.sent if ledger.state.is_alone and document.key not in known]
@@ -311,7 +318,7 @@ class Publisher:
             model=self._model.name if self._model and has_vectors else None,
             model_hash=self._model.hash if self._model and has_vectors else None,
             dimensions=model.dimensions if model else None,
-            languages=tuple(state.languages),
+            languages=tuple(self._ledger.languages()),
             documents=state.documents,
             pieces=state.pieces,
             tokens=state.tokens,
@@ -365,15 +372,6 @@ def _stamps(connection: Connection, collection: str, uri: str | None, after: str
         (uri, collection, after, limit),
     )
     return dict(rows)
-
-
-def _languages(connection: Connection, collection: str) -> list[str]:
-    rows = connection.execute(
-        "SELECT DISTINCT language FROM documents WHERE active AND language IS NOT NULL"
-        " AND collection_id = (SELECT id FROM collections WHERE name = ?)",
-        (collection,),
-    )
-    return [str(language) for (language,) in rows]
 
 
 def _pages(items: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

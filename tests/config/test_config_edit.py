@@ -140,6 +140,13 @@ def test_removing_the_last_item_leaves_the_comment_after_it(path: Path) -> None:
     assert text.endswith("    text\n# the end\n")
 
 
+def test_publishing_changes_one_line(path: Path) -> None:
+    text = edited(path, COMMENTED, lambda path: edit.publish(path, "work", "milvus://host/team/a"))
+    added = '      publish: "milvus://host/team/a"\n'
+    assert text.replace(added, "") == COMMENTED
+    assert edited(path, text, lambda path: edit.publish(path, "work", None)) == COMMENTED
+
+
 def test_renaming_changes_names_and_scopes_only(path: Path) -> None:
     path.write_text(COMMENTED)
     assert edit.rename_collection(path, "notes", "zettel") == 2
@@ -210,6 +217,10 @@ def test_every_layout_can_be_added_to_and_cleared(path: Path, text: str, newline
     before = names(path)
     add_new(path)
     assert names(path) == [*before, "new"]
+    for name in [*before, "new"]:
+        for address in ("milvus://host/team/a", "milvus://other/team/a", None, None):
+            edit.publish(path, name, address)
+            assert load(path).config.collection(name).publish == address
     for name in [*before, "new"]:
         edit.remove_collection(path, name)
     assert names(path) == []

@@ -166,7 +166,7 @@ def test_nothing_is_there(milvus: MilvusServer) -> None:
 
 def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer) -> None:
     engine: Engine = MilvusEngine(Connect(milvus.address("a", free_port()), timeout_s=0.5))
-    with pytest.raises(Unreachable, match=r"did not answer within 0\.5 s"):
+    with pytest.raises(Unreachable, match="did not answer in time"):
         engine.header()
     engine.close()
 

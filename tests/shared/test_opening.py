@@ -95,5 +95,5 @@ async def test_a_name_without_an_address() -> None:
 @pytest.mark.slow
 async def test_nobody_listens() -> None:
     address = parse(f"milvus://127.0.0.1:{free_port()}/team/handbook")
-    with pytest.raises(Unreachable, match=r"did not answer within 0\.3 s"):
+    with pytest.raises(Unreachable, match="did not answer in time"):
         await opening.open_engine(address, LOCAL, Addresses(), timeout_s=0.3)
