@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gnod.shared.address import Address, parse
-from gnod.shared.milvus import Connect, MilvusEngine
+from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.engine import MilvusEngine
 
 _START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.argv[1:]))"
 _STARTS_WITHIN_S = 60.0

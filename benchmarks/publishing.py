@@ -28,7 +28,8 @@ from gnod.ingest.prepare import prepare
 from gnod.shared.address import parse
 from gnod.shared.engine import Restriction, key_of
 from gnod.shared.ledger import Ledger
-from gnod.shared.milvus import Connect, MilvusEngine
+from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher
 from gnod.shared.weights import term_id
 from gnod.store.database import Connection, Database

@@ -98,7 +98,7 @@ def _publish(index: Index, server: MilvusLite) -> None:
     there.create(header)
     every = here.documents(None)
     for start in range(0, len(every), 500):
-        there.put(every[start : start + 500], replacing=False)
+        there.put(every[start : start + 500], former="nothing")
     there.set_frequencies(here.term_frequencies())
     there.close()
     server.flush(COLLECTION)

@@ -37,7 +37,8 @@ from gnod.ingest.document_terms import terms_of
 from gnod.models.pieces import cut
 from gnod.shared.address import parse
 from gnod.shared.engine import FORMAT, Found, Header, Piece, Restriction, SharedDocument, key_of
-from gnod.shared.milvus import Connect, MilvusEngine
+from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.payload import NO_TERMS, Payload, encode
 from gnod.shared.weights import counts_of, idf, weights_of
 from gnod.store.documents.records import Chunk, FileStat, Prepared
@@ -278,7 +279,7 @@ def _grown(server: Server, source: Source, size: int) -> dict[str, float]:
     for low in range(first, size, _BLOCK):
         block = [source.document(number) for number in range(low, min(low + _BLOCK, size))]
         started = time.monotonic()
-        server.engine.put(block, replacing=False)
+        server.engine.put(block, former="nothing")
         took += time.monotonic() - started
     server.settle()
     server.stored = size

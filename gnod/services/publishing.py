@@ -34,7 +34,7 @@ from gnod.shared import opening
 from gnod.shared.address import Address
 from gnod.shared.engine import Header
 from gnod.shared.ledger import Ledger
-from gnod.shared.milvus import MilvusEngine
+from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher, refused
 from gnod.signals import Signal
 from gnod.store.database import Connection, Database

@@ -1,6 +1,6 @@
 """The search interface: what an engine must do to hold a shared collection.
 
-The local store (`local.py`) and Milvus (`milvus.py`) implement it. An engine finds candidates and returns documents; it
+The local store (`local.py`) and Milvus (`milvus/`) implement it. An engine finds candidates and returns documents; it
 knows no query language, no fusion and no snippets. Another engine is one module with this interface.
 
 All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`;
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
+Former = Literal["nothing", "whole", "any"]
+"""What an engine has of documents: nothing, one whole version of each, or also parts, which interruptions left."""
 FORMAT = 1
 """Of what is stored, in Header.format."""
 Key = str
@@ -156,9 +158,9 @@ class WritableEngine(Engine, Protocol):
 
     def set_header(self, header: Header) -> None: ...
 
-    def put(self, documents: Sequence[SharedDocument], *, replacing: bool = True) -> None:
+    def put(self, documents: Sequence[SharedDocument], *, former: Former = "any") -> None:
         """Store documents with their pieces, in place of what was there under their keys. A reader sees each document
-        in its old version or in the new one. `replacing=False`: nothing was there, which is faster."""
+        in its old version or in the new one. `former`: what is known to be there; the less, the faster."""
 
     def reweigh(self, documents: Sequence[SharedDocument]) -> None:
         """Store the weights of documents of which nothing else changed."""

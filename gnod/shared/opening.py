@@ -15,7 +15,8 @@ from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote import keys
 from gnod.models.remote.addresses import Addresses, Place
 from gnod.shared.address import Address, in_brackets
-from gnod.shared.milvus import DEFAULT_TIMEOUT_S, Connect, MilvusEngine, TokenRefused
+from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect, TokenRefused
+from gnod.shared.milvus.engine import MilvusEngine
 
 # `keyring set gnod-shared host:port` stores a token.
 SERVICE = "gnod-shared"

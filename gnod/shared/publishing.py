@@ -18,8 +18,8 @@ import msgspec
 
 from gnod.analysis.terms import VERSION
 from gnod.errors import AlreadyPublished, EngineFailed
-from gnod.shared.engine import FORMAT, Header, SharedDocument, WritableEngine, key_of
-from gnod.shared.ledger import Entry, Ledger
+from gnod.shared.engine import FORMAT, Former, Header, SharedDocument, WritableEngine, key_of
+from gnod.shared.ledger import Entry, Ledger, Sent
 from gnod.shared.local import shared_document
 from gnod.store.database import Connection, in_snapshot
 from gnod.store.documents import changes, documents
@@ -244,9 +244,12 @@ class Publisher:
         entries = [entry for _, entry in batch.sent]
         known = ledger.documents([entry.key for entry in entries])
         ledger.begin(entries, batch.removed)
-        replaced = [document for document, _ in batch.sent if not ledger.state.is_alone or document.key in known]
-        added = [document for document, _ in batch.sent if ledger.state.is_alone and document.key not in known]
-        failed = self._put(added, replacing=False) | self._put(replaced, replacing=True)
+        there: dict[Former, list[SharedDocument]] = {"nothing": [], "whole": [], "any": []}
+        for document, _ in batch.sent:
+            there[self._former(known.get(document.key))].append(document)
+        failed: dict[str, str] = {}
+        for former, documents_ in there.items():
+            failed |= self._put(documents_, former)
         if batch.reweighed:
             self._engine.reweigh(batch.reweighed)
         if batch.removed:
@@ -257,18 +260,24 @@ class Publisher:
         sent = [entry.key for entry in entries if entry.path not in failed]
         ledger.confirm(sent, batch.removed, batch.paths, failed)
 
-    def _put(self, some: Sequence[SharedDocument], *, replacing: bool) -> dict[str, str]:
+    def _former(self, known: Sent | None) -> Former:
+        """Return what the engine has of a document."""
+        if known is not None:
+            return "whole" if known.is_sent and known.is_ours else "any"
+        return "nothing" if self._ledger.state.is_alone else "any"
+
+    def _put(self, some: Sequence[SharedDocument], former: Former) -> dict[str, str]:
         """Send documents. Returns, by path, those that the engine refuses, and why: it refuses them together."""
         if not some:
             return {}
         try:
-            self._engine.put(some, replacing=replacing)
+            self._engine.put(some, former=former)
         except EngineFailed as refused:
             if len(some) == 1:
                 return {some[0].path: refused.message}
             failed: dict[str, str] = {}
             for one in some:
-                failed |= self._put([one], replacing=True)
+                failed |= self._put([one], "any")
             if len(failed) == len(some):  # it is not the documents
                 raise
             return failed

@@ -30,6 +30,7 @@ NEEDED: dict[str, object] = {
     "path": "notes/deploy.md",
     "name": "none",
     "new_name": "other",
+    "address": "milvus://127.0.0.1:1/team/none",
     "scope": "none:",
     "subscription": 1,
     "text": "note this",

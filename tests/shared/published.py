@@ -10,7 +10,7 @@ import numpy as np
 from gnod.shared.engine import SharedDocument
 from gnod.shared.ledger import Ledger
 from gnod.shared.local import LocalEngine
-from gnod.shared.milvus import MilvusEngine
+from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher
 from tests.small_index import SmallIndex
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from gnod.shared.address import parse
-from gnod.shared.milvus import Connect, MilvusEngine
+from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.engine import MilvusEngine
 from tests.shared.published import Published
 from tests.small_index import SmallIndex
 

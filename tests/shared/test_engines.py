@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from gnod.errors import NotPublished, Unreachable
-from gnod.shared.engine import Engine, Found, Header, Restriction, SharedDocument, key_of
+from gnod.shared.engine import Engine, Former, Found, Header, Restriction, SharedDocument, key_of
 from gnod.shared.local import LocalEngine
-from gnod.shared.milvus import Connect, MilvusEngine, condition_of
+from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.engine import MilvusEngine
+from gnod.shared.milvus.expressions import condition_of
 from gnod.shared.weights import idf, term_id
 from tests.shared.milvus_server import MilvusServer, free_port
 from tests.small_index import SmallIndex, vector_of
@@ -68,7 +70,7 @@ def engines(index: SmallIndex, milvus: MilvusServer) -> Iterator[tuple[LocalEngi
         header = here.header()
         assert header
         there.create(header)
-        there.put(here.documents(None), replacing=False)
+        there.put(here.documents(None), former="nothing")
         there.set_frequencies(here.term_frequencies())
         yield here, there
         there.close()
@@ -117,11 +119,12 @@ def test_a_new_version_replaces_all_of_the_old_one(index: SmallIndex, milvus: Mi
         there, documents = filled(milvus, here, "versions")
     long = next(document for document in documents if document.path == "ab.md")
     shorter = msgspec.structs.replace(long, version="f" * 16, pieces=long.pieces[:1], payload=b"x" * 200_000)
-    for _ in range(2):  # a repetition changes nothing
-        there.put([shorter])
+    formers: tuple[Former, ...] = ("whole", "any")
+    for former in formers:  # a repetition changes nothing
+        there.put([shorter], former=former)
         assert by_key(there.documents([long.key])) == by_key([shorter])
         assert there.count()["pieces"] == sum(len(d.pieces) for d in documents) - len(long.pieces) + 1
-    there.put([msgspec.structs.replace(shorter, version="e" * 16)], replacing=False)  # then the publisher was killed
+    there.put([msgspec.structs.replace(shorter, version="e" * 16)], former="nothing")  # then the publisher was killed
     current = {document.key: document.version for document in documents} | {long.key: "e" * 16}
     there.keep(lambda key, version: current.get(key) == version)
     assert there.count()["texts"] == len(documents) - 1 + 4 + 1  # and the header
@@ -140,6 +143,7 @@ def test_a_new_version_replaces_all_of_the_old_one(index: SmallIndex, milvus: Mi
     there.close()
 
 
+@pytest.mark.stress
 def test_it_may_get_vectors_later_and_of_another_length(index: SmallIndex, milvus: MilvusServer) -> None:
     with local(index) as here:
         header, documents = header_of(here), here.documents(None)
@@ -186,7 +190,7 @@ def test_expressions_hold_any_text() -> None:
 def filled(milvus: MilvusServer, here: LocalEngine, name: str) -> tuple[MilvusEngine, list[SharedDocument]]:
     there, documents = milvus.engine(name), here.documents(None)
     there.create(header_of(here))
-    there.put(documents, replacing=False)
+    there.put(documents, former="nothing")
     return there, documents
 
 

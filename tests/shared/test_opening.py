@@ -14,7 +14,7 @@ from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote.addresses import Addresses
 from gnod.shared import opening
 from gnod.shared.address import parse
-from gnod.shared.milvus import TokenRefused
+from gnod.shared.milvus.client import TokenRefused
 from tests.shared.milvus_server import MilvusServer, free_port
 
 TOKEN = "ann:secret-word"

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from gnod.errors import AlreadyPublished, EngineFailed
-from gnod.shared.engine import Restriction, SharedDocument
-from gnod.shared.milvus import Connect, MilvusEngine
+from gnod.shared.engine import Former, Restriction, SharedDocument
+from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.engine import MilvusEngine
 from gnod.store.documents import changes
 from tests.shared.milvus_server import MilvusServer
 from tests.shared.published import MODEL, URI, Published
@@ -53,6 +54,7 @@ def test_everything_is_published_and_then_each_change(published: Published) -> N
     assert (header.model, header.model_hash, header.dimensions) == (MODEL.name, MODEL.hash, 8)
 
 
+@pytest.mark.stress
 def test_the_mean_length_drifts(published: Published) -> None:
     published.sync()
     before = published.engine.header()
@@ -65,6 +67,7 @@ def test_the_mean_length_drifts(published: Published) -> None:
     assert after.average > 2 * before.average
 
 
+@pytest.mark.stress
 def test_another_model(published: Published) -> None:
     published.sync()
     published.stop()
@@ -109,6 +112,7 @@ def test_one_daemon_publishes(published: Published, tmp_path: Path) -> None:
         index.close()
 
 
+@pytest.mark.stress
 def test_a_lost_ledger_a_restored_index_and_a_dropped_collection(published: Published, tmp_path: Path) -> None:
     published.sync()
     published.stop()
@@ -133,10 +137,10 @@ def test_a_lost_ledger_a_restored_index_and_a_dropped_collection(published: Publ
 class Choosy(MilvusEngine):
     """Refuses a document, and with it all that are sent together."""
 
-    def put(self, documents: Sequence[SharedDocument], *, replacing: bool = True) -> None:
+    def put(self, documents: Sequence[SharedDocument], *, former: Former = "any") -> None:
         if any(document.path == "bad.md" for document in documents):
             raise EngineFailed("too large")
-        super().put(documents, replacing=replacing)
+        super().put(documents, former=former)
 
 
 def test_a_document_that_the_engine_refuses_does_not_stop_the_others(
@@ -157,6 +161,7 @@ def test_a_document_that_the_engine_refuses_does_not_stop_the_others(
     engine.close()
 
 
+@pytest.mark.stress
 def test_a_newer_format_is_left_alone(published: Published) -> None:
     published.sync()
     header = published.engine.header()

@@ -12,7 +12,7 @@ import pytest
 from gnod.config import edit
 from gnod.shared import payload
 from gnod.shared.engine import key_of
-from gnod.shared.milvus import MilvusEngine
+from gnod.shared.milvus.engine import MilvusEngine
 from tests.machine import Machine, wait_until
 from tests.shared.milvus_server import MilvusServer, free_port
 

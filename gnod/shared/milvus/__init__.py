@@ -1,0 +1,1 @@
+"""A shared collection in Milvus: a server, a cluster, or milvus-lite. Only this package knows pymilvus."""

@@ -1,0 +1,166 @@
+"""The connection to a Milvus server: opening it, calling it, and what its errors mean. Knows no collection."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from gnod.errors import DependencyMissing, EngineFailed, GnoError, NotPublished, Unreachable
+from gnod.shared.address import Address, in_brackets
+
+DEFAULT_TIMEOUT_S = 10.0
+_CONNECT_S = 5.0
+
+_GRPC = {
+    # A proxy of the environment would take the texts elsewhere.
+    "grpc.enable_http_proxy": 0,
+    # By default, a server that was away is tried again after up to two minutes.
+    "grpc.initial_reconnect_backoff_ms": 200,
+    "grpc.min_reconnect_backoff_ms": 1_000,
+    "grpc.max_reconnect_backoff_ms": 2_000,
+    "grpc.use_local_subchannel_pool": 1,
+    # pymilvus would ask every 10 s whether the server is there, and milvus-lite takes that for an attack.
+    "grpc.keepalive_time_ms": 300_000,
+}
+
+# Of the server and of milvus-lite.
+_NOT_THERE = ("100", "800", "COLLECTION_NOT_FOUND")
+_NO_DATABASE = re.compile("database .*(not found|does not exist)")
+_WORDS_OF_LOSS = (
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "Retry timeout",
+    "Retry run out",
+    "Fail connecting",
+    "closed channel",
+)
+
+T = TypeVar("T")
+
+
+class Connect(NamedTuple):
+    """How to reach the engine: `host` is the IP address to connect to, where it is not that of the address."""
+
+    address: Address
+    token: str = ""
+    host: str | None = None
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+
+class Client:
+    """Connects with the first call. May be called in several threads."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._opened: Any = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Calls that are under way end with Unreachable."""
+        with self._lock:
+            self._is_closed = True
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def call(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """Call a method of pymilvus's client. Raises Unreachable, NotPublished, NotLoaded, TokenRefused and
+        EngineFailed."""
+        timeout_s = self._connect.timeout_s
+        return self.translated(lambda: getattr(self._client, method)(*arguments, timeout=timeout_s, **named))
+
+    def make_database(self) -> None:
+        """Make the database, if there is none and the token permits it."""
+        name = self._connect.address.database
+        client = self._client_of("")
+        try:
+            if name not in self.translated(lambda: client.list_databases(timeout=self._connect.timeout_s)):
+                self.translated(lambda: client.create_database(name, timeout=self._connect.timeout_s))
+        finally:
+            client.close()
+
+    @property
+    def _client(self) -> Any:
+        with self._lock:
+            if self._is_closed:
+                raise self._unreachable()
+            if self._opened is None:
+                self._opened = self._client_of(self._connect.address.database)
+            return self._opened
+
+    def _client_of(self, database: str) -> Any:
+        client = client_class()
+        address, token, host, timeout_s = self._connect
+        scheme = "https" if address.is_encrypted else "http"
+        # The name must fit the certificate, although the connection goes to the address that was checked.
+        named = {"server_name": address.host} if address.is_encrypted and host else {}
+        return self.translated(
+            lambda: client(
+                uri=f"{scheme}://{in_brackets(host or address.host)}:{address.port}",
+                token=token,
+                db_name=database,
+                timeout=min(timeout_s, _CONNECT_S),
+                dedicated=True,
+                grpc_options=_GRPC,
+                **named,
+            )
+        )
+
+    def translated(self, call: Callable[[], T]) -> T:
+        """Call pymilvus. Raises Unreachable, NotPublished and EngineFailed."""
+        import grpc
+        from pymilvus.exceptions import MilvusException
+
+        try:
+            return call()
+        except grpc.FutureTimeoutError as error:
+            raise self._unreachable() from error
+        except (grpc.RpcError, MilvusException) as error:
+            # Of what pymilvus raises while it connects, only the cause says what happened.
+            known = error if isinstance(error, grpc.RpcError) else error.__cause__
+            if isinstance(known, grpc.RpcError):
+                raise self._error(known.code().name, str(known.details())) from error
+            raise self._error(getattr(error.code, "name", str(error.code)), str(error.message)) from error
+        except ValueError as error:  # gRPC: the channel was closed by another thread
+            raise self._unreachable() from error
+
+    def _error(self, code: str, message: str) -> GnoError:
+        address = self._connect.address
+        if any(word in code or word in message for word in _WORDS_OF_LOSS):
+            return self._unreachable()
+        if code == "101" or "not loaded" in message:
+            return NotLoaded(f"{address} has not loaded the collection: {message}")
+        if code in _NOT_THERE or _NO_DATABASE.search(message):
+            return NotPublished(f"no collection is published at {address}")
+        if code in ("UNAUTHENTICATED", "PERMISSION_DENIED", "1401", "1402", "65535") and "auth" in message.lower():
+            return TokenRefused(f"{address} refuses the token: {message}")
+        return EngineFailed(f"{address} failed: {message}")
+
+    def _unreachable(self) -> Unreachable:
+        address = self._connect.address
+        return Unreachable(f"{address} did not answer in time", {"address": str(address)})
+
+
+class TokenRefused(EngineFailed):
+    """There is no token, or not the right one."""
+
+
+class NotLoaded(EngineFailed):
+    """The server has not loaded the collection into memory."""
+
+
+def client_class() -> Any:
+    """Return the class MilvusClient. Its import takes half a second."""
+    try:
+        from pymilvus import MilvusClient
+    except ImportError as error:
+        raise DependencyMissing(
+            "shared collections need another package: run `pip install 'gnod[shared]'`, then `gnoctl daemon restart`"
+        ) from error
+    # It logs errors that are raised, with what was sent.
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+    return MilvusClient
