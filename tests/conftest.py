@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
+# As in the daemon: BLAS's threads would wait actively on the processors of other tests. Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import asyncio
 import gc
 import importlib.metadata
 import inspect
-import os
 import re
 import signal
 import sys
