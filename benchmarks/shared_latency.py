@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -48,12 +49,13 @@ def main(words: Sequence[str]) -> int:
         write_documents(Path(folder) / "docs", options.documents)
         daemon.add(Path(folder) / "docs", "docs")
         with milvus_lite(Path(folder) / "milvus") as server:
-            _prepare(daemon, server, f"file:{model}", Path(folder))
+            published = Model(f"file:{model}", f"file:{model.name}", sha256(model.read_bytes()).hexdigest())
+            _prepare(daemon, server, published, Path(folder))
             _measure_all(daemon, server, queries_of_texts(options.queries))
     return 0
 
 
-def _prepare(daemon: Throwaway, server: MilvusLite, uri: str, folder: Path) -> None:
+def _prepare(daemon: Throwaway, server: MilvusLite, model: Model, folder: Path) -> None:
     """Store a vector for every chunk, and publish the collection, while the daemon is stopped; then attach it."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
@@ -62,10 +64,10 @@ def _prepare(daemon: Throwaway, server: MilvusLite, uri: str, folder: Path) -> N
     hashes = [row[0] for row in database.submit_read(lambda c: list(c.execute(find))).result()]
     make = like_real(1)
     for low in range(0, len(hashes), _BLOCK):
-        database.submit_write(partial(_put, uri, hashes[low : low + _BLOCK], make(_BLOCK))).result()
-    database.submit_write(lambda c: vectors.serve(c, "docs", uri)).result()
+        database.submit_write(partial(_put, model.uri, hashes[low : low + _BLOCK], make(_BLOCK))).result()
+    database.submit_write(lambda c: vectors.serve(c, "docs", model.uri)).result()
     started, engine, ledger = time.monotonic(), server.engine("shared"), Ledger(folder / "ledger.sqlite")
-    publisher = Publisher(ledger, engine, "docs", Model(uri, uri, None), "a benchmark")
+    publisher = Publisher(ledger, engine, "docs", model, "a benchmark")
     connection = database.open_reader()
     publisher.begin(connection)
     publisher.follow(connection)
