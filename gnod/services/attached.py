@@ -360,7 +360,9 @@ class _Source:
         started = time.monotonic()
         self._reading.until = started + _FETCHING * self._left_s
         try:
-            return await self.attached.run(work, max(self._left_s, 0.0))
+            found = await self.attached.run(work, max(self._left_s, 0.0))
+            self._note_cut()
+            return found
         except (Unreachable, EngineFailed, NotPublished) as error:
             self.attached.failed(error)
             self._silence(error.message)
@@ -369,6 +371,11 @@ class _Source:
         finally:
             self._left_s -= time.monotonic() - started
         return None
+
+    def _note_cut(self) -> None:
+        note = f"{self.name}: some of what was found was not fetched in time; the same search finds more the next time"
+        if self._reading.is_cut and note not in self._notes:
+            self._notes.append(note)
 
     def _silence(self, why: str) -> None:
         self._is_silent = True

@@ -65,13 +65,13 @@ class Shared:
         return known
 
     def bring(self, found: Sequence[Found], until: float = math.inf) -> dict[Key, int]:
-        """Get those of the documents that the replica does not have in this version, in their order, and begin none
-        after `until`. Returns their ids in it."""
+        """Get those of the documents that the replica does not have in this version, in their order: the first few,
+        and more until `until`. Returns their ids in it."""
         keys = [each.key for each in found]
         held = self._held(keys)
         missing = [each.key for each in found if each.key not in held or held[each.key][0] != each.version]
         for start in range(0, len(missing), _FETCHED):
-            if time.monotonic() > until:
+            if start and time.monotonic() > until:
                 break
             self.store(self.engine.documents(missing[start : start + _FETCHED]))
         if missing:
@@ -99,10 +99,12 @@ class _Asked(NamedTuple):
 
 
 class Reading:
-    """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched."""
+    """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched; `is_cut` tells
+    whether some are missing for that."""
 
     def __init__(self, shared: Shared, filters: Filters) -> None:
         self.until = math.inf
+        self.is_cut = False
         self._shared = shared
         self._filters = filters._replace(collections=(shared.replica.name,))
         self._within = _restriction(filters)
@@ -123,7 +125,7 @@ class Reading:
 
     def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches:
         found = self._find(terms, max(BY_WORDS, min(2 * limit, MOST)))
-        ids = self._shared.bring(found, self.until).values()
+        ids = self._bring(found).values()
         average = self._average
         with self._shared.replica.reading() as connection:
             return lexical.rank(connection, wanted, terms, self._among(ids), limit=limit, average=average)
@@ -131,7 +133,7 @@ class Reading:
     def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part:
         found = self._find(terms, BY_WORDS)
         self._asked.append(_Asked(wanted, terms))
-        ids = self._shared.bring(found, self.until)
+        ids = self._bring(found)
         with self._shared.replica.reading() as connection:
             part = self._part(connection, wanted, terms, ids.values())
         # The sums are over all documents, also those that do not pass.
@@ -148,7 +150,7 @@ class Reading:
         uri = self._shared.uri
         queries = [row.get(uri) if uri else None for row in rows]
         found = [self._nearest(query, pool) for query in queries]
-        ids = self._shared.bring(list({each.key: each for one in found for each in one}.values()), self.until)
+        ids = self._bring(list({each.key: each for one in found for each in one}.values()))
         with self._shared.replica.reading() as connection:
             surveys = [
                 self._surveyed(connection, query, {ids[each.key] for each in one if each.key in ids} | set(more))
@@ -156,6 +158,11 @@ class Reading:
             ]
             words = [self._part(connection, *each, ids.values()).scores for each in self._asked]
         return Meant(surveys, words)
+
+    def _bring(self, found: Sequence[Found]) -> dict[Key, int]:
+        ids = self._shared.bring(found, self.until)
+        self.is_cut |= len(ids) < len(found) and time.monotonic() > self.until
+        return ids
 
     def _find(self, terms: Sequence[Weighed], limit: int) -> list[Found]:
         weights: dict[int, float] = {}

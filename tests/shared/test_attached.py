@@ -271,6 +271,25 @@ def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Pa
     asyncio.run(search())
 
 
+def test_what_was_not_fetched_in_time_is_said_and_found_later(
+    published: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnod.services.attached._FETCHING", 0.0)
+    monkeypatch.setattr("gnod.shared.reading._FETCHED", 5)
+
+    async def search() -> None:
+        async with reader(published, tmp_path) as there:
+            for found_so_far in (5, 10):
+                async with there.searching() as (read, sources, notes, _):
+                    found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+                assert len(found.ranked) == found_so_far
+                assert [note.partition(":")[2] for note in notes] == [
+                    " some of what was found was not fetched in time; the same search finds more the next time"
+                ]
+
+    asyncio.run(search())
+
+
 @pytest.mark.parametrize("change", ["key", "vector", "payload", "piece"])
 def test_documents_that_no_publisher_sends_are_refused(published: SmallIndex, tmp_path: Path, change: str) -> None:
     async def search() -> None:
