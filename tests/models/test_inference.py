@@ -64,7 +64,8 @@ async def inference(idle_unload_s: float = 60) -> AsyncIterator[Inference]:
 async def begun(served: Inference) -> int:
     """Wait until the worker computes; return its pid."""
     await until(lambda: served.status().state == "busy" and bool(served.status().models))
-    await asyncio.sleep(0.1)
+    # What the worker has said: a busy machine may take any time to let it begin.
+    await until(lambda: bool(served._worker and served._worker._at_work))
     pid = served.status().pid
     assert pid is not None
     return pid
