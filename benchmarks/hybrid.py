@@ -19,19 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-
+from benchmarks import synthetic_vectors
 from benchmarks.latency import QUERIES
-from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, percentile, real_texts, require_shared, throwaway, write_documents
-from gnod.config.model import Config, ModelsConfig
-from gnod.models.presets import uri_for
-from gnod.store.database import Connection, Database
-from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
 
 BUDGET_S = 2.0
-_BLOCK = 500
 
 
 def main(words: Sequence[str]) -> int:
@@ -43,10 +35,11 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     require_shared()
     with throwaway() as daemon, tempfile.TemporaryDirectory() as folder:
-        _configure(daemon, options.models.resolve(), options.expand, options.rerank)
+        roles = {role: uri for role, uri in (("expand", options.expand), ("rerank", options.rerank)) if uri}
+        synthetic_vectors.configure(daemon, options.models.resolve(), **roles)
         write_documents(Path(folder), options.documents)
         daemon.add(Path(folder), "docs")
-        chunks = _embed(daemon)
+        chunks = synthetic_vectors.embed(daemon, "docs")
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.documents:,} documents, {chunks:,} chunks"
         )
@@ -59,46 +52,6 @@ def main(words: Sequence[str]) -> int:
             _measure(daemon, queries[:40], "query with all models", limit, budget_s=BUDGET_S)
             _measure(daemon, queries[:40], "  the same queries again", limit, budget_s=BUDGET_S)
     return 0
-
-
-def _configure(daemon: Throwaway, models: Path, expand: str | None, rerank: str | None) -> None:
-    """Restart the daemon with these models and without embedding."""
-    daemon.gnoctl("pause")
-    daemon.gnoctl("daemon", "stop")
-    cache = daemon.folder / "cache"
-    cache.mkdir(exist_ok=True)
-    (cache / "models").symlink_to(models)
-    roles = "".join(f"  {role}: {uri}\n" for role, uri in (("expand", expand), ("rerank", rerank)) if uri)
-    config = daemon.folder / "config" / "index.yml"
-    config.parent.mkdir(exist_ok=True)
-    config.write_text(f'version: "1.0"\nmodels:\n  preset: mini\n{roles}')
-    daemon.gnoctl("daemon", "start")
-
-
-def _embed(daemon: Throwaway) -> int:
-    """Store a vector for every chunk while the daemon is stopped. Returns the number of chunks."""
-    daemon.hang_up()
-    daemon.gnoctl("daemon", "stop")
-    uri = uri_for(Config(models=ModelsConfig(preset="mini")), "embed")
-    assert uri is not None
-    make = like_real(1)
-    database = Database(daemon.folder / "data" / "index-default.sqlite")
-
-    def put(connection: Connection, hashes: list[str]) -> None:
-        rows = make(len(hashes))
-        pieces = {each: [Piece(np.asarray(row), 0, None, 0, None)] for each, row in zip(hashes, rows, strict=True)}
-        vectors.put(connection, uri, pieces)
-
-    hashes = [
-        row[0]
-        for row in database.submit_read(lambda c: list(c.execute("SELECT DISTINCT embed_hash FROM chunks"))).result()
-    ]
-    for low in range(0, len(hashes), _BLOCK):
-        database.submit_write(lambda c, part=hashes[low : low + _BLOCK]: put(c, part)).result()  # type: ignore[misc]
-    database.submit_write(lambda c: vectors.serve(c, "docs", uri)).result()
-    database.close()
-    daemon.gnoctl("daemon", "start")
-    return len(hashes)
 
 
 def queries_of_texts(count: int) -> list[str]:

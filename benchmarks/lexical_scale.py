@@ -1,10 +1,11 @@
 """Keyword search in a large index: with postings, and with the full-text table alone.
 
-    python -m benchmarks.lexical_scale DOCUMENTS [--table] [--collections]
+    python -m benchmarks.lexical_scale DOCUMENTS [--table] [--tantivy] [--collections]
 
 Processor time of each query (the best of three), over questions, queries of one to four words, keystrokes and surveys
 for hybrid search; how long building takes, on disk and in memory. The documents are recombined (`recombined.py`), and
-stored in this process without files and texts. `--collections` compares the results of the judged
+stored in this process without files and texts. `--tantivy` gives the same terms to
+tantivy, which must be installed, and times its best ten beside. `--collections` compares the results of the judged
 collections with and without postings instead.
 """
 
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import recombined
+from benchmarks.bare_tantivy import BareTantivy, is_installed
 from benchmarks.throwaway import SHARED
 from gnod.analysis.terms import VERSION, Analyzer
 from gnod.errors import QuerySyntaxError
@@ -130,14 +132,14 @@ def recombined_documents(count: int) -> Iterator[tuple[str, str, str, Terms]]:
         yield path, title, "", Terms(analyzer.stream(path), analyzer.stream(title), body)
 
 
-def measure(connection: Connection, queries: Sequence[str], search: Callable[[Connection, str], object]) -> str:
-    best = [min(_seconds(search, connection, query) for _ in range(3)) * 1000 for query in queries]
-    return f"{np.median(best):6.1f} {np.percentile(best, 95):6.1f}"
+def measure(queries: Sequence[str], search: Callable[[str], object]) -> str:
+    best = [min(_seconds(search, query) for _ in range(3)) * 1000 for query in queries]
+    return f"{np.median(best):6.2f} {np.percentile(best, 95):6.2f}"
 
 
-def _seconds(search: Callable[[Connection, str], object], connection: Connection, query: str) -> float:
+def _seconds(search: Callable[[str], object], query: str) -> float:
     started = time.process_time()
-    search(connection, query)
+    search(query)
     return time.process_time() - started
 
 
@@ -161,19 +163,28 @@ def report(index: Index, name: str, *, with_postings: bool) -> None:
     questions, few = recombined.questions(_QUERIES), recombined.few_words(_QUERIES)
     typed = [query[:end] for query in few[:20] for end in range(3, len(query) + 1)]
     print(f"{name:10} ms of processor time: median, 95 %")
-    print("  questions ", measure(connection, questions, _search))
-    print("  few words ", measure(connection, few, _search))
-    print("  keystrokes", measure(connection, typed, _keystroke))
-    print("  survey    ", measure(connection, questions, _survey))
+    print("  questions ", measure(questions, partial(_search, connection)))
+    print("  few words ", measure(few, partial(_search, connection)))
+    print("  keystrokes", measure(typed, partial(_keystroke, connection)))
+    print("  survey    ", measure(questions, partial(_survey, connection)))
     connection.execute("COMMIT")
 
 
-def scale(count: int, *, table: bool) -> None:
+def report_tantivy(tantivy: BareTantivy) -> None:
+    print("tantivy    ms of processor time: median, 95 %")
+    print("  questions ", measure(recombined.questions(_QUERIES), tantivy.search))
+    print("  few words ", measure(recombined.few_words(_QUERIES), tantivy.search))
+
+
+def scale(count: int, *, table: bool, beside_tantivy: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
         index = Index(Path(folder))
+        tantivy = BareTantivy(Path(folder, "tantivy")) if beside_tantivy else None
         batch = []
-        for document in recombined_documents(count):
+        for number, document in enumerate(recombined_documents(count)):
             batch.append(document)
+            if tantivy:
+                tantivy.add(number, document[3].title, document[3].body)
             if len(batch) == _BATCH:
                 index.add(batch)
                 batch = []
@@ -184,6 +195,9 @@ def scale(count: int, *, table: bool) -> None:
         print(f"{count} documents, {len(newest.parts) if newest else 0} segments, {size / count:.0f} bytes each")
         print(f"processor time: stored {index.seconds['store']:.0f} s, postings {index.seconds['postings']:.0f} s")
         report(index, "postings", with_postings=True)
+        if tantivy:
+            tantivy.finish()
+            report_tantivy(tantivy)
         if table:
             report(index, "table", with_postings=False)
         print(f"resident at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
@@ -222,12 +236,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", type=int, nargs="?", default=200_000)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--tantivy", action="store_true")
     parser.add_argument("--collections", action="store_true")
     options = parser.parse_args()
+    if options.tantivy and not is_installed():
+        parser.error("--tantivy compares with tantivy, which is not installed: `pip install tantivy`")
     if options.collections:
         compare_collections()
     else:
-        scale(options.documents, table=options.table)
+        scale(options.documents, table=options.table, beside_tantivy=options.tantivy)
 
 
 if __name__ == "__main__":

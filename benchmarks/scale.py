@@ -1,9 +1,11 @@
 """Measure how everything grows with the number of documents. Prints figures, and draws docs/scale.svg.
 
-    .venv/bin/python -m benchmarks.scale [--sizes 1000 10000 100000] [--draw]
+    .venv/bin/python -m benchmarks.scale [--sizes 1000 10000 100000] [--models FOLDER] [--draw]
 
-Each size is one daemon with files of 1 kB and without a model, so without vectors. An exponent near 0 means that a
-figure does not depend on the number of documents, 1 that it grows with it.
+Each size is one daemon with files of 1 kB. `--models`, a cache folder with the models of the preset `mini` (`gnoctl
+models path`), gives each chunk a synthetic vector (benchmarks.synthetic_vectors) after the keyword figures, and
+measures hybrid search, too. An exponent near 0 means that a figure does not depend on the number of documents, 1 that
+it grows with it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks import recombined, scale_plot
+from benchmarks import recombined, scale_plot, synthetic_vectors
 from benchmarks.throwaway import REPOSITORY, Throwaway, percentile, require_shared, throwaway
 
 SIZES = (1_000, 10_000, 100_000)
@@ -31,9 +33,9 @@ PLOT = REPOSITORY / "docs" / "scale.svg"
 Figures = dict[str, float]
 
 
-def main(sizes: Sequence[int], *, is_drawn: bool) -> None:
+def main(sizes: Sequence[int], models: Path | None, *, is_drawn: bool) -> None:
     require_shared()
-    measured = [measure(size) for size in sizes]
+    measured = [measure(size, models) for size in sizes]
     for name in measured[0]:
         values = [each[name] for each in measured]
         print(f"{name:44} {'  '.join(f'{v:10.4g}' for v in values)}  ~ n^{scale_plot.exponent(sizes, values):.2f}")
@@ -42,7 +44,7 @@ def main(sizes: Sequence[int], *, is_drawn: bool) -> None:
         print(f"wrote {PLOT}")
 
 
-def measure(size: int) -> Figures:
+def measure(size: int, models: Path | None) -> Figures:
     with throwaway() as daemon, tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         recombined.write(folder, size)
@@ -52,10 +54,16 @@ def measure(size: int) -> Figures:
         figures["sync without changes, ms"] = 1000 * median(
             _seconds(lambda: daemon.call("index.sync")) for _ in range(3)
         )
-        figures["save to keyword hit, ms"] = median(_save(daemon, folder, number) for number in range(SAVES))
-        figures["disk, bytes per document"] = daemon.call("index.status")["database_bytes"] / size
+        saves = [_save(daemon, folder, number) for number in range(SAVES)]
+        figures["save to keyword hit, p50, ms"], figures["save to keyword hit, p95, ms"] = (
+            median(saves),
+            percentile(saves, 0.95),
+        )
+        figures["disk, bytes per document"] = _disk_bytes(daemon) / size
         figures["resident, MB"] = _resident(daemon)
         figures["at most resident, MB"] = _peak(daemon)
+        if models:
+            figures |= _with_vectors(daemon, models, size)
         figures |= _restart(daemon)
         figures["at most resident after a start, MB"] = _peak(daemon)
         print(f"{size:,}: " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
@@ -70,12 +78,27 @@ def _searches(daemon: Throwaway) -> Figures:
     }
     figures: Figures = {}
     for kind, queries in kinds.items():
-        for query in queries[:10]:
-            daemon.call("search.lexical", **query)
-        took = [_seconds(partial(daemon.call, "search.lexical", **query)) for query in queries]
-        figures[f"{kind}, p50, ms"] = 1000 * median(took)
-        figures[f"{kind}, p95, ms"] = 1000 * percentile(took, 0.95)
+        figures |= _timed(daemon, kind, "search.lexical", queries)
     return figures
+
+
+def _with_vectors(daemon: Throwaway, models: Path, size: int) -> Figures:
+    synthetic_vectors.configure(daemon, models)
+    synthetic_vectors.embed(daemon, "notes")
+    queries = [{"query": each, "expand": False, "rerank": False} for each in recombined.questions(QUERIES)]
+    figures = _timed(daemon, "hybrid search", "search.query", queries)
+    return figures | {
+        "disk with vectors, bytes per document": _disk_bytes(daemon) / size,
+        "resident with vectors, MB": _resident(daemon),
+        "at most resident with vectors, MB": _peak(daemon),
+    }
+
+
+def _timed(daemon: Throwaway, kind: str, method: str, queries: Sequence[Mapping[str, Any]]) -> Figures:
+    for query in queries[:10]:
+        daemon.call(method, **query)
+    took = [1000 * _seconds(partial(daemon.call, method, **query)) for query in queries]
+    return {f"{kind}, p50, ms": median(took), f"{kind}, p95, ms": percentile(took, 0.95)}
 
 
 def _save(daemon: Throwaway, folder: Path, number: int) -> float:
@@ -106,6 +129,13 @@ def _restart(daemon: Throwaway) -> Figures:
     }
 
 
+def _disk_bytes(daemon: Throwaway) -> int:
+    """Return the size of the index with its postings, without the log, which is a part of it twice."""
+    data = daemon.folder / "data"
+    files = [data / "index-default.sqlite", *data.glob("index-default.postings/*")]
+    return sum(path.stat().st_size for path in files)
+
+
 def _resident(daemon: Throwaway) -> float:
     return psutil.Process(_pid(daemon)).memory_info().rss / 1e6
 
@@ -130,6 +160,7 @@ def _seconds(work: Callable[[], object]) -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Measure how figures grow with the number of documents.")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--models", type=Path, metavar="FOLDER")
     parser.add_argument("--draw", action="store_true", help=f"write {PLOT.relative_to(REPOSITORY)}")
     arguments = parser.parse_args()
-    main(arguments.sizes, is_drawn=arguments.draw)
+    main(arguments.sizes, arguments.models and arguments.models.resolve(), is_drawn=arguments.draw)
