@@ -7,14 +7,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from io import StringIO
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from gnoctl import text
-from gnoctl.shared_options import Format
 from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.search import Hit
+
+RecordFormat = Literal["files", "csv", "md", "xml"]
 
 
 class Record(NamedTuple):
@@ -46,7 +47,7 @@ def record_of(document: Hit | DocumentEntry) -> Record:
     return record._replace(body=document.text) if isinstance(document, DocumentText) else record
 
 
-def write_records(output: Format, records: Iterable[Record]) -> None:
+def write_records(output: RecordFormat, records: Iterable[Record]) -> None:
     writer = {"files": file_lines, "csv": csv_lines, "md": markdown_lines, "xml": xml_lines}[output]
     for piece in writer(records):
         sys.stdout.write(piece)

@@ -110,7 +110,7 @@ def print_documents(
             print(line)
     elif format == "json":
         print_json(result)
-    elif format in ("paths", "paths0"):
+    elif format == "paths" or format == "paths0":
         from gnoctl.file_paths import write_paths
 
         write_paths((each.source for each in documents), has_nulls=format == "paths0")
