@@ -53,6 +53,7 @@ def zip_of_zeros(names: list[str], megabytes: int, beside: Mapping[str, str] | N
     return bytes(body + contents) + b"PK\x05\x06" + end
 
 
+@cache
 def bombs() -> dict[str, bytes]:
     """Return small archives and documents that unpack to gigabytes."""
     inner = zip_of_zeros([f"{number}.txt" for number in range(10)], 30)

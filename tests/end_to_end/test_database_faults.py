@@ -25,7 +25,10 @@ NOTES = 60
 def filled(machine: Machine) -> Machine:
     """A machine with an index of several pages, and nothing left to do."""
     machine.write(
-        **{f"n{number}_md": f"# Note {number}\n\nkestrel word{number} " + "filler " * 200 for number in range(NOTES)}
+        **{
+            f"n{number}_md": f"# Note {number}\n\nkestrel word{number} " + "it is the filler " * 80
+            for number in range(NOTES)
+        }
     )
     machine.ok("init", str(machine.notes), "--name", "notes")
     machine.quiet()

@@ -53,7 +53,10 @@ def disk(machine: Machine) -> Iterator[Disk]:
 
 
 def texts(first: int, last: int, words: int = 300) -> dict[str, str]:
-    return {f"n{n}_md": f"# Note {n}\n\nkestrel word{n} " + f"filler{n} " * words for n in range(first, last)}
+    return {
+        f"n{n}_md": f"# Note {n}\n\nkestrel word{n} " + f"it is the filler{n} " * (words // 2)
+        for n in range(first, last)
+    }
 
 
 def found(machine: Machine) -> int:

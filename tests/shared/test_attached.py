@@ -265,8 +265,14 @@ def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Pa
                 assert sources == ()
                 assert notes[0].startswith("notes did not answer")
             there.engine.works.set()
-            await until(lambda: there.attached.reports()[0].problem is None)
-            assert await by_words(there, "refund")
+            async with asyncio.timeout(60):
+                while not await is_found(there):  # noqa: ASYNC110 - a busy machine may need more than the budget again
+                    await asyncio.sleep(0.05)
+
+    async def is_found(there: Reader) -> bool:
+        async with there.searching() as (read, sources, notes, _):
+            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            return bool(found.ranked) and not notes
 
     asyncio.run(search())
 

@@ -5,7 +5,7 @@
     decode      bytes to text
     registry    the list of converters
     dispatch    chooses the converter; limits that hold for all of them
-    bridge      the only module that knows markitdown (1.3 s to import, so: late)
+    bridge      the only module that knows markitdown (0.1 s to import, so: late)
     unpacking   the limits of everything that is a zip
     text, webpage, office, pdf, sheets, table, notebook, mail, feed, archive    the converters
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import gguf
 import msgspec
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.convert.json_file import read_json
 from gnod.models.output_layers import ACTIVATIONS
+
+if TYPE_CHECKING:
+    import gguf
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 SMALL_FILES = frozenset(
@@ -123,6 +125,8 @@ def _inside(module: str, name: str) -> str:
 
 
 def pooling(path: Path) -> gguf.PoolingType:
+    import gguf  # 0.1 s, which asking for the size of a model need not take
+
     settings = read_json(path, _Pooling)
     known = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
     modes = settings.modes()
