@@ -14,7 +14,7 @@ from lingua import IsoCode639_1, LanguageDetector, LanguageDetectorBuilder
 
 from gnod.analysis import alphabets, close_languages
 from gnod.analysis.alphabets import candidates
-from gnod.analysis.prose import SAMPLE_CHARACTERS, is_english, prose_sample
+from gnod.analysis.prose import SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
 
 # In ASCII, shorter texts give no clear answer, and source code with fewer letters has more names than words. Other
 # letters tell more.
@@ -33,6 +33,8 @@ _LATIN = re.compile(r"\b(?:ad|cum|esse|est|et|non|quae|quam|qui|quod|sed|sit|sun
 
 def detect(text: str) -> str | None:
     """Return the ISO 639-1 code of a Markdown text's language; None for short, mixed or unclear text."""
+    if is_plainly_english(text):
+        return "en"
     sample = prose_sample(text)
     if is_english(sample):
         return "en"

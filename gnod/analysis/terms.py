@@ -70,6 +70,9 @@ _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 # Encoded images and keys of 200 characters and more are not indexed.
 _ENCODED_LENGTH = 200
+# No term has this character.
+_WHOLE_MARK = "\0"
+_WHOLES = re.compile(f"{_WHOLE_MARK}([^{_WHOLE_MARK}]*){_WHOLE_MARK}")
 _BLOCK = 1 << 20
 _SPACE = re.compile(r"\s")
 _ENCODED = re.compile(rf"[A-Za-z0-9+/_\-]{{{_ENCODED_LENGTH},}}={{0,2}}")
@@ -143,20 +146,19 @@ class Analyzer:
         self.language = stemming_language(language)
         self._stem = Stem(self.language)
         self._cache = _Cache(self.analyse)
+        self._words = _Cache(self._word)
         self._parts = _Cache(self.word_parts)
 
     def stream(self, text: str) -> str:
         """Return the terms of `text` as the space-separated stream that the lexical index stores."""
         parts: list[str] = []
         wholes: list[str] = []
-        pattern = _pattern(text)
         for block in _blocks(visible(text)):
-            if _has_long_word(block):
-                block = _ENCODED.sub(" ", block)
-            if found := pattern.findall(block):
-                of_words, of_identifiers = zip(*map(self._cache.__getitem__, found), strict=True)
-                parts.append(" ".join(of_words))
-                wholes += filter(None, of_identifiers)
+            terms = " ".join(filter(None, map(self._words.__getitem__, block.split())))
+            if _WHOLE_MARK in terms:
+                wholes += _WHOLES.findall(terms)
+                terms = _WHOLES.sub("", terms)
+            parts.append(terms)
         return " ".join([*filter(None, parts), *wholes])
 
     def units(self, text: str) -> list[Unit]:
@@ -175,6 +177,15 @@ class Analyzer:
         units = self._units(compound)
         parts = " ".join([part for unit in units for part in unit.indexed_parts()])
         return parts, " ".join([unit.whole for unit in units if unit.whole])
+
+    def _word(self, word: str) -> str:
+        """Return the terms of what is between two spaces; wholes, which belong to the end of a stream, in marks."""
+        if len(word) >= _ENCODED_LENGTH:
+            word = _ENCODED.sub(" ", word)
+        found = [self._cache[compound] for compound in compounds(word)]
+        parts = " ".join([part for part, _ in found if part])
+        wholes = " ".join([whole for _, whole in found if whole])
+        return f"{parts}{_WHOLE_MARK}{wholes}{_WHOLE_MARK}" if wholes else parts
 
     def _units(self, compound: str) -> list[Unit]:
         if not compound.isascii():
@@ -242,13 +253,6 @@ def _blocks(text: str) -> Iterator[str]:
 def visible(text: str) -> str:
     """Remove invisible characters: soft hyphens, zero-width and direction marks do not separate words."""
     return text if text.isascii() else _INVISIBLE.sub("", text)
-
-
-def _has_long_word(text: str) -> bool:
-    return any(
-        len(line) >= _ENCODED_LENGTH and max(map(len, line.split()), default=0) >= _ENCODED_LENGTH
-        for line in text.split("\n")
-    )
 
 
 def _pieces(word: str) -> list[str]:

@@ -12,6 +12,8 @@ import unicodedata
 from gnod.types import LineMap
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
+# Printable ASCII and the newline.
+_PLAIN = bytes([10, *range(0x20, 0x7F)])
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BOM = "\ufeff"
 # Characters of typesetting that stand for several letters. Words are indexed with the letters, and are found in a text
@@ -60,13 +62,14 @@ def _line_map(lines: list[str]) -> LineMap:
 
 def _cleaned(text: str) -> str:
     """Return the text with canonical lines, before blank lines are joined."""
-    if text.isascii() and all(map(str.isprintable, lines := text.split("\n"))):
-        return "\n".join([line.rstrip() for line in lines])  # most texts
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
-    if not text.isascii():
+    if text.isascii() and not text.encode().translate(None, _PLAIN):  # most texts
+        return "\n".join([line.rstrip() for line in text.split("\n")]) if " \n" in text else text.rstrip(" ")
+    if not all(map(str.isprintable, text.split("\n"))):
+        text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
         # A lone surrogate can be neither stored nor sent. Remove characters before composing: their neighbours may
         # join.
         text = text.encode("utf-8", "replace").decode("utf-8")
+    if not text.isascii():
         text = text.translate(_LIGATURES) if _LIGATURE.search(text) else text
         text = unicodedata.normalize("NFC", text)
     return "\n".join([line.rstrip() for line in text.split("\n")])

@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gnod.child import sandbox
@@ -83,11 +84,12 @@ class Confinement:
         sys.addaudithook(_refuse)
         return protections
 
-    def is_outdated(self, path: str) -> bool:
-        """Tell whether a file's root is another folder now, such as a remounted drive. Only the folders that existed at
-        the start can be read."""
+    def is_outdated(self, paths: Collection[str]) -> bool:
+        """Tell whether the root of one of these files is another folder now, such as a remounted drive. Only the
+        folders that existed at the start can be read."""
         return any(
-            path.startswith(root.rstrip("/") + "/") and _identify(root) != seen for root, seen in self._seen.items()
+            any(path.startswith(root.rstrip("/") + "/") for path in paths) and _identify(root) != seen
+            for root, seen in self._seen.items()
         )
 
     def begin_job(self) -> None:

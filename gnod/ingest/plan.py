@@ -45,7 +45,8 @@ def compare(listing: Listing, known: Iterable[tuple[str, FileStat]], failed: dic
             failing.append(path)
         else:
             read.append(path)
-    read.sort(key=lambda path: (listing.files[path].size, path))
+    # Of about the same size by path, as the index has them: else each transaction changes most pages of a large one.
+    read.sort(key=lambda path: (listing.files[path].size.bit_length(), path))
     still_there = listing.files.keys() | listing.undecodable.keys() | listing.unreadable.keys()
     recovered = [p for p in failed if p not in still_there and not _unknown(p, listing)]
     return Plan(read, remove, recovered, unchanged, failing)

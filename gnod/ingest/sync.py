@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -44,8 +44,10 @@ _MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
 BATCH_EMPTY = 500
-# Passing a job takes as long as converting a small text, so these are passed together.
-_TOGETHER = 16
+# Passing a job takes as long as converting a small text, so up to so many of these are passed together. The last ones
+# are shared out among the workers in ever smaller groups (guided self-scheduling: Polychronopoulos & Kuck 1987).
+_TOGETHER = 64
+_SHARES = 4
 _SMALL_BYTES = 16_000
 _TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc")
 # The worker ended before it could say what it had read. One file in an archive must not hide the archive.
@@ -168,10 +170,9 @@ class Sync:
         self.progress("index", 0, total, self.collection.name)
         done = await self._take_empty(plan, listing)
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
-        waiting = islice(plan.read, done, None)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
-            groups = together(waiting, listing.files)
+            groups = together(plan.read[done:], listing.files)
             for _ in range(min(2 * self.pool.size, total - done)):
                 group.create_task(self._convert(groups, known, outcomes))
             while done < total:
@@ -276,7 +277,7 @@ class Sync:
     def _put(self, connection: Connection, path: str, new: Container, now: float, terms: dict[int, Terms]) -> None:
         is_new = documents.put(connection, self._id, path, new.document, now=now, left=self.left, terms=terms)
         self._counts["added" if is_new else "updated"] += 1
-        if not new.members and not documents.has_members(connection, self._id, path):
+        if not new.members and (is_new or not documents.has_members(connection, self._id, path)):
             return
         for member, outcome in new.members:
             # A file on disk may have the same path, in a folder whose name ends in "!".
@@ -312,21 +313,22 @@ class Sync:
         self._counts["skipped" if failure.kind in SKIP_KINDS else "failed"] += 1
 
 
-def together(paths: Iterable[str], files: Mapping[str, FileStat]) -> Iterator[list[str]]:
-    """Yield the files in order, small texts beside each other several at a time. The last ones are yielded one by one,
-    for all workers."""
+def together(paths: Sequence[str], files: Mapping[str, FileStat]) -> Iterator[list[str]]:
+    """Yield the files in order, small texts beside each other several at a time."""
     several: list[str] = []
-    for path in paths:
+    for number, path in enumerate(paths):
         is_small = files[path].size <= _SMALL_BYTES
         is_with_others = is_small and path.endswith(_TEXTS) and path.isprintable()
-        if several and (not is_with_others or len(several) == _TOGETHER):
+        most = min(_TOGETHER, (len(paths) - number) // _SHARES)
+        if several and (not is_with_others or len(several) >= most):
             yield several
             several = []
         if is_with_others:
             several.append(path)
         else:
             yield [path]
-    yield from ([path] for path in several)
+    if several:
+        yield several
 
 
 async def _next_batch(outcomes: Outcomes, left: int) -> Batch:

@@ -104,7 +104,7 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
     silence(confinement.errors)
     while (request := frames.receive(channel, messages.REQUESTS)) is not None:
         job = messages.job_of(request)
-        if any(confinement.is_outdated(path) for path in _paths(job)):
+        if confinement.is_outdated(_paths(job)):
             return
         channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
         del request  # a text job may be large
@@ -314,25 +314,31 @@ def _read_once(path: str, max_bytes: int) -> FileRead | None:
     # Opening a device may have effects, so check first. The second check is of what was opened.
     _require_regular(os.stat(path))  # noqa: PTH116
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123
+    try:
         before = _require_regular(os.fstat(descriptor))
         _let_tick(before)
         in_part = before.size > max_bytes and path.lower().endswith(_MAILBOXES)
         if before.size > max_bytes and not in_part:
             size = f"The file has {before.size / 1e6:,.0f} MB; files up to {max_bytes / 1e6:,.0f} MB are read."
             raise ReadFailed("too_large", size, before)
-        parts: list[bytes] = []
         # One byte more: the file may be growing.
         wanted = min(max_bytes, _PART_BYTES) if in_part else before.size
-        left = wanted if in_part else wanted + 1
-        while left > 0 and (part := file.read(left)):
-            parts.append(part)
-            left -= len(part)
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        data = _up_to(descriptor, wanted if in_part else wanted + 1)
         after = _require_regular(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
     if before != after or len(data) != wanted:
         return None
     return FileRead(_whole_messages(data) if in_part else data, after)
+
+
+def _up_to(descriptor: int, size: int) -> bytes:
+    """Read so many bytes, or fewer at the end of the file."""
+    parts: list[bytes] = []
+    while size > 0 and (part := os.read(descriptor, size)):
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _whole_messages(data: bytes) -> bytes:

@@ -7,14 +7,15 @@ comes from its content, and each compressed text names it. Knows neither documen
 from __future__ import annotations
 
 import sys
+from weakref import WeakKeyDictionary
 
 import apsw
 import msgspec
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import ZstdDict, ZstdError, compress, decompress, get_frame_info, train_dict
+    from compression.zstd import ZstdCompressor, ZstdDict, ZstdError, decompress, get_frame_info, train_dict
 else:
-    from backports.zstd import ZstdDict, ZstdError, compress, decompress, get_frame_info, train_dict
+    from backports.zstd import ZstdCompressor, ZstdDict, ZstdError, decompress, get_frame_info, train_dict
 
 # Longer texts are stored as they are: they are read in parts (see `texts`), and few.
 MOST_BYTES = 1 << 20
@@ -28,6 +29,8 @@ _AT_ONCE = 500
 
 # By database and id. They are large, do not change, and serve all connections.
 _known: dict[tuple[str, int], ZstdDict | None] = {}
+# Of each connection that writes, for one dictionary: to make one takes longer than to compress a short text.
+_compressors: WeakKeyDictionary[apsw.Connection, tuple[int, ZstdCompressor]] = WeakKeyDictionary()
 
 
 def register(connection: apsw.Connection) -> None:
@@ -44,9 +47,9 @@ def pack(connection: apsw.Connection, text: str) -> tuple[str, bytes | None]:
     data = text.encode()
     if len(data) > MOST_BYTES:
         return text, None
-    current = connection.execute("SELECT id FROM dictionaries ORDER BY texts DESC LIMIT 1").get
-    dictionary = _dictionary(connection, current or _NONE)
-    return "", compress(data, _LEVEL, zstd_dict=dictionary.as_digested_dict if dictionary else None)
+    compressor = _compressor(connection)
+    compressor.set_pledged_input_size(len(data))
+    return "", compressor.compress(data, ZstdCompressor.FLUSH_FRAME)
 
 
 def unpack(connection: apsw.Connection, packed: bytes) -> str:
@@ -102,6 +105,17 @@ def _samples(connection: apsw.Connection, newest: int) -> list[bytes]:
         (_SAMPLE_BYTES, msgspec.json.encode(rowids).decode()),
     )
     return [str(text).encode() for (text,) in rows]
+
+
+def _compressor(connection: apsw.Connection) -> ZstdCompressor:
+    """Return the connection's compressor for the newest dictionary."""
+    current = int(connection.execute("SELECT id FROM dictionaries ORDER BY texts DESC LIMIT 1").get or _NONE)
+    known, compressor = _compressors.get(connection, (None, None))
+    if compressor is None or known != current:
+        dictionary = _dictionary(connection, current)
+        compressor = ZstdCompressor(_LEVEL, zstd_dict=dictionary.as_digested_dict if dictionary else None)
+        _compressors[connection] = current, compressor
+    return compressor
 
 
 def _dictionary(connection: apsw.Connection, id_: int) -> ZstdDict | None:

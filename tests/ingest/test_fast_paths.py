@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import PurePosixPath
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis import alphabets, prose, terms
-from gnod.ingest import chunking, outline
+from gnod.ingest import canonical, chunking, outline
 from gnod.ingest.canonical import canonicalise
 from gnod.ingest.chunking import Passage, cut
 from gnod.ingest.convert import convert
@@ -67,6 +68,7 @@ _NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\w+[_/.@]\w+\S*|[#*|=
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _WORD = rf"[{terms._basic()}]+(?:\+\+|\#(?!\w))?"
 _COMPOUND = re.compile(rf"{_WORD}(?:(?:::|://|_+|[-.:/\\@'’&]){_WORD})*")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
 
 
@@ -92,12 +94,22 @@ def test_without_other_letters_a_text_may_be_english(text: str) -> None:
 def test_terms(text: str) -> None:
     pattern = terms._ASCII_COMPOUND if text.isascii() else terms._basic_compound()
     assert pattern.findall(text) == _COMPOUND.findall(text)
-    assert terms._has_long_word(text) or not _ENCODED.search(text)
     stream = terms.Analyzer("en").stream(text)
     shown = _ENCODED.sub(" ", terms.visible(text))
     analysed = [terms.Analyzer("en").analyse(each) for each in terms.compounds(shown)]
     expected = [" ".join(parts for parts, _ in analysed), *[whole for _, whole in analysed if whole]]
     assert stream.split() == " ".join(expected).split()
+
+
+@given(_TEXTS)
+@example("a \r\n b\x7f\n\tc\xa0\n")
+@example("e\x00\u0301 \ufeff \ud800")
+def test_the_canonical_text(text: str) -> None:
+    kept = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip("\ufeff")
+    encodable = kept.encode("utf-8", "replace").decode("utf-8")
+    letters = "".join(unicodedata.normalize("NFKC", c) if "\ufb00" <= c <= "\ufb06" else c for c in encodable)
+    composed = unicodedata.normalize("NFC", letters)
+    assert canonical._cleaned(text) == "\n".join(line.rstrip() for line in composed.split("\n"))
 
 
 @given(_TEXTS)

@@ -73,12 +73,13 @@ def _choose(content: FileContent) -> Converter:
     """Return the converter, which may have no reader. Raises ConversionFailed."""
     extension = content.extension
     named = REGISTRY.by_extension(extension)
-    found = REGISTRY.by_signature(content)
-    if found is None:
+    is_named_text = named is not None and named.is_text and named.read is not None
+    # A note about GIF89a or %PDF- may begin with these words.
+    is_text = is_named_text and _is_utf8(content.data)
+    found = None if is_text and not REGISTRY.is_signed_text(content) else REGISTRY.by_signature(content)
+    if found is None or (is_text and not found.is_text):
         return _by_name(content, named)
-    if named and named.is_text and named.read and not found.is_text:
-        if _is_utf8(content.data):  # a note about GIF89a or %PDF- may begin with these words
-            return _by_name(content, named)
+    if is_named_text and not found.is_text:
         raise NotText(found.label)
     has_signature = named is not None and bool(named.read) and _decides(extension, named)
     if found.read is None and has_signature:

@@ -40,6 +40,7 @@ class Registry:
         self._by_file_name: dict[str, Converter] = {}
         self._shared: set[str] = set()
         self._signatures: list[tuple[Test, Converter]] = []
+        self._signatures_of_texts: list[Test] = []
         for converter in converters:
             self.add(converter)
 
@@ -54,6 +55,8 @@ class Registry:
         self._converters.append(converter)
         if converter.signature:
             self._signatures.append((converter.signature, converter))
+            if converter.is_text:
+                self._signatures_of_texts.append(converter.signature)
 
     def __iter__(self) -> Iterator[Converter]:
         return iter(self._converters)
@@ -63,6 +66,10 @@ class Registry:
             if is_of_format(content):
                 return converter
         return None
+
+    def is_signed_text(self, content: FileContent) -> bool:
+        """Tell whether the content has the signature of a text format. Few have one."""
+        return any([is_of_format(content) for is_of_format in self._signatures_of_texts])
 
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((c for c in self._converters if c.resembles and c.resembles(content)), None)

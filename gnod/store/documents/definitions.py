@@ -20,8 +20,7 @@ class Place(NamedTuple):
 
 
 def put(connection: Connection, document_id: int, definitions: Iterable[Definition]) -> None:
-    """Store the definitions of a document, replacing what was there."""
-    connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
+    """Store the definitions of a document, which has none yet."""
     connection.executemany(
         "INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -29,6 +28,10 @@ def put(connection: Connection, document_id: int, definitions: Iterable[Definiti
             for seq, each in enumerate(definitions)
         ),
     )
+
+
+def remove(connection: Connection, document_id: int) -> None:
+    connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
 
 
 def around(connection: Connection, document_id: int, line: int) -> Definition | None:

@@ -119,7 +119,6 @@ def put(
         "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
         (collection_id, path),
     ).fetchone()
-    _put_content(connection, new)
     row = {
         "docid": "#" + new.source_hash[:8],
         "source_hash": new.source_hash,
@@ -127,7 +126,7 @@ def put(
         "mtime_ns": stat.mtime_ns,
         "inode": stat.inode,
         "mirror_hash": new.mirror_hash,
-        "chunks": count_chunks(connection, new.mirror_hash),
+        "chunks": _put_content(connection, new),
         "title": new.title,
         "mime": new.mime,
         "converter": new.converter,
@@ -144,16 +143,24 @@ def put(
         "scan_note": new.scans.note if new.scans else None,
         "container": container,
         "unread": msgspec.json.encode(new.unread).decode() if new.unread else None,
+        "active": 1,
+        "removed_at": None,
     }
-    document_id = _upsert(connection, collection_id, path, row)
+    if before is None:
+        document_id = _insert(connection, {"collection_id": collection_id, "path": path, **row})
+    else:
+        document_id = int(before[0])
+        _update(connection, document_id, row)
+        _forget_details(connection, document_id)
+        if before[2]:
+            connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
     if new.scans:
         scans.note(connection, new.source_hash, new.scans)
-    connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
-    connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
-    definitions.put(connection, document_id, new.definitions)
+    if new.tags:
+        connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
+    if new.definitions:
+        definitions.put(connection, document_id, new.definitions)
     links.put(connection, collection_id, document_id, path, new)
-    if before and before[2]:
-        connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
     if terms is None:
         fulltext.store(connection, {document_id: new.terms})
     else:
@@ -455,40 +462,59 @@ def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]
     )
 
 
-def _put_content(connection: Connection, new: Prepared) -> None:
-    # Content of an older version is rebuilt. Old chunks are deleted last, so that chunks in both keep their vectors.
+def _put_content(connection: Connection, new: Prepared) -> int:
+    """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
+    text = packing.pack(connection, new.markdown)
     connection.execute(
-        "INSERT INTO mirrors (mirror_hash, markdown, packed, title) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET title = excluded.title WHERE title IS NULL",
-        (new.mirror_hash, *packing.pack(connection, new.markdown), new.own_title),
+        "INSERT INTO mirrors (mirror_hash, markdown, packed, title) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (new.mirror_hash, *text, new.own_title),
     )
-    if not connection.changes():
-        return
-    is_rebuilt = count_chunks(connection, new.mirror_hash) > 0
-    if is_rebuilt:  # slow even where there is no row: seq is a part of the key
-        connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (new.mirror_hash,))
+    is_new = connection.changes() > 0
+    if not is_new and not _take_over(connection, new.mirror_hash, new.own_title):
+        return count_chunks(connection, new.mirror_hash)
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
     )
-    if is_rebuilt:
+    if not is_new:
         connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
         # Of its copies: they share the chunks.
         connection.execute(
             "UPDATE documents SET chunks = ?1 WHERE mirror_hash = ?2 AND active AND chunks <> ?1",
             (len(new.chunks), new.mirror_hash),
         )
+    return len(new.chunks)
 
 
-def _upsert(connection: Connection, collection_id: int, path: str, row: Mapping[str, object]) -> int:
-    """Store the columns of `row`. Returns the id."""
-    found = connection.execute(
-        f"INSERT INTO documents (collection_id, path, {', '.join(row)}) VALUES (?, ?{', ?' * len(row)})"
-        f" ON CONFLICT (collection_id, path) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in row)},"
-        " active = 1, removed_at = NULL RETURNING id",
-        (collection_id, path, *row.values()),
+def _take_over(connection: Connection, mirror_hash: str, title: str) -> bool:
+    """Make room for the chunks of a text that an older version stored. Returns whether it did. Old chunks are deleted
+    last, so that chunks in both keep their vectors."""
+    connection.execute("UPDATE mirrors SET title = ? WHERE mirror_hash = ? AND title IS NULL", (title, mirror_hash))
+    if not connection.changes():
+        return False
+    connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (mirror_hash,))
+    return True
+
+
+def _insert(connection: Connection, row: Mapping[str, object]) -> int:
+    """Return the id of the new row."""
+    connection.execute(
+        f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
     )
-    return int(found.get)
+    return connection.last_insert_rowid()
+
+
+def _update(connection: Connection, document_id: int, row: Mapping[str, object]) -> None:
+    connection.execute(
+        f"UPDATE documents SET {', '.join(f'{name} = ?' for name in row)} WHERE id = ?", (*row.values(), document_id)
+    )
+
+
+def _forget_details(connection: Connection, document_id: int) -> None:
+    """Delete the rows of a document in other tables, but not its terms."""
+    connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
+    definitions.remove(connection, document_id)
+    links.remove(connection, document_id)
 
 
 def _remove(
@@ -503,9 +529,7 @@ def _remove(
     )
     for document_id, _ in rows:
         connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
-        connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
-        connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
-        links.remove(connection, document_id)
+        _forget_details(connection, document_id)
     _leave(connection, [str(mirror) for _, mirror in rows], left)
     return len(rows)
 

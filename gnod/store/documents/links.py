@@ -64,16 +64,16 @@ class Incoming(NamedTuple):
 
 
 def put(connection: Connection, collection_id: int, document_id: int, path: str, new: Prepared) -> None:
-    """Store the links and the names of a document, replacing what was there."""
-    remove(connection, document_id)
+    """Store the links and the names of a document, which has none yet."""
     connection.executemany(
         "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)",
         ((collection_id, *name, document_id) for name in names_of(path, new.aliases, new.labels)),
     )
-    connection.executemany(
-        "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        ((document_id, seq, collection_id, *msgspec.structs.astuple(link)) for seq, link in enumerate(new.links)),
-    )
+    if new.links:
+        connection.executemany(
+            "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((document_id, seq, collection_id, *msgspec.structs.astuple(link)) for seq, link in enumerate(new.links)),
+        )
 
 
 def remove(connection: Connection, document_id: int) -> None:
