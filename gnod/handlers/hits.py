@@ -181,8 +181,10 @@ def _passage(
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:
-        parts = texts.parts(connection, document.mirror_hash) if text is None else [text]
-        return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+        if text is None:
+            parts = texts.parts(connection, document.mirror_hash)
+            return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+        return best_passage(text, wanted.terms, analyzers, wanted.anchor)
     if text is None:
         part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
     else:

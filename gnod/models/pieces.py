@@ -29,9 +29,11 @@ def cut(text: str, limit: int | None) -> list[Span]:
     >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
     (['One. Two.'], [Span(start=0, end=10), Span(start=10, end=16)])
     """
+    if limit is None or len(text) <= limit:
+        return [Span(0, len(text))]
     spans = []
     start = 0
-    while limit is not None and len(text) - start > limit:
+    while len(text) - start > limit:
         left = len(text) - start
         aim = left / -(-left // limit)
         end = _nearest(text, start + int(aim * _SHORTEST), start + limit, start + int(aim))

@@ -25,6 +25,7 @@ _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
 _MAX_GAP = 3
 _MAX_IN_WORD = 4
+_MOST_WORDS = 8192
 _SIMILAR_STEMS = 4  # letters
 # Scores that differ by less are equal: rounding errors of sums.
 _SAME = 1e-9
@@ -58,7 +59,7 @@ class Finder:
         self._folded = fold_in_place(text)
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
-        self._terms: dict[str, frozenset[str]] = {}
+        self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
         self._first: dict[str, list[int]] = {}
 
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
@@ -116,8 +117,13 @@ class Finder:
     def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
         """Return the words at this place that have one of the variants; None when none has."""
         for variant in variants:
-            reach = 0 if len(variant) == 1 else _MAX_VARIANT_CHARACTERS
-            for start, end in self._find(variant, [(max(mark.start - reach, 0), mark.end + reach)]):
+            if len(variant) == 1:
+                start, end, is_word = self._word(variant[0], mark.start, mark.end)
+                if is_word:
+                    return Mark(start, end, mark.term)
+                continue
+            around = (max(mark.start - _MAX_VARIANT_CHARACTERS, 0), mark.end + _MAX_VARIANT_CHARACTERS)
+            for start, end in self._find(variant, [around]):
                 if start <= mark.start and mark.end <= end:
                     return Mark(start, end, mark.term)
         return None
@@ -132,12 +138,13 @@ class Finder:
 
     def _frequency(self, variant: TermVariant) -> int:
         """Return an upper bound of how often the variant occurs in the text; not above _MAX_PLACES + 1."""
+        if len(variant) == 1:
+            return len(self._places_of(_needle(variant[0])))
         return min(len(self._places_of(_needle(term))) for term in variant)
 
     def _stretches(self, variant: TermVariant, near: Iterable[Mark]) -> list[tuple[int, int]]:
         """Return where to look: everywhere; for a frequent variant near the marks of rarer ones, if there are any."""
-        starts = {mark.start for mark in near}
-        if starts and self._frequency(variant) > _MAX_PLACES:
+        if self._frequency(variant) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
         return [(0, len(self._text))]
 
@@ -187,24 +194,36 @@ class Finder:
 
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
-        needle, has_words = _needle(term), not is_unspaced(term)
+        needle = _needle(term)
         after = low
         for position in self._occurrences(needle, low, high):
-            end = position + len(needle)
-            if position < after:
-                continue
-            if not has_words:
-                yield position, end
-            else:
-                start, end = _word_around(self._text, position, end)
-                if _is_among(term, self._terms_of(self._text[start:end])):
-                    yield start, end
-            after = end
+            if position >= after:
+                start, after, is_word = self._word(term, position, position + len(needle))
+                if is_word:
+                    yield start, after
+
+    def _word(self, term: str, start: int, end: int) -> tuple[int, int, bool]:
+        """Return the word around a needle, and whether it has the term."""
+        if _is_unspaced(term):
+            return start, end, True
+        start, end = _word_around(self._text, start, end)
+        return start, end, _is_among(term, self._terms_of(self._text[start:end]))
 
     def _terms_of(self, word: str) -> frozenset[str]:
-        if word not in self._terms:
-            self._terms[word] = frozenset(t for a in self.analyzers for t in " ".join(a.terms_of(word)).split())
-        return self._terms[word]
+        known = self._terms.get(word)
+        if known is None:
+            if len(self._terms) >= _MOST_WORDS:
+                self._terms.clear()
+            known = frozenset(t for a in self.analyzers for t in " ".join(a.terms_of(word)).split())
+            self._terms[word] = known
+        return known
+
+
+@lru_cache(8)
+def _known_terms(languages: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Return what is known of the terms that words have in these languages, for all threads: texts repeat their
+    words."""
+    return {}
 
 
 def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
@@ -217,12 +236,15 @@ def _is_among(term: str, terms: frozenset[str]) -> bool:
     return term in terms
 
 
+_is_unspaced = lru_cache(4096)(is_unspaced)
+
+
 @lru_cache(4096)
 def _needle(term: str) -> str:
     """Return what every word with that stem contains ("studi" is the stem of "study")."""
     if term.endswith(ANY_ENDING):
         return term.removesuffix(ANY_ENDING)
-    return term[:-1] if len(term) > 3 and term.isalpha() and not is_unspaced(term) else term
+    return term[:-1] if len(term) > 3 and term.isalpha() and not _is_unspaced(term) else term
 
 
 def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:

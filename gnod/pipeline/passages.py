@@ -36,10 +36,17 @@ class Passage(NamedTuple):
         )
 
 
-def best_passage(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> Passage:
+def best_passage(
+    text: str,
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    anchor: TermVariant | None = None,
+) -> Passage:
     """Return the passage with the most different words of the query, rare ones first; the start of the document when
-    none occurs (a match in title or path only). `query_terms` has the variants of each word."""
-    return best_passage_of([text], query_terms, analyzers)
+    none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
+    the best passage is known to contain."""
+    _, passage = _passage(text, Finder(text, analyzers), query_terms, anchor)
+    return passage
 
 
 def best_passage_of(
@@ -48,8 +55,8 @@ def best_passage_of(
     analyzers: Sequence[Analyzer],
     anchor: TermVariant | None = None,
 ) -> Passage:
-    """Return the best passage of a text that comes in parts. A passage lies within one part; the first with every word
-    of the query is the best. `anchor`: a variant that the best passage is known to contain."""
+    """As `best_passage`, of a text that comes in parts. A passage lies within one part; the first with every word of the
+    query is the best."""
     first: str | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()

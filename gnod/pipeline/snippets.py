@@ -19,6 +19,7 @@ _LONGEST_LINE = 600
 _MAX_FRONTMATTER_CHARACTERS = 8192
 
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
+_LINE = re.compile(r"[^\n]+")
 _LINE_ENDS = re.compile(r"\n\s*")
 # A fence, a comment, a directive of reStructuredText. What has no letter and no digit is markup, too.
 _MARKUP = re.compile(r"\s*(?:`{3,}[^`\n]*|~{3,}.*|<!--(?:(?!-->).)*(?:-->)?|\.\.\s+[\w:-]+::.*)\s*\Z")
@@ -120,14 +121,14 @@ def _whole(text: str, start: int, end: int) -> _Part:
 
 def _heads(text: str, low: int, high: int, units: Sequence[_Part], start: int, end: int) -> Iterator[_Part]:
     """Yield the lines that no unit covers: headings, and headers of tables with the row of bars below them."""
-    covered = [*units, _Part(high, high)]
     at = low
-    for unit in covered:
-        for line in re.finditer(r"[^\n]+", text[at : unit.start]) if at < unit.start else ():
-            part = _Part(at + line.start(), at + line.end(), is_head=True)
-            if _says_something(text, part, start, end):
-                bars = _DELIMITER_ROW.match(text, part.end)
-                yield part._replace(end=bars.end()) if bars else part
+    for unit in (*units, _Part(high, high)):
+        if not text[at : unit.start].isspace():  # between sentences
+            for line in _LINE.finditer(text, at, unit.start):
+                part = _Part(line.start(), line.end(), is_head=True)
+                if _says_something(text, part, start, end):
+                    bars = _DELIMITER_ROW.match(text, part.end)
+                    yield part._replace(end=bars.end()) if bars else part
         at = max(at, unit.end)
 
 

@@ -419,7 +419,8 @@ def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
     """Run a read that sees one state of the database."""
     connection.execute("BEGIN")
     try:
-        return work(connection)
+        with attachment.one_snapshot(connection):
+            return work(connection)
     finally:
         # An interrupt may have ended the transaction.
         if connection.in_transaction:

@@ -21,7 +21,7 @@ from gnod.analysis.dictionaries import has_word
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
-from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences
+from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences, any_of
 from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord
 from gnod.pipeline.correction.surfaces import Surfaces
 from gnod.pipeline.correction.words import Vocabulary
@@ -155,7 +155,7 @@ class _Correcting:
         times = min(query.exact_times(first), query.exact_times(second))
         if not (query.is_part(first) or query.is_part(second)):
             times *= SPLIT_TIMES
-        return query.frequency(expression) > times and not query.occurs(query.phrase(first, second))
+        return query.frequency(expression) > times and not query.occurs(query.phrases(first, second))
 
     def _correction(self, word: QueryWord) -> list[_Place]:
         written, times = word.text.lower(), self._query.times(word.text)
@@ -242,9 +242,9 @@ class _Correcting:
         query, found = self._query, []
         for place in range(2, len(written) - 1) if written.isalpha() else ():
             first, second = written[:place], written[place:]
-            phrase, text = query.phrase(first, second), f"{first} {second}"
-            if query.occurs(phrase):
-                found.append(self._candidate([text], JOINED, phrase))
+            phrases, text = query.phrases(first, second), f"{first} {second}"
+            if query.occurs(phrases):
+                found.append(self._candidate([text], JOINED, any_of(phrases)))
             elif min(len(first), len(second)) >= MIN_LETTERS and query.times(first) and query.times(second):
                 both = f"({query.expression(first)}) AND ({query.expression(second)})"
                 found.append(self._candidate([text], JOINED_APART, both))

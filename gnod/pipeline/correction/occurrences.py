@@ -43,12 +43,12 @@ class Occurrences:
             return True
         pairs = zip(self.words, self.words[1:], strict=False)
         joined = {term for first, second in pairs for term in self._joined(first.text.lower(), second.text.lower())}
-        return bool(joined) and self.occurs(any_of(joined))
+        return bool(joined) and self.occurs(quoted(joined))
 
     def may_be_split(self, first: str, second: str) -> bool:
         """Tell whether two words may be parts of one, which occurs."""
         joined = self._joined(first, second)
-        return bool(joined) and self.occurs(any_of(joined))
+        return bool(joined) and self.occurs(quoted(joined))
 
     def _joined(self, first: str, second: str) -> set[str]:
         """Return the terms of two words without the space between them; none if they cannot be parts of one."""
@@ -80,7 +80,7 @@ class Occurrences:
 
     def _count(self, word: str) -> int:
         """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
-        times = fulltext.frequency_up_to(self.connection, any_of(self.terms(word, self._main)), RARE + 1)
+        times = fulltext.frequency_up_to(self.connection, quoted(self.terms(word, self._main)), RARE + 1)
         for each in self.analyzers if not times else ():
             term = fulltext.quote(each.analyse(word)[0])
             if each not in self._main:
@@ -101,14 +101,15 @@ class Occurrences:
         return {analyzer.analyse(word)[0] for analyzer in analyzers or self.analyzers}
 
     def expression(self, word: str) -> str:
-        return any_of(self.terms(word.lower()))
+        return any_of(quoted(self.terms(word.lower())))
 
-    def phrase(self, first: str, second: str) -> str:
+    def phrases(self, first: str, second: str) -> list[str]:
         """Return what finds two words beside each other."""
-        return any_of({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self._main})
+        return quoted({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self._main})
 
-    def occurs(self, expression: str) -> bool:
-        return fulltext.frequency_up_to(self.connection, expression, 1) > 0
+    def occurs(self, phrases: Collection[str]) -> bool:
+        """Tell whether a document has one of the phrases."""
+        return fulltext.frequency_up_to(self.connection, phrases, 1) > 0
 
     def frequency(self, expression: str) -> int:
         return fulltext.frequency(self.connection, expression)
@@ -117,9 +118,13 @@ class Occurrences:
         """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
         word = text.lower()
         shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
-        return self.occurs(f"{fulltext.quote(word)} *") or any(self.occurs(fulltext.quote(each)) for each in shorter)
+        return self.occurs([f"{fulltext.quote(word)} *"]) or any(self.occurs(quoted([each])) for each in shorter)
 
 
-def any_of(terms: Collection[str]) -> str:
-    """Return the FTS5 expression for documents with one of the terms."""
-    return " OR ".join(fulltext.quote(term) for term in sorted(terms))
+def any_of(phrases: Iterable[str]) -> str:
+    """Return the FTS5 expression for documents with one of the phrases."""
+    return " OR ".join(phrases)
+
+
+def quoted(terms: Iterable[str]) -> list[str]:
+    return [fulltext.quote(term) for term in sorted(terms)]

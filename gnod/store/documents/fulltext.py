@@ -28,7 +28,7 @@ from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, searching
 from gnod.store.postings.searching import Conditions
-from gnod.store.postings.view import AnyOf, view_of
+from gnod.store.postings.view import POSTINGS_OF_A_LOOKUP, AnyOf, view_of
 
 # Column weights: filepath, title, body.
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
@@ -65,8 +65,6 @@ _B = 0.75
 _BODY = 2
 # A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
-# FTS5 reads so many postings in the time in which it finds one document.
-_POSTINGS_OF_A_LOOKUP = 300
 # Connections that know the SQL functions body_positions and bm25_against.
 _with_positions: WeakSet[Connection] = WeakSet()
 _with_average: WeakSet[Connection] = WeakSet()
@@ -430,8 +428,14 @@ def frequency(connection: Connection, expression: str) -> int:
     return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
 
 
-def frequency_up_to(connection: Connection, expression: str, most: int) -> int:
-    """Return how many documents an FTS5 expression matches, but not more than `most`. Fast for common words too."""
+def frequency_up_to(connection: Connection, phrases: Collection[str], most: int) -> int:
+    """Return how many documents have one of the phrases, but not more than `most`. Fast for common words too."""
+    view = view_of(connection)
+    if view is not None and view.has_all(phrases):
+        found = [n for phrase in phrases if (n := view.frequency(phrase))]
+        if len(found) < 2 or max(found) >= most:
+            return min(max(found, default=0), most)
+    expression = _any_of(tuple(phrases))
     statement = "SELECT count(*) FROM (SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? LIMIT ?)"
     return int(connection.execute(statement, (expression, most)).get)
 
@@ -460,7 +464,7 @@ def texts(connection: Connection, expression: str, limit: int, characters: int) 
 def _is_common(connection: Connection, phrase: str, documents: int) -> bool:
     """Tell whether it is faster to look a phrase up in each of some documents than to read where it occurs."""
     view = view_of(connection)
-    return view is not None and view.frequency(phrase) > _POSTINGS_OF_A_LOOKUP * documents
+    return view is not None and view.frequency(phrase) > POSTINGS_OF_A_LOOKUP * documents
 
 
 def _fts5_idf(total: int, n: int) -> float:

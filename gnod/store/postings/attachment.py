@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -13,10 +15,12 @@ from gnod.store.postings.versions import Postings
 
 @dataclass
 class Attachment:
-    """`view`: the view that was used last, and its clock."""
+    """`view`: the view that was used last, and its clock. `seen`: the view, or that there is none, of the snapshot that
+    is read now; empty until it is asked for."""
 
     postings: Postings
     view: tuple[int, object] | None = None
+    seen: list[object] | None = None
 
 
 _attachments: WeakKeyDictionary[apsw.Connection, Attachment] = WeakKeyDictionary()
@@ -35,6 +39,20 @@ def detach(connection: apsw.Connection) -> None:
 
 def of(connection: apsw.Connection) -> Attachment | None:
     return _attachments.get(connection)
+
+
+@contextmanager
+def one_snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """Let all reads meanwhile use the same view: they are in one transaction."""
+    attached = of(connection)
+    if attached is None:
+        yield
+        return
+    attached.seen = []
+    try:
+        yield
+    finally:
+        attached.seen = None
 
 
 def collect(connection: apsw.Connection) -> None:

@@ -22,6 +22,7 @@ from gnod.store.documents import changes
 from gnod.store.documents.changes import Position
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.postings import attachment
+from gnod.store.postings.attachment import Attachment
 from gnod.store.postings.segment import COLUMNS, Numbers, Segment, ordered_docid, tokens
 from gnod.store.postings.versions import Part, Version
 
@@ -34,6 +35,9 @@ CHANGED_OF = 2000
 _MOST_LOOKED_UP = 200
 # Phrases whose counts a view remembers.
 _MOST_REMEMBERED = 32
+_MOST_FREQUENCIES = 4096
+# The full-text table reads so many postings in the time in which it looks a phrase up in one document.
+POSTINGS_OF_A_LOOKUP = 300
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
@@ -98,6 +102,7 @@ class View:
         self.size = sum(part.size for part in self._parts)
         self.length = sum(part.length for part in self._parts)
         self._counted: dict[str, tuple[Numbers, Numbers]] = {}
+        self._frequencies: dict[str, int] = {}
 
     @cached_property
     def _mean(self) -> float:
@@ -105,7 +110,16 @@ class View:
 
     def frequency(self, phrase: str) -> int:
         """Return in how many documents a phrase occurs."""
-        return sum(len(self._documents(part, phrase)) for part in self._parts)
+        known = self._frequencies.get(phrase)
+        if known is None:
+            if len(self._frequencies) == _MOST_FREQUENCIES:
+                self._frequencies.clear()
+            known = self._frequencies[phrase] = sum(len(self._documents(part, phrase)) for part in self._parts)
+        return known
+
+    def has_all(self, phrases: Iterable[str]) -> bool:
+        """Tell whether the postings alone say where each of the phrases occurs."""
+        return self._changed is None and all(len(Phrase.of(phrase).terms) == 1 for phrase in phrases)
 
     def frequencies(self) -> dict[bytes, int] | None:
         """Return in how many documents each term occurs; None: some documents are in the full-text table alone."""
@@ -271,11 +285,12 @@ class View:
         return ids[order], counts[order]
 
     def _candidates(self, parsed: Phrase) -> list[int] | None:
-        """Return the documents that may have a phrase; None: too many."""
+        """Return the documents that may have a phrase; None: they are so many that reading where it occurs is
+        faster."""
         changed = self._changed.ids.tolist() if self._changed else []
         if len(parsed.terms) == 1:
             return changed
-        found = list(changed)
+        found, postings = list(changed), 0
         for part in self._parts:
             if part.segment is not self._changed:
                 mask = part.mask()
@@ -285,10 +300,11 @@ class View:
                     has = np.zeros(len(mask), bool)
                     has[part.segment.documents[place]] = True
                     mask &= has
+                    postings += place.stop - place.start
                 found += part.segment.ids[mask].tolist()
             if len(found) > _MOST_LOOKED_UP:
                 return None
-        return found
+        return found if len(found) * POSTINGS_OF_A_LOOKUP < postings else None
 
 
 @dataclass(frozen=True)
@@ -343,6 +359,15 @@ def view_of(connection: Connection) -> View | None:
     attached = attachment.of(connection)
     if attached is None:
         return None
+    if not attached.seen:
+        found = _present_view(connection, attached)
+        if attached.seen is None:
+            return found
+        attached.seen.append(found)
+    return cast(View | None, attached.seen[0])
+
+
+def _present_view(connection: Connection, attached: Attachment) -> View | None:
     clock = changes.present(connection).clock
     if attached.view is None or attached.view[0] != clock:
         version = attached.postings.up_to(clock)
