@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, collections, documents, fulltext
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import Prepared, Terms
+from gnod.store.documents.records import Chunk, Prepared, Terms
 from gnod.store.postings import attachment, updating
 from gnod.store.postings.feed import Feed
 from gnod.store.postings.versions import Postings, folder_of
@@ -47,9 +48,9 @@ _COLLECTIONS = ("scifact", "cranfield", "cacm", "claude-docs-rag", "squad-en")
 class Index:
     """A database with postings, filled in this process."""
 
-    def __init__(self, folder: Path) -> None:
-        self.database = Database(folder / "index.sqlite", readers=1, use_knn=False)
-        self.postings = Postings(folder_of(folder / "index.sqlite"), VERSION)
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path, readers=1, use_knn=False)
+        self.postings = Postings(folder_of(path), VERSION)
         self._feed = Feed()
         self._own = self.database.open_reader()
         self.database.follow(self)
@@ -68,6 +69,10 @@ class Index:
             pass
         self.seconds["store"] += stored - started
         self.seconds["postings"] += time.process_time() - stored
+
+    def fill(self, documents: Iterator[tuple[str, str, str, Terms]]) -> None:
+        while batch := list(islice(documents, _BATCH)):
+            self.add(batch)
 
     def reader(self, *, with_postings: bool) -> Connection:
         connection = self.database.open_reader()
@@ -111,15 +116,16 @@ def _prepared(path: str, title: str, text: str, terms: Terms) -> Prepared:
         line_map=[],
         markdown=text,
         mirror_hash=digest,
-        chunks=[],
+        chunks=[Chunk(0, len(text), 1, text.count("\n"), "", digest)] if text else [],
         terms=terms,
     )
 
 
-def recombined_documents(count: int) -> Iterator[tuple[str, str, str, Terms]]:
-    """Yield documents without texts; their terms are those of their sentences, which are analysed once."""
+def recombined_documents(count: int, *, texts: bool = False) -> Iterator[tuple[str, str, str, Terms]]:
+    """Yield documents, without texts unless these are wanted; their terms are those of their sentences, which are
+    analysed once."""
     analyzer, rng = Analyzer("en"), random.Random(1)
-    sentences = [(len(each) + 1, each, analyzer.stream(each)) for each in recombined._sentences()]
+    sentences = [(len(each) + 1, each, analyzer.stream(each)) for each in recombined.all_sentences()]
     for number in range(count):
         parts: list[tuple[int, str, str]] = []
         while sum(length for length, _, _ in parts) < recombined.CHARACTERS:
@@ -127,7 +133,8 @@ def recombined_documents(count: int) -> Iterator[tuple[str, str, str, Terms]]:
         title = " ".join(parts[0][1].split()[:6]).rstrip(".,:;")
         body = " ".join([analyzer.stream(title), *(terms for _, _, terms in parts), "note", str(number)])
         path = f"{number // 500:04d}/{number:07d}.md"
-        yield path, title, "", Terms(analyzer.stream(path), analyzer.stream(title), body)
+        text = f"# {title}\n\n{' '.join(sentence for _, sentence, _ in parts)}\n" if texts else ""
+        yield path, title, text, Terms(analyzer.stream(path), analyzer.stream(title), body)
 
 
 def measure(connection: Connection, queries: Sequence[str], search: Callable[[Connection, str], object]) -> str:
@@ -170,15 +177,8 @@ def report(index: Index, name: str, *, with_postings: bool) -> None:
 
 def scale(count: int, *, table: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
-        index = Index(Path(folder))
-        batch = []
-        for document in recombined_documents(count):
-            batch.append(document)
-            if len(batch) == _BATCH:
-                index.add(batch)
-                batch = []
-        if batch:
-            index.add(batch)
+        index = Index(Path(folder, "index.sqlite"))
+        index.fill(recombined_documents(count))
         size = sum(path.stat().st_size for path in index.postings.folder.iterdir())
         newest = index.postings.newest
         print(f"{count} documents, {len(newest.parts) if newest else 0} segments, {size / count:.0f} bytes each")
@@ -194,7 +194,7 @@ def compare_collections() -> None:
     """Count the differences among the results of judged queries; scores may differ by rounding."""
     for name in _COLLECTIONS:
         with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
-            index = Index(Path(folder))
+            index = Index(Path(folder, "index.sqlite"))
             lines = [(line.get("title", ""), line["text"]) for line in _lines(name, "corpus.jsonl")]
             named = [(f"{number}.md", title, text) for number, (title, text) in enumerate(lines)]
             index.add([(path, title, "", terms_of("en", path, title, text)) for path, title, text in named])
