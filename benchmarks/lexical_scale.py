@@ -17,9 +17,10 @@ import random
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, collections, documents, fulltext
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import Prepared, Terms
+from gnod.store.documents.records import Chunk, Prepared, Terms
 from gnod.store.postings import attachment, updating
 from gnod.store.postings.feed import Feed
 from gnod.store.postings.versions import Postings, folder_of
@@ -46,12 +47,16 @@ _QUERIES = 100
 _COLLECTIONS = ("scifact", "cranfield", "cacm", "claude-docs-rag", "squad-en")
 
 
+# Path, title, text and terms.
+Document = tuple[str, str, str, Terms]
+
+
 class Index:
     """A database with postings, filled in this process."""
 
-    def __init__(self, folder: Path) -> None:
-        self.database = Database(folder / "index.sqlite", readers=1, use_knn=False)
-        self.postings = Postings(folder_of(folder / "index.sqlite"), VERSION)
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path, readers=1, use_knn=False)
+        self.postings = Postings(folder_of(path), VERSION)
         self._feed = Feed()
         self._own = self.database.open_reader()
         self.database.follow(self)
@@ -61,8 +66,8 @@ class Index:
     def before_commit(self, connection: Connection) -> Callable[[], None]:
         return partial(self._feed.add, changes.present(connection).clock, attachment.take(connection))
 
-    def add(self, batch: Sequence[tuple[str, str, str, Terms]]) -> None:
-        """Store documents: path, title, text and terms."""
+    def add(self, batch: Sequence[Document]) -> None:
+        """Store documents."""
         started = time.process_time()
         self.database.submit_write(partial(_store, self._collection, batch)).result()
         stored = time.process_time()
@@ -70,6 +75,11 @@ class Index:
             pass
         self.seconds["store"] += stored - started
         self.seconds["postings"] += time.process_time() - stored
+
+    def fill(self, documents: Iterable[Document]) -> None:
+        rest = iter(documents)
+        while batch := list(islice(rest, _BATCH)):
+            self.add(batch)
 
     def reader(self, *, with_postings: bool) -> Connection:
         connection = self.database.open_reader()
@@ -91,7 +101,7 @@ def _add_collection(connection: Connection) -> int:
     return collections.id_of(connection, "notes")
 
 
-def _store(collection: int, batch: Sequence[tuple[str, str, str, Terms]], connection: Connection) -> None:
+def _store(collection: int, batch: Sequence[Document], connection: Connection) -> None:
     terms: dict[int, Terms] = {}
     for path, title, text, of_document in batch:
         documents.put(connection, collection, path, _prepared(path, title, text, of_document), now=1.0, terms=terms)
@@ -113,15 +123,16 @@ def _prepared(path: str, title: str, text: str, terms: Terms) -> Prepared:
         line_map=[],
         markdown=text,
         mirror_hash=digest,
-        chunks=[],
+        chunks=[Chunk(0, len(text), 1, text.count("\n"), "", digest)] if text else [],
         terms=terms,
     )
 
 
-def recombined_documents(count: int) -> Iterator[tuple[str, str, str, Terms]]:
-    """Yield documents without texts; their terms are those of their sentences, which are analysed once."""
+def recombined_documents(count: int, *, texts: bool = False) -> Iterator[Document]:
+    """Yield documents, without texts unless these are wanted; their terms are those of their sentences, which are
+    analysed once."""
     analyzer, rng = Analyzer("en"), random.Random(1)
-    sentences = [(len(each) + 1, each, analyzer.stream(each)) for each in recombined._sentences()]
+    sentences = [(len(each) + 1, each, analyzer.stream(each)) for each in recombined.all_sentences()]
     for number in range(count):
         parts: list[tuple[int, str, str]] = []
         while sum(length for length, _, _ in parts) < recombined.CHARACTERS:
@@ -129,7 +140,8 @@ def recombined_documents(count: int) -> Iterator[tuple[str, str, str, Terms]]:
         title = " ".join(parts[0][1].split()[:6]).rstrip(".,:;")
         body = " ".join([analyzer.stream(title), *(terms for _, _, terms in parts), "note", str(number)])
         path = f"{number // 500:04d}/{number:07d}.md"
-        yield path, title, "", Terms(analyzer.stream(path), analyzer.stream(title), body)
+        text = f"# {title}\n\n{' '.join(sentence for _, sentence, _ in parts)}\n" if texts else ""
+        yield path, title, text, Terms(analyzer.stream(path), analyzer.stream(title), body)
 
 
 def measure(queries: Sequence[str], search: Callable[[str], object]) -> str:
@@ -176,20 +188,17 @@ def report_tantivy(tantivy: BareTantivy) -> None:
     print("  few words ", measure(recombined.few_words(_QUERIES), tantivy.search))
 
 
+def _also_in(tantivy: BareTantivy, stored: Iterable[Document]) -> Iterator[Document]:
+    for number, document in enumerate(stored):
+        tantivy.add(number, document[3].title, document[3].body)
+        yield document
+
+
 def scale(count: int, *, table: bool, beside_tantivy: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
-        index = Index(Path(folder))
+        index = Index(Path(folder, "index.sqlite"))
         tantivy = BareTantivy(Path(folder, "tantivy")) if beside_tantivy else None
-        batch = []
-        for number, document in enumerate(recombined_documents(count)):
-            batch.append(document)
-            if tantivy:
-                tantivy.add(number, document[3].title, document[3].body)
-            if len(batch) == _BATCH:
-                index.add(batch)
-                batch = []
-        if batch:
-            index.add(batch)
+        index.fill(_also_in(tantivy, recombined_documents(count)) if tantivy else recombined_documents(count))
         size = sum(path.stat().st_size for path in index.postings.folder.iterdir())
         newest = index.postings.newest
         print(f"{count} documents, {len(newest.parts) if newest else 0} segments, {size / count:.0f} bytes each")
@@ -208,7 +217,7 @@ def compare_collections() -> None:
     """Count the differences among the results of judged queries; scores may differ by rounding."""
     for name in _COLLECTIONS:
         with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
-            index = Index(Path(folder))
+            index = Index(Path(folder, "index.sqlite"))
             lines = [(line.get("title", ""), line["text"]) for line in _lines(name, "corpus.jsonl")]
             named = [(f"{number}.md", title, text) for number, (title, text) in enumerate(lines)]
             index.add([(path, title, "", terms_of("en", path, title, text)) for path, title, text in named])

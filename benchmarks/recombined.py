@@ -18,7 +18,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 def write(folder: Path, count: int, seed: int = 1) -> None:
     """Write `count` files of about 1 kB. More files with the same seed begin with the same files."""
-    sentences = _sentences()
+    sentences = all_sentences()
     rng = random.Random(seed)
     for number in range(count):
         path = folder / f"{number // _PER_FOLDER:04d}" / f"{number:07d}.md"
@@ -37,7 +37,7 @@ def few_words(count: int, seed: int = 3) -> list[str]:
     """Return queries of one to four words, which follow each other in some sentence."""
     rng = random.Random(seed)
     sentences = [
-        words for each in rng.sample(_sentences(), count) if len(words := re.findall(r"[A-Za-z]{3,}", each)) > 4
+        words for each in rng.sample(all_sentences(), count) if len(words := re.findall(r"[A-Za-z]{3,}", each)) > 4
     ]
     starts = [(words, rng.randrange(len(words) - 4), rng.randint(1, 4)) for words in sentences]
     return [" ".join(words[at : at + length]) for words, at, length in starts]
@@ -53,7 +53,7 @@ def _document(sentences: list[str], rng: random.Random, number: int) -> str:
     return f"# {title}\n\n{' '.join(parts)}\n\nNote {number}.\n"
 
 
-def _sentences() -> list[str]:
+def all_sentences() -> list[str]:
     texts = (line["text"] for name in _COLLECTIONS for line in _lines(name, "corpus.jsonl"))
     return [each for text in texts for each in _SENTENCE_END.split(text) if 20 < len(each) < 400 and "\n" not in each]
 

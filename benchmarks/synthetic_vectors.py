@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.nearest import Maker, like_real, of_sentences
 from benchmarks.throwaway import Throwaway
@@ -16,7 +13,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 
-_BLOCK = 500
+_BLOCK = 10_000
 
 
 def configure(daemon: Throwaway, models: Path, **roles: str) -> None:
@@ -38,20 +35,29 @@ def configure(daemon: Throwaway, models: Path, **roles: str) -> None:
 def embed(daemon: Throwaway, collection: str) -> int:
     """Store a vector for every chunk of a collection while the daemon is stopped. Returns the number of chunks."""
     stop(daemon)
-    uri = uri_for(Config(models=ModelsConfig(preset="mini")), "embed")
-    assert uri is not None
-    make = maker(1)
     database = Database(daemon.folder / "data" / "index-default.sqlite")
-    hashes = [
-        row[0]
-        for row in database.submit_read(lambda c: list(c.execute("SELECT DISTINCT embed_hash FROM chunks"))).result()
-    ]
-    for low in range(0, len(hashes), _BLOCK):
-        database.submit_write(lambda c, part=hashes[low : low + _BLOCK]: _put(c, uri, make, part)).result()  # type: ignore[misc]
-    database.submit_write(lambda c: vectors.serve(c, collection, uri)).result()
+    count = store(database, collection)
     database.close()
     daemon.gnoctl("daemon", "start")
-    return len(hashes)
+    return count
+
+
+def store(database: Database, collection: str) -> int:
+    """Store a vector of the preset's model for every chunk. Returns their number."""
+    uri = uri_for(Config(models=ModelsConfig(preset="mini")), "embed")
+    assert uri is not None
+    make, last, count = maker(1), "", 0
+
+    def put(connection: Connection) -> list[str]:
+        statement = "SELECT DISTINCT embed_hash FROM chunks WHERE embed_hash > ? ORDER BY embed_hash LIMIT ?"
+        hashes = [str(each) for (each,) in connection.execute(statement, (last, _BLOCK))]
+        vectors.put(connection, uri, {each: [Piece(row)] for each, row in zip(hashes, make(len(hashes)), strict=True)})
+        return hashes
+
+    while hashes := database.submit_write(put).result():
+        last, count = hashes[-1], count + len(hashes)
+    database.submit_write(lambda connection: vectors.serve(connection, collection, uri)).result()
+    return count
 
 
 def maker(seed: int) -> Maker:
@@ -62,9 +68,3 @@ def maker(seed: int) -> Maker:
 def stop(daemon: Throwaway) -> None:
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
-
-
-def _put(connection: Connection, uri: str, make: Maker, hashes: Sequence[str]) -> None:
-    rows = make(len(hashes))
-    pieces = {each: [Piece(np.asarray(row), 0, None, 0, None)] for each, row in zip(hashes, rows, strict=True)}
-    vectors.put(connection, uri, pieces)

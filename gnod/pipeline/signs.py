@@ -6,6 +6,7 @@ Vectors of a model have a common part, which says nothing; so it is the signs of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isqrt, sqrt
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Differences = NDArray[np.uint16]
+Scratch = tuple[NDArray[np.uint64], NDArray[np.uint8]]
 
 INFINITE = np.iinfo(np.uint16).max
 _WORD = 64
@@ -34,15 +36,23 @@ class Signs:
     def fill(self, at: int, vectors: Floats) -> None:
         self._bits[:, at : at + len(vectors)] = _bits(vectors, self._centre).T
 
-    def differences(self, query: Floats, into: Differences) -> None:
+    def count(self, query: Floats, into: Differences, scratch: Scratch) -> None:
         """Write in how many signs each of the first rows differs from a query."""
-        different = np.empty(len(into), np.uint64)
-        counts = np.empty(len(into), np.uint8)
+        different, counts = (each[: len(into)] for each in scratch)
         into[:] = 0
         for bits, of_query in zip(self._bits, _bits(query[None, :], self._centre)[0], strict=True):
             np.bitwise_xor(bits[: len(into)], of_query, out=different)
             np.bitwise_count(different, out=counts)
             into += counts
+
+
+def count(query: Floats, parts: Iterator[tuple[Signs, Differences]], rows: int) -> None:
+    """Write in how many signs the first rows of each part, at most `rows`, differ from a query. Threads may share the
+    parts."""
+    # Once for all parts: the system clears memory of this size each time it gives it (gnod/daemon/allocator.py).
+    scratch = np.empty(rows, np.uint64), np.empty(rows, np.uint8)
+    for each, into in parts:
+        each.count(query, into, scratch)
 
 
 def fewest(differences: Differences, count: int) -> NDArray[np.int64]:

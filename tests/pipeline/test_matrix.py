@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.pipeline import matrix as matrix_module
+from gnod.pipeline import signs
 from gnod.pipeline.matrix import SEGMENT_ROWS, Floats, Matrix
 
 
@@ -63,6 +64,20 @@ def test_what_was_returned_does_not_change_later() -> None:
     matrix.add(np.arange(2000, 3000), vectors[2000:])
     matrix.remove(np.arange(1500))
     assert np.array_equal(ids, np.arange(2000))
+
+
+def test_signs_are_counted_as_of_the_time_when_it_was_asked_for() -> None:
+    vectors = unit_vectors(3000)
+    matrix = Matrix(16, quantised=True, centre=vectors.mean(axis=0))
+    matrix.add(np.arange(1, 2001), vectors[:2000])
+    matrix.remove(np.asarray([7]))
+    count = matrix.counter(vectors[0])
+    before = count().tolist()
+    matrix.remove(np.arange(1, 1500))  # closes the gaps
+    matrix.add(np.arange(2001, 3001), vectors[2000:])
+    assert count().tolist() == before
+    assert before[0] == 0
+    assert before[6] == signs.INFINITE
 
 
 def test_products_of_int8_are_exact() -> None:

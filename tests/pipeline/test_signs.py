@@ -21,7 +21,7 @@ def test_differences_are_counted(dimensions: int) -> None:
     of_rows.fill(0, rows[:20])
     of_rows.fill(20, rows[20:])
     found = np.empty(50, np.uint16)
-    of_rows.differences(query, found)
+    signs.count(query, iter([(of_rows, found)]), 60)
     assert found.tolist() == ((rows > centre) != (query > centre)).sum(axis=1).tolist()
 
 

@@ -34,7 +34,7 @@ class Words(NamedTuple):
 def read(connection: Connection) -> Iterator[Words]:
     """Yield all words. Needs one snapshot."""
     view = view_of(connection)
-    frequencies = view.frequencies() if view else None
+    frequencies = view.frequencies(_FIRST.encode()) if view else None
     yield from _from_table(connection) if frequencies is None else _of_frequencies(frequencies)
 
 

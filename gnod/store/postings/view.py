@@ -121,8 +121,9 @@ class View:
         """Tell whether the postings alone say where each of the phrases occurs."""
         return self._changed is None and all(len(Phrase.of(phrase).terms) == 1 for phrase in phrases)
 
-    def frequencies(self) -> dict[bytes, int] | None:
-        """Return in how many documents each term occurs; None: some documents are in the full-text table alone."""
+    def frequencies(self, first: bytes = b"") -> dict[bytes, int] | None:
+        """Return in how many documents each term occurs, of the terms from `first` on; None: some documents are in the
+        full-text table alone."""
         if self._changed is not None:
             return None
         found: dict[bytes, int] = {}
@@ -130,7 +131,7 @@ class View:
             segment = part.segment
             sizes = segment.sizes if part.alive is None else segment.frequencies_among(part.alive)
             for term, size in zip(segment.terms(), sizes.tolist(), strict=True):
-                if size:
+                if size and term >= first:
                     found[term] = found.get(term, 0) + size
         return found
 
