@@ -46,6 +46,7 @@ def main(words: Sequence[str]) -> int:
         _configure(daemon, options.models.resolve(), options.expand, options.rerank)
         write_documents(Path(folder), options.documents)
         daemon.add(Path(folder), "docs")
+        daemon.wait_for_postings()
         chunks = _embed(daemon)
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.documents:,} documents, {chunks:,} chunks"
@@ -98,6 +99,7 @@ def _embed(daemon: Throwaway) -> int:
     database.submit_write(lambda c: vectors.serve(c, "docs", uri)).result()
     database.close()
     daemon.gnoctl("daemon", "start")
+    daemon.wait_for_postings()
     return len(hashes)
 
 
@@ -115,6 +117,7 @@ def _measure(
     for query in queries[:5]:
         daemon.call(method, query=query, limit=10, **params)  # warm
     inside, whole = [], []
+    before = daemon.processor_s()
     for query in queries:
         started = time.monotonic()
         result = daemon.call(method, query=query, limit=10, **params)
@@ -123,6 +126,9 @@ def _measure(
     figure = f"p50 {median(inside):.1f} ms, p95 {percentile(inside, 0.95):.1f}"
     figure += f" (over the socket p95 {percentile(whole, 0.95):.1f})"
     print(f"{what:34}  {figure:58}  {target}", flush=True)
+    spent = {name: after - before.get(name, 0.0) for name, after in daemon.processor_s().items()}
+    each = ", ".join(f"{name} {1000 * seconds / len(queries):.1f}" for name, seconds in spent.items())
+    print(f"{'  processor time of a query, ms':34}  {each}", flush=True)
 
 
 if __name__ == "__main__":
