@@ -39,6 +39,7 @@ def main(words: Sequence[str]) -> int:
         synthetic_vectors.configure(daemon, options.models.resolve(), **roles)
         write_documents(Path(folder), options.documents)
         daemon.add(Path(folder), "docs")
+        daemon.wait_for_postings()
         chunks = synthetic_vectors.embed(daemon, "docs")
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.documents:,} documents, {chunks:,} chunks"
@@ -68,6 +69,7 @@ def _measure(
     for query in queries[:5]:
         daemon.call(method, query=query, limit=10, **params)  # warm
     inside, whole = [], []
+    before = daemon.processor_s()
     for query in queries:
         started = time.monotonic()
         result = daemon.call(method, query=query, limit=10, **params)
@@ -76,6 +78,9 @@ def _measure(
     figure = f"p50 {median(inside):.1f} ms, p95 {percentile(inside, 0.95):.1f}"
     figure += f" (over the socket p95 {percentile(whole, 0.95):.1f})"
     print(f"{what:34}  {figure:58}  {target}", flush=True)
+    spent = {name: after - before.get(name, 0.0) for name, after in daemon.processor_s().items()}
+    each = ", ".join(f"{name} {1000 * seconds / len(queries):.1f}" for name, seconds in spent.items())
+    print(f"{'  processor time of a query, ms':34}  {each}", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ def embed(daemon: Throwaway, collection: str) -> int:
     count = store(database, collection)
     database.close()
     daemon.gnoctl("daemon", "start")
+    daemon.wait_for_postings()
     return count
 
 

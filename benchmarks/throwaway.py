@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared"
@@ -59,6 +62,26 @@ class Throwaway:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+    def wait_for_postings(self) -> None:
+        """Wait until the postings of a large index have all its documents, so that searches are measured and not their
+        building."""
+        while True:
+            status = self.call("index.status")
+            if status["postings"] is None or status["postings"]["documents"] == status["documents"]:
+                return
+            time.sleep(0.5)
+
+    def processor_s(self) -> dict[str, float]:
+        """Return the processor time of the daemon and of its children so far, by kind."""
+        daemon = psutil.Process(self.call("daemon.status")["pid"])
+        spent: dict[str, float] = {}
+        for process in (daemon, *daemon.children()):
+            with contextlib.suppress(psutil.Error):
+                name = "daemon" if process is daemon else process.cmdline()[3].rpartition(".")[2]
+                times = process.cpu_times()
+                spent[name] = spent.get(name, 0.0) + times.user + times.system
+        return spent
 
     def add(self, folder: Path, name: str) -> float:
         """Add a collection and wait until it is searchable. Returns the seconds."""

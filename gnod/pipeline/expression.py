@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from gnod.analysis.stemming import fold, normalise
@@ -23,7 +24,8 @@ from gnod.store.documents.fulltext import Term, quote
 MAX_WORDS = 64
 # Fewer letters begin too many words.
 _MIN_PREFIX = 3
-
+# Words whose variants are remembered, and their characters.
+_MOST_KNOWN, _LONGEST_KNOWN = 2048, 64
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
 
@@ -114,6 +116,25 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_la
 
 def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]]:
     """Return each unit of the text as every language analyses it; runs of unspaced scripts as pairs."""
+    known = _known_variants(tuple(analyzer.language for analyzer in analyzers))
+    units = known.get(text)
+    if units is None:
+        units = _analysed(text, analyzers)
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        if len(text) <= _LONGEST_KNOWN:
+            known[text] = units
+    return units
+
+
+@lru_cache(8)
+def _known_variants(_languages: tuple[str, ...]) -> dict[str, list[tuple[Unit, ...]]]:
+    """Return what is known of the words of queries in these languages, for all threads: a query is analysed several
+    times, and the next keystroke has its words again."""
+    return {}
+
+
+def _analysed(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]]:
     by_language = zip(*(analyzer.units(text) for analyzer in analyzers), strict=True)
     units: list[tuple[Unit, ...]] = []
     for variants in by_language:

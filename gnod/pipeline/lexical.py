@@ -90,6 +90,15 @@ class _Scored(NamedTuple):
     score: float
 
 
+class _Candidate(NamedTuple):
+    """`score`: `bm25` with the bonus for every word."""
+
+    id: int
+    score: float
+    bm25: float
+    has_every_word: bool
+
+
 def search(
     connection: Connection,
     clauses: Sequence[Clause],
@@ -105,7 +114,7 @@ def search(
     wanted = expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
     terms = fulltext.weigh(connection, wanted.terms())
     found = rank(connection, wanted, terms, filters, limit=limit)
-    shares = as_shares(found.ranked[:limit], greatest(wanted, terms, fulltext.size(connection)))
+    shares = as_shares(found.ranked, greatest(wanted, terms, fulltext.size(connection)))
     return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted, analyzers)
 
 
@@ -118,13 +127,13 @@ def rank(
     limit: int,
     average: float | None = None,
 ) -> Matches:
-    """Return at least the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
+    """Return the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
     look = partial(_matches, connection, wanted, terms, filters, average=average)
     matches, total = look(depth=_MIN_DEPTH)
     windowed = [each.id for each in matches[:_WINDOWED]]
     if 2 * limit > _MIN_DEPTH:
         matches, total = look(depth=2 * limit)
-    return Matches(_with_windows(connection, matches, windowed, terms), total)
+    return Matches(_with_windows(matches, _best_windows(connection, windowed, terms), limit), total)
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
@@ -256,7 +265,7 @@ def _matches(
     *,
     depth: int,
     average: float | None,
-) -> tuple[list[RankedDocument], int]:
+) -> tuple[list[_Candidate], int]:
     """Return the best documents, each content once: at least half of `depth`, if there are so many. And how many match
     in all."""
     enough, required, excluded = depth // 2, wanted.required_groups(), wanted.excluded_phrases()
@@ -333,38 +342,32 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
     return fusion.prominence(sqrt(best), mean, sqrt(variance))
 
 
-def _with_bonus(connection: Connection, matches: Sequence[fulltext.Match], wanted: Expression) -> list[RankedDocument]:
+def _with_bonus(connection: Connection, matches: Sequence[fulltext.Match], wanted: Expression) -> list[_Candidate]:
     if len(wanted.every_word()) < 2 or not matches:
-        return [RankedDocument(m.document_id, m.score, None, {"bm25": m.score, "every_word": 1.0}) for m in matches]
+        return [_Candidate(id_, score, score, True) for id_, score in matches]
     whole = _whole(connection, wanted, [match.document_id for match in matches])
-    ranked = []
-    for match in matches:
-        has_all = match.document_id in whole
-        components = {"bm25": match.score, "every_word": float(has_all)}
-        score = match.score * (1 + ALL_WORDS_BONUS * has_all)
-        ranked.append(RankedDocument(match.document_id, score, None, components))
-    return sorted(ranked, key=lambda r: -r.score)  # stable: ties stay in docid order
-
-
-def _with_windows(
-    connection: Connection,
-    ranked: list[RankedDocument],
-    candidates: Sequence[int],
-    terms: Sequence[fulltext.Weighed],
-) -> list[RankedDocument]:
-    near = _best_windows(connection, candidates, terms)
-    if not near:
-        return ranked
-    scores = windows.blended({each.id: each.score for each in ranked}, near)
-    blended = [
-        each._replace(score=scores[each.id], components=_with_window(each.components, near.get(each.id)))
-        for each in ranked
+    raised = 1 + ALL_WORDS_BONUS
+    candidates = [
+        _Candidate(id_, score * raised, score, True) if id_ in whole else _Candidate(id_, score, score, False)
+        for id_, score in matches
     ]
-    return sorted(blended, key=lambda r: -r.score)  # stable: ties stay in docid order
+    return sorted(candidates, key=lambda each: -each.score)  # stable: ties stay in docid order
 
 
-def _with_window(components: Mapping[str, float], window: Window | None) -> Mapping[str, float]:
-    return components if window is None else {**components, "window": window.score}
+def _with_windows(candidates: Sequence[_Candidate], near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
+    """Return the best `limit` documents. `near`: the best windows of those that are long."""
+    if not near:
+        return [_ranked(each, each.score, None) for each in candidates[:limit]]
+    scores = windows.blended({each.id: each.score for each in candidates}, near)
+    best = sorted(candidates, key=lambda each: -scores[each.id])[:limit]  # stable: ties stay in docid order
+    return [_ranked(each, scores[each.id], near.get(each.id)) for each in best]
+
+
+def _ranked(candidate: _Candidate, score: float, window: Window | None) -> RankedDocument:
+    components = {"bm25": candidate.bm25, "every_word": float(candidate.has_every_word)}
+    if window is not None:
+        components["window"] = window.score
+    return RankedDocument(candidate.id, score, None, components)
 
 
 def _best_windows(

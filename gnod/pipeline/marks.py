@@ -220,7 +220,7 @@ class Finder:
 
 
 @lru_cache(8)
-def _known_terms(languages: tuple[str, ...]) -> dict[str, frozenset[str]]:
+def _known_terms(_languages: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Return what is known of the terms that words have in these languages, for all threads: texts repeat their
     words."""
     return {}

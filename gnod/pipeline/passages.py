@@ -55,8 +55,8 @@ def best_passage_of(
     analyzers: Sequence[Analyzer],
     anchor: TermVariant | None = None,
 ) -> Passage:
-    """As `best_passage`, of a text that comes in parts. A passage lies within one part; the first with every word of the
-    query is the best."""
+    """As `best_passage`, of a text that comes in parts. A passage lies within one part; the first with every word of
+    the query is the best."""
     first: str | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()

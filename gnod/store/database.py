@@ -264,7 +264,7 @@ class Database:
                 with self._lock:
                     self._running[future] = connection  # type: ignore[index]
                 try:
-                    result = work(connection) if snapshot else in_snapshot(connection, work)
+                    result = in_one_view(connection, work) if snapshot else in_snapshot(connection, work)
                 finally:
                     with self._lock:
                         del self._running[future]  # type: ignore[arg-type]
@@ -415,12 +415,17 @@ def open_reader(path: Path, cache_kib: int = _CACHE_KIB, postings: Postings | No
     return connection
 
 
+def in_one_view(connection: Connection, work: Callable[[Connection], T]) -> T:
+    """Run a read in the transaction that is open; the postings are looked up once."""
+    with attachment.one_snapshot(connection):
+        return work(connection)
+
+
 def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
     """Run a read that sees one state of the database."""
     connection.execute("BEGIN")
     try:
-        with attachment.one_snapshot(connection):
-            return work(connection)
+        return in_one_view(connection, work)
     finally:
         # An interrupt may have ended the transaction.
         if connection.in_transaction:

@@ -82,7 +82,7 @@ class Occurrences:
         """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
         times = fulltext.frequency_up_to(self.connection, quoted(self.terms(word, self._main)), RARE + 1)
         for each in self.analyzers if not times else ():
-            term = fulltext.quote(each.analyse(word)[0])
+            term = fulltext.quote(each.terms_of(word)[0])
             if each not in self._main:
                 times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
         return times
@@ -98,14 +98,14 @@ class Occurrences:
         return fulltext.size(self.connection) >= TIMES
 
     def terms(self, word: str, analyzers: Iterable[Analyzer] | None = None) -> set[str]:
-        return {analyzer.analyse(word)[0] for analyzer in analyzers or self.analyzers}
+        return {analyzer.terms_of(word)[0] for analyzer in analyzers or self.analyzers}
 
     def expression(self, word: str) -> str:
         return any_of(quoted(self.terms(word.lower())))
 
     def phrases(self, first: str, second: str) -> list[str]:
         """Return what finds two words beside each other."""
-        return quoted({f"{each.analyse(first)[0]} {each.analyse(second)[0]}" for each in self._main})
+        return quoted({f"{each.terms_of(first)[0]} {each.terms_of(second)[0]}" for each in self._main})
 
     def occurs(self, phrases: Collection[str]) -> bool:
         """Tell whether a document has one of the phrases."""
