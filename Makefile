@@ -8,7 +8,7 @@ DIR ?=
 ARGS ?=
 
 # Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` often
-# waits for daemons, so it has more processes than two cores; each takes 5 seconds to collect the tests.
+# waits for daemons, so it has more processes than two cores; each takes 3 seconds to collect the tests.
 PARALLEL ?= --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 PROCESSES = 4
 test-fast: PROCESSES = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)

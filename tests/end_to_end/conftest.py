@@ -51,7 +51,7 @@ def busy() -> Iterator[Machine]:
     """One machine with a few notes and a running daemon, for tests that change nothing."""
     with temporary_machine() as machine:
         machine.write(
-            deploy_md="---\ntags: [ops]\n---\n# Deployment\n\nTo deploy to production, run node.js v1.2.3.\n",
+            deploy_md="---\ntags: [ops]\n---\n# Deployment\n\nTo deploy to the production, run node.js v1.2.3.\n",
             d__cpp_md="# Languages\n\nC++ and C# and snake_case.\n",
             umlaut_md="# Städte\n\nMünchen hat viele Häuser.\n",
         )

@@ -30,9 +30,8 @@ def machine() -> Iterator[Machine]:
     with temporary_machine() as made:
         for number in range(0, WORDS, 8):
             words = " ".join(_word(each) for each in range(number, number + 8))
-            made.write(
-                **{f"n{number}_md": f"# Note {number}\n\nEvery note is common. {words.capitalize()} are here.\n"}
-            )
+            text = f"# Note {number}\n\nEvery note is common. {words.capitalize()} are all that there is of it.\n"
+            made.write(**{f"n{number}_md": text})
         made.config.parent.mkdir()
         made.config.write_text("models: {preset: none}\ndaemon: {readers: 1}\n")
         made.ok("init", str(made.notes), "--name", "notes")

@@ -70,7 +70,9 @@ def embedded(machine: Machine, minilm_gguf: Path) -> Machine:
     (machine.folder / "german" / "kran.md").write_text(
         "# Turmdrehkran\n\nDer Turmdrehkran muss bei starkem Wind stillgelegt werden, sonst kippt er auf die Straße.\n"
     )
-    (machine.folder / "german" / "brot.md").write_text("# Brot\n\nMehl und heißes Wasser kneten und eine Stunde backen.\n")
+    (machine.folder / "german" / "brot.md").write_text(
+        "# Brot\n\nMehl und heißes Wasser kneten und eine Stunde backen.\n"
+    )
     machine.ok("index")
     machine.ok("embed")
     return machine

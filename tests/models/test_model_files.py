@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import gguf
 import pytest
 
 from gnod.errors import GnoError, ModelCorrupt, StorageFailed
@@ -15,6 +16,7 @@ from gnod.models.fetch.check import check_model, describe, sha256_of
 from gnod.models.files import MODEL, RECORD, Installed, ModelFiles
 from gnod.models.gguf_header import parameters
 from gnod.models.profiles import Profile
+from gnod.models.tensor_types import BLOCKS
 from tests.models.hub_imitation import small_model
 
 URI = "hf:org/repo/model.gguf"
@@ -168,6 +170,10 @@ def test_a_truncated_model_is_found_wherever_it_ends(kept: int, tmp_path: Path) 
     (tmp_path / "a.gguf").write_bytes(data[:kept])
     with pytest.raises(ModelCorrupt, match=r"a\.gguf is (truncated|damaged or truncated|not a model)"):
         check_model(tmp_path / "a.gguf", "a.gguf")
+
+
+def test_the_blocks_of_each_type_are_those_of_ggml() -> None:
+    assert {int(kind): sizes for kind, sizes in gguf.GGML_QUANT_SIZES.items()} == BLOCKS
 
 
 @pytest.mark.parametrize("at", range(4, 300, 7))

@@ -27,6 +27,7 @@ from tests.models.remote_bench import remote
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.stress,  # loads two models in a server that takes 20 s to start
     pytest.mark.skipif(
         importlib.util.find_spec("fastapi") is None, reason="llama-cpp-python's server is not installed"
     ),
@@ -87,7 +88,6 @@ async def test_its_vectors_are_those_of_our_worker(server: str, e5_gguf: Path, t
         assert np.min(cosines) > 0.9999
 
 
-@pytest.mark.stress
 async def test_it_writes_within_a_grammar(server: str) -> None:
     parts: list[str] = []
     async with remote(PATIENT) as it:

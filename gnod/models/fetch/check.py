@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.gguf_header import MAGIC, read_header
+from gnod.models.tensor_types import bytes_of
 
 _HASH_BYTES = 1 << 22
 
@@ -23,7 +24,7 @@ def check_model(path: Path, name: str) -> None:
         start_of_data, parts, tensors = read_header(path)
     except ValueError as error:
         raise ModelCorrupt(f"{name} is damaged or truncated: {error}", {"path": str(path)}) from None
-    needed = start_of_data + max((each.offset + _bytes_of(each.kind, each.elements) for each in tensors), default=0)
+    needed = start_of_data + max((each.offset + bytes_of(each.kind, each.elements) for each in tensors), default=0)
     if needed > size:
         raise ModelCorrupt(
             f"{name} is truncated: it has {size:,} bytes and its tensors need {needed:,}",
@@ -62,14 +63,3 @@ def sha256_of(path: Path, progress: Callable[[int], None] = lambda _: None) -> s
             done += len(data)
             progress(done)
     return digest.hexdigest()
-
-
-def _bytes_of(kind: int, elements: int) -> int:
-    """Return the size of a tensor; 0 for a type that the library does not know."""
-    from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
-
-    try:
-        block, size = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
-    except (ValueError, KeyError):
-        return 0
-    return elements // block * size
