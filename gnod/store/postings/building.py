@@ -1,4 +1,4 @@
-"""Build and merge segments: what takes most of the time and memory, in any process. Knows no database and no versions."""
+"""Build and merge segments, in any process: what takes most of the time and memory. Knows no database, no versions."""
 
 from __future__ import annotations
 
