@@ -78,11 +78,7 @@ class Index:
         return connection
 
     def _step(self) -> bool:
-        self._own.execute("BEGIN")
-        try:
-            return updating.step(self._own, self.postings, self._feed, _PERFORM)
-        finally:
-            self._own.execute("COMMIT")
+        return updating.step(self._own, self.postings, self._feed, _PERFORM)
 
 
 def _add_collection(connection: Connection) -> int:

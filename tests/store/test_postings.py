@@ -80,11 +80,7 @@ class Followed(SmallIndex):
         return lambda: self.feed.add(clock, stored)
 
     def step(self) -> bool:
-        self._own.execute("BEGIN")
-        try:
-            return updating.step(self._own, self.postings, self.feed, PERFORM)
-        finally:
-            self._own.execute("COMMIT")
+        return updating.step(self._own, self.postings, self.feed, PERFORM)
 
     def catch_up(self) -> None:
         while self.step():

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import apsw
 
 from gnod.errors import GnoError
-from gnod.store.database import Connection, Database
+from gnod.store.database import Connection, Database, in_snapshot
 from gnod.store.documents import changes
 from gnod.store.postings import attachment, updating
 from gnod.store.postings.builder import Builder
@@ -20,8 +20,10 @@ from gnod.store.postings.feed import Feed
 from gnod.store.postings.versions import Damaged, Postings
 from gnod.store.postings.view import totals
 
-# Changes that come within this time are taken in together.
+# Changes that come within this time are taken in together. In a burst, so that there are fewer segments to merge, for
+# longer.
 _TOGETHER_S = 0.05
+_BURST_S = 1.0
 # After a failure.
 _RETRY_S = 60.0
 # Without work, until the process ends that builds them.
@@ -83,7 +85,7 @@ class Following:
             self._feed.wake.clear()
             while not self._closing.is_set() and self._guarded(lambda: self._step(connection)):
                 pass
-            self._closing.wait(_TOGETHER_S)
+            self._closing.wait(_BURST_S if self._builder.is_running else _TOGETHER_S)
 
     def _guarded(self, work: Callable[[], object]) -> bool:
         """Run a step. Postings that cannot be used are deleted, and built again; on a full disk they wait."""
@@ -105,14 +107,9 @@ class Following:
         return False
 
     def _step(self, connection: Connection) -> bool:
-        connection.execute("BEGIN")
-        try:
-            more = self._wanted(connection) and updating.step(
-                connection, self._postings, self._feed, self._builder.perform
-            )
-        finally:
-            if connection.in_transaction:
-                connection.execute("COMMIT")
+        if not in_snapshot(connection, self._wanted):
+            return False
+        more = updating.step(connection, self._postings, self._feed, self._builder.perform)
         return updating.compact(self._postings, self._builder.perform) or more
 
     def _wanted(self, connection: Connection) -> bool:
