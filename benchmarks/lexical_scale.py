@@ -38,11 +38,12 @@ from gnod.store.documents import changes, collections, documents, fulltext
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Chunk, Prepared, Terms
-from gnod.store.postings import attachment, updating
+from gnod.store.postings import attachment, building, updating
 from gnod.store.postings.feed import Feed
 from gnod.store.postings.versions import Postings, folder_of
 
 _BATCH = 1000
+_PERFORM = partial(building.perform, analyse=terms_of)
 _QUERIES = 100
 _COLLECTIONS = ("scifact", "cranfield", "cacm", "claude-docs-rag", "squad-en")
 
@@ -71,7 +72,7 @@ class Index:
         started = time.process_time()
         self.database.submit_write(partial(_store, self._collection, batch)).result()
         stored = time.process_time()
-        while self._step() or updating.compact(self.postings):
+        while self._step() or updating.compact(self.postings, _PERFORM):
             pass
         self.seconds["store"] += stored - started
         self.seconds["postings"] += time.process_time() - stored
@@ -89,11 +90,7 @@ class Index:
         return connection
 
     def _step(self) -> bool:
-        self._own.execute("BEGIN")
-        try:
-            return updating.step(self._own, self.postings, self._feed, terms_of)
-        finally:
-            self._own.execute("COMMIT")
+        return updating.step(self._own, self.postings, self._feed, _PERFORM)
 
 
 def _add_collection(connection: Connection) -> int:

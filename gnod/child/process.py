@@ -98,13 +98,7 @@ async def _spawn(
 ) -> asyncio.subprocess.Process:
     """Start the process, from the event loop's thread: PR_SET_PDEATHSIG follows the thread, not the process."""
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # a file called socket.py in the current folder must not be imported
-        "-m",
-        module,
-        str(channel.fileno()),
-        *arguments,
-        str(os.getpid()),
+        *command(module, channel.fileno(), arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         pass_fds=(channel.fileno(),),
@@ -112,6 +106,12 @@ async def _spawn(
         cwd="/",
         env=environment,
     )
+
+
+def command(module: str, descriptor: int, arguments: Sequence[str] = ()) -> list[str]:
+    """Return how a child is started, from this process."""
+    # -P: a file called socket.py in the current folder must not be imported.
+    return [sys.executable, "-P", "-m", module, str(descriptor), *arguments, str(os.getpid())]
 
 
 def _inherited(names: re.Pattern[str] | None) -> dict[str, str]:

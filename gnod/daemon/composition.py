@@ -78,6 +78,7 @@ from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, documents
 from gnod.store.health import damage
+from gnod.store.postings.builder import Builder
 from gnod.store.postings.following import Following
 from gnod.store.postings.versions import Postings, folder_of
 from gnod.sync.freshness import FreshnessService
@@ -376,7 +377,9 @@ def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
 def _following(places: Places, configuration: Configuration, database: Database) -> Following:
     """Make what keeps the postings. Before anything reads the database, so that all readers know them."""
     postings = Postings(folder_of(places.database), VERSION)
-    following = Following(database, postings, terms_of, least=lambda: configuration.current.ingest.postings_from)
+    following = Following(
+        database, postings, Builder(terms_of), least=lambda: configuration.current.ingest.postings_from
+    )
     configuration.changed.connect(lambda _: following.wake())
     return following
 

@@ -9,6 +9,7 @@ from gnod.ingest.document_terms import terms_of
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.store.documents.collections import Folder
+from gnod.store.postings.builder import Builder
 from gnod.store.postings.following import Following
 from gnod.store.postings.versions import Postings, folder_of
 from gnod.store.postings.view import view_of
@@ -16,13 +17,14 @@ from tests.small_index import prepared
 
 
 class Index:
-    """A database with the thread. `least` may be changed."""
+    """A database with the thread. `least` may be changed. `uses_process`: for all work, however small."""
 
-    def __init__(self, path: Path, least: int) -> None:
+    def __init__(self, path: Path, least: int, *, uses_process: bool = False) -> None:
         self.least = least
+        self.builder = Builder(terms_of, 0) if uses_process else Builder(terms_of)
         self.database = Database(path, readers=1, use_knn=False)
         self.postings = Postings(folder_of(path), terms.VERSION)
-        self.following = Following(self.database, self.postings, terms_of, lambda: self.least)
+        self.following = Following(self.database, self.postings, self.builder, lambda: self.least)
         self.following.start()
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import changes, collections, maintenance, vocabulary
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
-from gnod.store.postings import attachment, updating
+from gnod.store.postings import attachment, building, files, updating
 from gnod.store.postings.feed import Feed
 from gnod.store.postings.merging import FACTOR, MOST_POSTINGS, Kept, Size, merge, worth_merging
 from gnod.store.postings.segment import Document, Segment, build
@@ -25,6 +26,7 @@ from gnod.store.postings.versions import Damaged, Postings, SharedPostings, fold
 from gnod.store.postings.view import View, view_of
 from tests.small_index import SmallIndex
 
+PERFORM = partial(building.perform, analyse=terms_of)
 WORDS = ["red", "green", "blue", "house", "boat", "river", "running", "runs", "ran", "node.js", "state-of-the-art"]
 WORDS += ["O'Neil", "čas", "北京大学"]
 WORDS += ["retry_with_backoff", "Straße", "C++", "x" * 80, "naïve", "ﬁre", "a", "the", "of", "\U0001f600", "𠀀"]
@@ -78,16 +80,12 @@ class Followed(SmallIndex):
         return lambda: self.feed.add(clock, stored)
 
     def step(self) -> bool:
-        self._own.execute("BEGIN")
-        try:
-            return updating.step(self._own, self.postings, self.feed, terms_of)
-        finally:
-            self._own.execute("COMMIT")
+        return updating.step(self._own, self.postings, self.feed, PERFORM)
 
     def catch_up(self) -> None:
         while self.step():
             pass
-        while updating.compact(self.postings):
+        while updating.compact(self.postings, PERFORM):
             pass
 
     def reopened(self) -> None:
@@ -231,7 +229,9 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
     followed.catch_up()
     newest = followed.postings.newest
     assert newest
-    followed.postings.publish(newest._replace(parts=(followed.postings.written(build([DOCUMENT])),)))
+    path = followed.postings.new_file()
+    other = followed.postings.part(path, files.write(path, build([DOCUMENT])))
+    followed.postings.publish(newest._replace(parts=(other,)))
     assert followed.view() is None
     assert not followed.compare("red", Filters())
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gnod.pipeline import lexical
@@ -76,6 +77,31 @@ def test_killed_often_while_it_writes(opened: Callable[[int], Index], tmp_path: 
     for number in range(20):
         killed_while_writing(tmp_path / "index.sqlite", number * 0.05)
         check_after_a_kill(opened, tmp_path / "index.sqlite").close()
+
+
+def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
+    index = Index(tmp_path / "index.sqlite", 1, uses_process=True)
+    try:
+        ended = set()
+        for number in range(6):
+            before = index.postings.newest
+            index.add(*names(0, 20), text=f"red {number}")
+            wait_until(lambda before=before: index.postings.newest is not before and index.is_current())
+            (child,) = psutil.Process().children()
+            assert child.pid not in ended
+            ended.add(child.pid)
+            child.kill()
+    finally:
+        index.close()
+    assert not psutil.Process().children()
+
+
+def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
+    index = Index(tmp_path / "index.sqlite", 1, uses_process=True)
+    index.add(*names(0, 300), text="red " * 20_000)
+    wait_until(lambda: index.builder.is_running)
+    index.close()
+    assert not psutil.Process().children()
 
 
 def test_an_index_has_postings_while_it_is_large(opened: Callable[[int], Index]) -> None:

@@ -292,11 +292,11 @@ def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
         old.execute("INSERT INTO content VALUES (?, ?)", (document.mirror_hash, document.markdown))
         old.execute("INSERT INTO chunks VALUES (?, 0, 0, 3, 1, 1, 'old cut', 'old hash')", (document.mirror_hash,))
         old.execute("INSERT INTO chunks VALUES (?, 1, 3, 9, 1, 1, 'old cut', 'old hash 2')", (document.mirror_hash,))
-        documents._upsert(
+        documents._insert(
             old,
-            1,
-            "a.md",
             {
+                "collection_id": 1,
+                "path": "a.md",
                 "docid": "#1",
                 "source_hash": "1",
                 "size": 1,

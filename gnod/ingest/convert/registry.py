@@ -69,7 +69,7 @@ class Registry:
 
     def is_signed_text(self, content: FileContent) -> bool:
         """Tell whether the content has the signature of a text format. Few have one."""
-        return any([is_of_format(content) for is_of_format in self._signatures_of_texts])
+        return any(is_of_format(content) for is_of_format in self._signatures_of_texts)
 
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((c for c in self._converters if c.resembles and c.resembles(content)), None)

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 
 import apsw
 
 from gnod.errors import GnoError
-from gnod.store.database import Connection, Database
+from gnod.store.database import Connection, Database, in_snapshot
 from gnod.store.documents import changes
 from gnod.store.postings import attachment, updating
+from gnod.store.postings.builder import Builder
 from gnod.store.postings.feed import Feed
-from gnod.store.postings.updating import Analyse
 from gnod.store.postings.versions import Damaged, Postings
 from gnod.store.postings.view import totals
 
-# Changes that come within this time are taken in together.
+# Changes that come within this time are taken in together. In a burst, so that there are fewer segments to merge, for
+# longer.
 _TOGETHER_S = 0.05
+_BURST_S = 1.0
 # After a failure.
 _RETRY_S = 60.0
+# Without work, until the process ends that builds them.
+_IDLE_S = 10.0
 # A smaller index than this share of the least size loses its postings.
 _HYSTERESIS = 0.5
 
@@ -36,11 +39,11 @@ class Following:
     write and read of the database, and closed before it is closed."""
 
     def __init__(
-        self, database: Database, postings: Postings, analyse: Analyse, least: Callable[[], int | None]
+        self, database: Database, postings: Postings, builder: Builder, least: Callable[[], int | None]
     ) -> None:
         self._database = database
         self._postings = postings
-        self._analyse = analyse
+        self._builder = builder
         self._least = least
         self._feed = Feed()
         self._closing = threading.Event()
@@ -59,6 +62,7 @@ class Following:
 
     def close(self) -> None:
         self._closing.set()
+        self._builder.close()
         self._feed.wake.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -75,40 +79,38 @@ class Following:
             return  # whoever reads next reports it
         self._guarded(self._postings.load)
         while not self._closing.is_set():
-            self._feed.wake.wait()
+            if not self._feed.wake.wait(_IDLE_S if self._builder.is_running else None):
+                self._builder.rest()
+                continue
             self._feed.wake.clear()
             while not self._closing.is_set() and self._guarded(lambda: self._step(connection)):
                 pass
-            self._closing.wait(_TOGETHER_S)
+            self._closing.wait(_BURST_S if self._builder.is_running else _TOGETHER_S)
 
     def _guarded(self, work: Callable[[], object]) -> bool:
         """Run a step. Postings that cannot be used are deleted, and built again; on a full disk they wait."""
         try:
             return bool(work())
         except (OSError, apsw.Error) as error:
+            if self._closing.is_set():
+                return False
             _log.warning("postings.failed", extra={"fields": {"reason": f"{type(error).__name__}: {error}"}})
             self._closing.wait(_RETRY_S)
         except Damaged as error:
             _log.warning("postings.dropped", extra={"fields": {"reason": str(error)}})
-            self._postings.drop()
+            self._drop()
         except (ValueError, IndexError):
             _log.exception("postings.dropped")
-            self._postings.drop()
+            self._drop()
             self._closing.wait(_RETRY_S)
         self._feed.wake.set()
         return False
 
     def _step(self, connection: Connection) -> bool:
-        started = time.monotonic()
-        connection.execute("BEGIN")
-        try:
-            more = self._wanted(connection) and updating.step(connection, self._postings, self._feed, self._analyse)
-        finally:
-            if connection.in_transaction:
-                connection.execute("COMMIT")
-        if more:
-            self._closing.wait(min(time.monotonic() - started, 1.0))  # searches come first
-        return updating.compact(self._postings) or more
+        if not in_snapshot(connection, self._wanted):
+            return False
+        more = updating.step(connection, self._postings, self._feed, self._builder.perform)
+        return updating.compact(self._postings, self._builder.perform) or more
 
     def _wanted(self, connection: Connection) -> bool:
         least, (documents, _) = self._least(), totals(connection)
@@ -116,6 +118,10 @@ class Following:
         if least is not None and documents >= least * (_HYSTERESIS if has_some else 1):
             return True
         if has_some:
-            self._postings.drop()
+            self._drop()
         self._feed.forget(changes.present(connection).clock)
         return False
+
+    def _drop(self) -> None:
+        self._builder.rest()  # it can write to this folder only
+        self._postings.drop()

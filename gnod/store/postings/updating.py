@@ -7,27 +7,24 @@ before, is what a reader with that clock and the changes behind it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from gnod.store.database import Connection
+from gnod.store.database import Connection, in_snapshot
 from gnod.store.documents import changes
 from gnod.store.documents.changes import Position
-from gnod.store.documents.records import Terms
+from gnod.store.postings.building import Build, Merge, Perform, Piece, Source, Text
 from gnod.store.postings.feed import Feed, Stored
-from gnod.store.postings.merging import Size, merge, worth_merging
-from gnod.store.postings.segment import Document, build
+from gnod.store.postings.merging import Size, worth_merging
 from gnod.store.postings.versions import Part, Postings, Version
 from gnod.store.postings.view import totals
 
-# Of one update: so many documents take about 50 ms, with terms that are known.
-MOST_DOCUMENTS = 1000
+# Of one update.
+MOST_DOCUMENTS = 4000
 _MOST_CHARACTERS = 16 * 1024 * 1024
-
-# From language, path, title and text to terms.
-Analyse = Callable[[str | None, str, str, str], Terms]
 
 
 class _Changed(NamedTuple):
@@ -42,28 +39,35 @@ class _Changed(NamedTuple):
     is_here: bool
 
 
-def step(connection: Connection, postings: Postings, feed: Feed, analyse: Analyse) -> bool:
-    """Take in the next changes of this snapshot. Returns whether there are more."""
-    now = changes.present(connection)
-    newest = postings.newest or Version(0, 0)
-    begin = changes.catch_up(connection, Position(newest.clock, newest.floor))
-    if begin != (newest.clock, newest.floor):
-        newest = Version(begin.clock, begin.floor)
-    if newest.clock == now.clock:
+class _Found(NamedTuple):
+    """What a snapshot says: the `documents` that are in it of the first changes after `before`, up to `clock`; ids of
+    all that changed; and the totals of the full-text table, if these are all changes."""
+
+    before: Version
+    clock: int
+    changed: list[int]
+    documents: list[Source]
+    totals: tuple[int, int] | None
+
+
+def step(connection: Connection, postings: Postings, feed: Feed, perform: Perform) -> bool:
+    """Take in the next changes. Returns whether there are more. No snapshot is open while the work is performed: the
+    database's log would grow."""
+    found = in_snapshot(connection, partial(_read, postings.newest or Version(0, 0), feed))
+    if found is None:
         return False
-    changed = list(_changed(connection, newest.clock))
-    documents, taken = _documents(connection, changed, feed.up_to(now.clock), analyse)
-    is_last = taken == len(changed) < MOST_DOCUMENTS
-    clock = now.clock if is_last else changed[taken - 1].clock
-    parts = _updated(postings, newest.parts, [each.id for each in changed[:taken]], documents)
-    if is_last and not _are_complete(connection, parts):
-        parts = _repaired(connection, postings, parts)
-    postings.publish(Version(clock, begin.floor, parts))
-    feed.forget(clock)
-    return not is_last
+    parts = _without(found.before.parts, found.changed)
+    if found.documents:
+        path = postings.new_file()
+        parts = (*parts, postings.part(path, perform(Build(str(path), found.documents))))
+    if found.totals and found.totals != _totals_of(parts):
+        parts = in_snapshot(connection, partial(_repaired, parts))
+    postings.publish(Version(found.clock, found.before.floor, parts))
+    feed.forget(found.clock)
+    return found.totals is None
 
 
-def compact(postings: Postings) -> bool:
+def compact(postings: Postings, perform: Perform) -> bool:
     """Merge some segments of the newest version. Returns whether there was something to do."""
     newest = postings.newest
     if newest is None:
@@ -72,10 +76,34 @@ def compact(postings: Postings) -> bool:
     chosen = worth_merging(sizes)
     if not chosen:
         return False
-    merged = merge([newest.parts[number].kept for number in chosen])
+    merged = [newest.parts[number] for number in chosen]
     others = tuple(part for number, part in enumerate(newest.parts) if number not in chosen)
-    postings.publish(newest._replace(parts=(*others, postings.written(merged)) if len(merged) else others))
+    if any(part.size for part in merged):
+        path = postings.new_file()
+        pieces = [Piece(str(postings.folder / part.name), part.removed) for part in merged]
+        checksum = perform(Merge(str(path), pieces, sum(sizes[number].postings for number in chosen)))
+        others = (*others, postings.part(path, checksum))
+    postings.publish(newest._replace(parts=others))
     return True
+
+
+def _read(newest: Version, feed: Feed, connection: Connection) -> _Found | None:
+    now = changes.present(connection)
+    begin = changes.catch_up(connection, Position(newest.clock, newest.floor))
+    if begin != (newest.clock, newest.floor):
+        newest = Version(begin.clock, begin.floor)
+    if newest.clock == now.clock:
+        return None
+    changed = list(_changed(connection, newest.clock))
+    documents, taken = _documents(connection, changed, feed.up_to(now.clock))
+    is_last = taken == len(changed) < MOST_DOCUMENTS
+    return _Found(
+        newest,
+        now.clock if is_last else changed[taken - 1].clock,
+        [each.id for each in changed[:taken] if each.id is not None],
+        documents,
+        totals(connection) if is_last else None,
+    )
 
 
 def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
@@ -90,45 +118,44 @@ def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
 
 
 def _documents(
-    connection: Connection, changed: Sequence[_Changed], known: dict[int, Stored], analyse: Analyse
-) -> tuple[list[Document], int]:
+    connection: Connection, changed: Sequence[_Changed], known: dict[int, Stored]
+) -> tuple[list[Source], int]:
     """Return the documents of the first changes, and of how many: until their terms are long enough."""
-    found: list[Document] = []
+    found: list[Source] = []
     characters = taken = 0
     for each in changed:
         taken += 1
         if each.is_here:
             stored = known.get(each.id)
             is_latest = stored is not None and each.clock <= stored.clock
-            terms = stored.terms if stored and is_latest else _analysed(connection, each, analyse)
-            found.append(Document(each.id, each.docid, each.collection, terms))
-            characters += len(terms.body)
+            terms = stored.terms if stored and is_latest else None
+            text = _text(connection, each) if terms is None else None
+            found.append(Source(each.id, each.docid, each.collection, terms, text))
+            characters += found[-1].characters
             if characters >= _MOST_CHARACTERS:
                 break
     return found, taken
 
 
-def _analysed(connection: Connection, document: _Changed, analyse: Analyse) -> Terms:
+def _text(connection: Connection, document: _Changed) -> Text:
     text = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (document.mirror_hash,)).get
-    return analyse(document.language, document.path, document.title, str(text or ""))
+    return Text(document.language, document.path, document.title, str(text or ""))
 
 
-def _updated(
-    postings: Postings, parts: Sequence[Part], removed: Collection[int], documents: Sequence[Document]
-) -> tuple[Part, ...]:
-    gone = np.array(sorted(id_ for id_ in removed if id_ is not None), np.int64)
-    kept = tuple(part for part in (each.without(gone) for each in parts) if part.size)
-    return (*kept, postings.written(build(documents))) if documents else kept
+def _without(parts: Sequence[Part], removed: Collection[int]) -> tuple[Part, ...]:
+    gone = np.array(sorted(removed), np.int64)
+    return tuple(part for part in (each.without(gone) for each in parts) if part.size)
 
 
-def _are_complete(connection: Connection, parts: Sequence[Part]) -> bool:
-    return (sum(part.size for part in parts), sum(part.length for part in parts)) == totals(connection)
+def _totals_of(parts: Sequence[Part]) -> tuple[int, int]:
+    """Return the number of documents, and of their terms."""
+    return sum(part.size for part in parts), sum(part.length for part in parts)
 
 
-def _repaired(connection: Connection, postings: Postings, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def _repaired(parts: tuple[Part, ...], connection: Connection) -> tuple[Part, ...]:
     """Compare all documents with the full-text table: the rows of some may be deleted, so no change names them."""
     here = np.array(
         [id_ for (id_,) in connection.execute("SELECT id FROM documents_fts_docsize ORDER BY id")], np.int64
     )
     ours = np.concatenate([part.segment.ids[part.mask()] for part in parts] or [here[:0]])
-    return _updated(postings, parts, np.setdiff1d(ours, here).tolist(), [])
+    return _without(parts, np.setdiff1d(ours, here).tolist())

@@ -7,8 +7,6 @@ than its snapshot. Segments are mapped into memory; they can be deleted while th
 from __future__ import annotations
 
 import contextlib
-import mmap
-import os
 import shutil
 import threading
 import time
@@ -24,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import atomic_file
-from gnod.store.postings.merging import Kept
-from gnod.store.postings.segment import Numbers, Segment, decode, encode
+from gnod.store.postings import files
+from gnod.store.postings.segment import Numbers, Segment, decode
 
 # Raise it when the files change, or when some may be wrong: those of another format are made again.
 FORMAT = 2
@@ -47,20 +45,22 @@ class Part:
     segment: Segment
     alive: Numbers | None = None
 
-    @property
-    def kept(self) -> Kept:
-        return Kept(self.segment, self.alive)
-
     @cached_property
     def size(self) -> int:
         """Return the number of documents that are alive."""
-        return self.kept.size
+        return len(self.segment) if self.alive is None else int(self.alive.sum())
 
     @cached_property
     def length(self) -> int:
         """Return the number of their terms."""
         lengths = self.segment.lengths
         return int((lengths if self.alive is None else lengths[self.alive]).sum())
+
+    @property
+    def removed(self) -> list[int]:
+        """Return the numbers of the documents that are not alive."""
+        removed: list[int] = [] if self.alive is None else np.flatnonzero(~self.alive).tolist()
+        return removed
 
     def without(self, ids: Numbers) -> Part:
         _, numbers = self.segment.numbers_of(ids)
@@ -147,25 +147,24 @@ class Postings:
         recent = [each for each in self._versions if now - each[0] < _KEPT_S]
         self._versions = [*(recent or self._versions[-1:]), (now, version)]
 
-    def written(self, segment: Segment) -> Part:
-        """Write a segment to a file."""
+    def new_file(self) -> Path:
+        """Return the path of a file for a segment, which is not there yet."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        path, checksum = self.folder / self._free_name(), 0
-        try:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                for part in encode(segment):
-                    checksum = zlib.crc32(part, checksum)
-                    file.write(part)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-        return Part(path.name, checksum, decode(self._mapped(path.name)))
+        while True:
+            self._last_file += 1
+            path = self.folder / f"{self._last_file:08d}.segment"
+            if not path.exists():
+                return path
+
+    def part(self, path: Path, checksum: int) -> Part:
+        """Return a segment that was written to a file."""
+        return Part(path.name, checksum, decode(files.mapped(path)))
 
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        files = [_File(each.name, each.checksum, _removed(each)) for each in version.parts]
-        manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, files)
+        listed = [_File(each.name, each.checksum, each.removed) for each in version.parts]
+        manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
         with atomic_file.replacing(self.folder / _MANIFEST) as file:
             file.write(msgspec.json.encode(manifest))
         self._keep(version)
@@ -182,26 +181,15 @@ class Postings:
             if path.name not in needed:
                 path.unlink(missing_ok=True)
 
-    def _free_name(self) -> str:
-        while True:
-            self._last_file += 1
-            name = f"{self._last_file:08d}.segment"
-            if not (self.folder / name).exists():
-                return name
-
     def _part(self, file: _File, *, verified: bool) -> Part:
         try:
-            data = self._mapped(file.name)
+            data = files.mapped(self.folder / file.name)
             if verified and zlib.crc32(data) != file.checksum:
                 raise Damaged(f"{file.name}: checksum")
             part = Part(file.name, file.checksum, decode(data))
             return part.without(part.segment.ids[file.removed])
         except (OSError, ValueError, IndexError, msgspec.MsgspecError) as error:
             raise Damaged(f"{file.name}: {error}") from error
-
-    def _mapped(self, name: str) -> memoryview:
-        with (self.folder / name).open("rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 class SharedPostings(Postings):
@@ -236,8 +224,3 @@ class SharedPostings(Postings):
 
 def folder_of(database: Path) -> Path:
     return database.with_suffix(".postings")
-
-
-def _removed(part: Part) -> list[int]:
-    removed: list[int] = [] if part.alive is None else np.flatnonzero(~part.alive).tolist()
-    return removed
