@@ -10,7 +10,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents
 from gnod.store.documents.collections import Folder
 from gnod.store.postings.builder import Builder
-from gnod.store.postings.following import Following
+from gnod.store.postings.following import IDLE_S, Following
 from gnod.store.postings.versions import Postings, folder_of
 from gnod.store.postings.view import view_of
 from tests.small_index import prepared
@@ -19,12 +19,12 @@ from tests.small_index import prepared
 class Index:
     """A database with the thread. `least` may be changed. `uses_process`: for all work, however small."""
 
-    def __init__(self, path: Path, least: int, *, uses_process: bool = False) -> None:
+    def __init__(self, path: Path, least: int, *, uses_process: bool = False, idle_s: float = IDLE_S) -> None:
         self.least = least
         self.builder = Builder(terms_of, 0) if uses_process else Builder(terms_of)
         self.database = Database(path, readers=1, use_knn=False)
         self.postings = Postings(folder_of(path), terms.VERSION)
-        self.following = Following(self.database, self.postings, self.builder, lambda: self.least)
+        self.following = Following(self.database, self.postings, self.builder, lambda: self.least, idle_s=idle_s)
         self.following.start()
 
     def close(self) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnod.analysis import terms
 from gnod.ingest.document_terms import terms_of
@@ -20,8 +23,17 @@ from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, building, files, updating
 from gnod.store.postings.feed import Feed
-from gnod.store.postings.merging import FACTOR, MOST_POSTINGS, Kept, Size, merge, worth_merging
-from gnod.store.postings.segment import Document, Segment, build
+from gnod.store.postings.merging import (
+    AT_REST,
+    FACTOR,
+    MOST_POSTINGS,
+    Kept,
+    Size,
+    merge,
+    worth_merging,
+    worth_merging_at_rest,
+)
+from gnod.store.postings.segment import MOST_DOCUMENTS, Document, Segment, build
 from gnod.store.postings.versions import Damaged, Postings, SharedPostings, folder_of
 from gnod.store.postings.view import View, view_of
 from tests.small_index import SmallIndex
@@ -329,6 +341,26 @@ def test_segments_of_about_the_same_size_are_merged() -> None:
     assert worth_merging([Size(1, 1, 9)] * (FACTOR - 1)) == []
     assert worth_merging([Size(60_000, 60_000, 9)] * 20) == []
     assert worth_merging([Size(60_000, 20_000, 9), Size(5, 5, 9)]) == [0]
+
+
+def test_at_rest_small_segments_become_one_and_a_large_one_is_left_alone() -> None:
+    assert sorted(worth_merging_at_rest([Size(4000, 4000, 9)] * 5)) == [0, 1, 2, 3, 4]
+    assert worth_merging_at_rest([Size(20_000, 20_000, 9), Size(1, 1, 9)]) == []
+    assert worth_merging_at_rest([Size(20_000, 20_000, 9), Size(1, 1, 9), Size(1, 1, 9)]) == [1, 2]
+    assert worth_merging_at_rest([Size(60_000, 60_000, 9), Size(50_000, 50_000, 9)]) == []
+    assert worth_merging_at_rest([Size(10, 10, MOST_POSTINGS * 2 // 3)] * 2) == []
+
+
+@given(st.lists(st.integers(1, 70_000), max_size=30))
+def test_merging_at_rest_ends_with_few_segments(alive: list[int]) -> None:
+    copied = 0
+    while chosen := worth_merging_at_rest([Size(each, each, each) for each in alive]):
+        together = sum(alive[number] for number in chosen)
+        copied += together
+        alive = [*(each for number, each in enumerate(alive) if number not in chosen), together]
+    assert copied <= 50 * sum(alive)  # each merge makes what is copied larger by a quarter, up to MOST_DOCUMENTS
+    small = sorted(each for each in alive if each < MOST_DOCUMENTS // (AT_REST + 1))
+    assert all(second > AT_REST * first for first, second in itertools.pairwise(small))
 
 
 def test_a_merge_has_so_many_postings_only() -> None:

@@ -104,6 +104,19 @@ def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
     assert not psutil.Process().children()
 
 
+def test_segments_are_merged_at_rest(tmp_path: Path) -> None:
+    index = Index(tmp_path / "index.sqlite", 1, idle_s=0.3)
+    try:
+        for number in range(3):
+            index.add(*names(10 * number, 10 * number + 10))
+            wait_until(index.is_current)
+        wait_until(lambda: index.postings.newest is not None and len(index.postings.newest.parts) == 1)
+        assert index.is_current()
+        assert index.size() == 30
+    finally:
+        index.close()
+
+
 def test_an_index_has_postings_while_it_is_large(opened: Callable[[int], Index]) -> None:
     index = opened(20)
     index.add(*names(0, 19))

@@ -17,6 +17,7 @@ from gnod.store.documents import changes
 from gnod.store.postings import attachment, updating
 from gnod.store.postings.builder import Builder
 from gnod.store.postings.feed import Feed
+from gnod.store.postings.merging import worth_merging_at_rest
 from gnod.store.postings.versions import Damaged, Postings
 from gnod.store.postings.view import totals
 
@@ -26,8 +27,8 @@ _TOGETHER_S = 0.05
 _BURST_S = 1.0
 # After a failure.
 _RETRY_S = 60.0
-# Without work, until the process ends that builds them.
-_IDLE_S = 10.0
+# Without work, until segments are merged that would otherwise wait for more, and until the process ends that does it.
+IDLE_S = 10.0
 # A smaller index than this share of the least size loses its postings.
 _HYSTERESIS = 0.5
 
@@ -39,7 +40,13 @@ class Following:
     write and read of the database, and closed before it is closed."""
 
     def __init__(
-        self, database: Database, postings: Postings, builder: Builder, least: Callable[[], int | None]
+        self,
+        database: Database,
+        postings: Postings,
+        builder: Builder,
+        least: Callable[[], int | None],
+        *,
+        idle_s: float = IDLE_S,
     ) -> None:
         self._database = database
         self._postings = postings
@@ -47,7 +54,8 @@ class Following:
         self._least = least
         self._feed = Feed()
         self._closing = threading.Event()
-        self._clock: int | None = None
+        self._idle_s = idle_s
+        self._is_at_rest = False
         database.postings = postings
         database.follow(self)
         self._thread = threading.Thread(target=self._run, name="gnod-postings", daemon=True)
@@ -79,13 +87,21 @@ class Following:
             return  # whoever reads next reports it
         self._guarded(self._postings.load)
         while not self._closing.is_set():
-            if not self._feed.wake.wait(_IDLE_S if self._builder.is_running else None):
-                self._builder.rest()
+            if not self._feed.wake.wait(None if self._is_at_rest else self._idle_s):
+                self._tidy()
                 continue
             self._feed.wake.clear()
+            self._is_at_rest = False
             while not self._closing.is_set() and self._guarded(lambda: self._step(connection)):
                 pass
             self._closing.wait(_BURST_S if self._builder.is_running else _TOGETHER_S)
+
+    def _tidy(self) -> None:
+        """Merge some segments, or end the process when there is nothing left to do."""
+        if self._guarded(lambda: updating.compact(self._postings, self._builder.perform, worth_merging_at_rest)):
+            return
+        self._builder.rest()
+        self._is_at_rest = True
 
     def _guarded(self, work: Callable[[], object]) -> bool:
         """Run a step. Postings that cannot be used are deleted, and built again; on a full disk they wait."""

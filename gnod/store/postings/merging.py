@@ -12,6 +12,8 @@ import numpy as np
 from gnod.store.postings.segment import MOST_DOCUMENTS, Numbers, Segment, assemble, coded
 
 FACTOR = 8
+# At rest, a segment is merged with smaller ones if they have together at least one of so many of its documents.
+AT_REST = 4
 # A merge takes about 25 bytes of memory for each posting: a document of a few pages has a thousand.
 MOST_POSTINGS = 8_000_000
 
@@ -130,17 +132,37 @@ def worth_merging(sizes: Sequence[Size]) -> list[int]:
     return []
 
 
+def worth_merging_at_rest(sizes: Sequence[Size]) -> list[int]:
+    """Return which segments to merge while nothing else happens: each search reads all of them. None of those chosen is
+    much larger than the smaller ones together, so a document is still copied a few times only."""
+    order = sorted(range(len(sizes)), key=lambda number: sizes[number].alive)
+    for first in range(len(order) - 1):
+        chosen = [order[first]]
+        for number in order[first + 1 :]:
+            together = [sizes[each] for each in (*chosen, number)]
+            if sizes[number].alive > AT_REST * sum(size.alive for size in together[:-1]):
+                break
+            if not _is_one_segment(together):
+                break
+            chosen.append(number)
+        if len(chosen) > 1:
+            return chosen
+    return []
+
+
+def _is_one_segment(sizes: Sequence[Size]) -> bool:
+    alive, postings = sum(size.alive for size in sizes), sum(size.postings for size in sizes)
+    return alive <= MOST_DOCUMENTS and postings <= MOST_POSTINGS
+
+
 def _tier(documents: int) -> int:
     return (max(documents, 1).bit_length() - 1) // (FACTOR.bit_length() - 1)
 
 
 def _fitting(numbers: Sequence[int], sizes: Sequence[Size]) -> list[int]:
     chosen: list[int] = []
-    alive = postings = 0
     for number in sorted(numbers, key=lambda each: sizes[each].alive):
-        alive += sizes[number].alive
-        postings += sizes[number].postings
-        if alive > MOST_DOCUMENTS or postings > MOST_POSTINGS:
+        if not _is_one_segment([sizes[each] for each in (*chosen, number)]):
             break
         chosen.append(number)
     return chosen if len(chosen) > 1 else []

@@ -7,7 +7,7 @@ before, is what a reader with that clock and the changes behind it needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -67,13 +67,15 @@ def step(connection: Connection, postings: Postings, feed: Feed, perform: Perfor
     return found.totals is None
 
 
-def compact(postings: Postings, perform: Perform) -> bool:
+def compact(
+    postings: Postings, perform: Perform, choose: Callable[[Sequence[Size]], list[int]] = worth_merging
+) -> bool:
     """Merge some segments of the newest version. Returns whether there was something to do."""
     newest = postings.newest
     if newest is None:
         return False
     sizes = [Size(len(part.segment), part.size, len(part.segment.documents)) for part in newest.parts]
-    chosen = worth_merging(sizes)
+    chosen = choose(sizes)
     if not chosen:
         return False
     merged = [newest.parts[number] for number in chosen]
