@@ -47,8 +47,8 @@ def compare(listing: Listing, known: Iterable[tuple[str, FileStat]], failed: dic
             read.append(path)
     # Of about the same size by path, as the index has them: else each transaction changes most pages of a large one.
     read.sort(key=lambda path: (listing.files[path].size.bit_length(), path))
-    still_there = listing.files.keys() | listing.undecodable.keys() | listing.unreadable.keys()
-    recovered = [p for p in failed if p not in still_there and not _unknown(p, listing)]
+    there = (listing.files, listing.undecodable, listing.unreadable)
+    recovered = [p for p in failed if not any(p in each for each in there) and not _unknown(p, listing)]
     return Plan(read, remove, recovered, unchanged, failing)
 
 

@@ -21,6 +21,7 @@ from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.walk import Listing
 from gnod.ingest.worker_process import MODULE
+from gnod.store.database import Connection
 from gnod.store.documents import documents
 from gnod.store.documents.collections import Folder, mirror
 from gnod.store.documents.failures import FailedFile
@@ -233,6 +234,29 @@ async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_pa
         report = await sync()
         assert report.added + report.unchanged == 150
     assert len(small_index.search("zebra", limit=200)) == 150
+
+
+async def test_other_writes_do_not_wait_for_a_large_removal(small_index: SmallIndex, tmp_path: Path) -> None:
+    write(tmp_path / "notes", kept_md="# Kept\n")
+    async with syncing(small_index, tmp_path / "notes") as sync:
+        small_index.add({f"{number}.md": f"zebra {number}" for number in range(1100)})
+        left = Left()
+        small_index.database.follow(left)
+        assert counts(await sync()) == (1, 0, 0, 1100, 0)
+    assert [each for each in left.after_each_write if 1 < each < 1100]
+    assert small_index.search("zebra") == []
+
+
+class Left:
+    """Counts the active documents at the end of each transaction."""
+
+    def __init__(self) -> None:
+        self.after_each_write: list[int] = []
+
+    def before_commit(self, connection: Connection) -> Callable[[], None]:
+        count = int(connection.execute("SELECT count(*) FROM documents WHERE active").get)
+        self.after_each_write.append(count)
+        return lambda: None
 
 
 async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_path: Path) -> None:
