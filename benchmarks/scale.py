@@ -60,7 +60,7 @@ def measure(size: int, models: Path | None) -> Figures:
             median(saves),
             percentile(saves, 0.95),
         )
-        figures["disk, bytes per document"] = _disk_bytes(daemon) / size
+        figures["disk, B/document"] = _disk_bytes(daemon) / size
         figures["resident, MB"] = _resident(daemon)
         figures["at most resident, MB"] = _peak(daemon)
         if models:
@@ -89,7 +89,7 @@ def _with_vectors(daemon: Throwaway, models: Path, size: int) -> Figures:
     queries = [{"query": each, "expand": False, "rerank": False} for each in recombined.questions(QUERIES)]
     figures = _timed(daemon, "hybrid search", "search.query", queries)
     return figures | {
-        "disk with vectors, bytes per document": _disk_bytes(daemon) / size,
+        "disk with vectors, B/document": _disk_bytes(daemon) / size,
         "resident with vectors, MB": _resident(daemon),
         "at most resident with vectors, MB": _peak(daemon),
     }
@@ -131,10 +131,9 @@ def _restart(daemon: Throwaway) -> Figures:
 
 
 def _disk_bytes(daemon: Throwaway) -> int:
-    """Return the size of the index with its postings, without the log, which is a part of it twice."""
-    data = daemon.folder / "data"
-    files = [data / "index-default.sqlite", *data.glob("index-default.postings/*")]
-    return sum(path.stat().st_size for path in files)
+    """Return the size of the index with its log and its postings."""
+    postings = (daemon.folder / "data").glob("index-default.postings/*")
+    return int(daemon.call("index.status")["database_bytes"]) + sum(path.stat().st_size for path in postings)
 
 
 def _resident(daemon: Throwaway) -> float:

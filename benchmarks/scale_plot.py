@@ -51,9 +51,10 @@ def _plot(name: str, sizes: Sequence[int], values: Sequence[float]) -> str:
         _, y = place(sizes[0], 10.0**power)
         parts.append(f'<path d="M{MARGIN} {y:.1f}H{WIDTH - 16}" stroke="#ddd"/>')
         parts.append(f'<text x="{MARGIN - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#555">{10.0**power:g}</text>')
-    for size in sizes:
+    for at, size in enumerate(sizes):
         x, _ = place(size, values[0])
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="middle" fill="#555">{size:,}</text>')
+        anchor = "end" if at and at == len(sizes) - 1 else "middle"
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="{anchor}" fill="#555">{size:,}</text>')
     points = [place(size, value) for size, value in zip(sizes, values, strict=True)]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     parts.append(f'<polyline points="{line}" fill="none" stroke="#06c" stroke-width="2"/>')
