@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from gnod.errors import StorageFailed
 
+# A frequency that no term has.
+_UNKNOWN = -1
 _VERSION = 1
 _CACHE_KIB = 8 * 1024
 _SCHEMA = f"""
@@ -256,6 +258,14 @@ class Ledger:
 
     def unsent_frequencies(self, limit: int) -> dict[int, int]:
         return dict(self._connection.execute("SELECT id, n FROM terms WHERE n <> sent ORDER BY id LIMIT ?", (limit,)))
+
+    def attempt_frequencies(self, frequencies: Iterable[int]) -> None:
+        """Note that these are about to be sent. Until they are confirmed, it is unknown what the engine has, whatever
+        their number is by then."""
+        with self._connection:
+            self._connection.executemany(
+                "UPDATE terms SET sent = ? WHERE id = ?", ((_UNKNOWN, id_) for id_ in frequencies)
+            )
 
     def confirm_frequencies(self, frequencies: dict[int, int]) -> None:
         with self._connection:

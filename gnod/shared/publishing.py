@@ -312,6 +312,7 @@ class Publisher:
 
     def _send_frequencies(self) -> None:
         while frequencies := self._ledger.unsent_frequencies(_TERMS):
+            self._ledger.attempt_frequencies(frequencies)
             self._engine.set_frequencies(frequencies)
             self._ledger.confirm_frequencies(frequencies)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -156,6 +156,37 @@ def test_a_document_that_the_engine_refuses_does_not_stop_the_others(
     published.go_on()
     published.check()
     assert published.ledger.failures() == {}
+    published.stop()
+    engine.drop()
+    engine.close()
+
+
+class Silent(MilvusEngine):
+    """Stores frequencies, but the reply may get lost."""
+
+    loses_replies = False
+
+    def set_frequencies(self, frequencies: Mapping[int, int]) -> None:
+        super().set_frequencies(frequencies)
+        if self.loses_replies:
+            raise EngineFailed("no reply")
+
+
+def test_a_frequency_whose_reply_was_lost_is_sent_again(
+    small_index: SmallIndex, milvus: MilvusServer, tmp_path: Path
+) -> None:
+    small_index.add({"a.md": "text"})
+    engine = Silent(Connect(milvus.address("silent")))
+    published = Published(small_index, engine, tmp_path / "ledger.sqlite", None)
+    published.sync()
+    engine.loses_replies = True
+    small_index.add({"b.md": "quokka"})
+    with pytest.raises(EngineFailed):
+        published.go_on()
+    engine.loses_replies = False
+    small_index.remove("b.md")  # the number is what was confirmed before
+    published.go_on()
+    published.check()
     published.stop()
     engine.drop()
     engine.close()
