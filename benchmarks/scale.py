@@ -86,6 +86,7 @@ def _searches(daemon: Throwaway) -> Figures:
 def _with_vectors(daemon: Throwaway, models: Path, size: int) -> Figures:
     synthetic_vectors.configure(daemon, models)
     synthetic_vectors.embed(daemon, "notes")
+    _wait_until_reconciled(daemon)
     queries = [{"query": each, "expand": False, "rerank": False} for each in recombined.questions(QUERIES)]
     figures = _timed(daemon, "hybrid search", "search.query", queries)
     return figures | {
@@ -120,14 +121,19 @@ def _restart(daemon: Throwaway) -> Figures:
     begun = time.perf_counter()
     daemon.gnoctl("search", "boundary layer")
     answered = time.perf_counter()
-    while daemon.call("search.lexical", query="boundary layer", limit=1)["freshness"]["pending"]:
-        if time.perf_counter() - begun > 300:
-            raise TimeoutError("the folder was not compared with the index within 5 min")
-        time.sleep(0.02)
+    _wait_until_reconciled(daemon)
     return {
         "start to first answer, ms": 1000 * (answered - begun),
         "start to reconciled, ms": 1000 * (time.perf_counter() - begun),
     }
+
+
+def _wait_until_reconciled(daemon: Throwaway) -> None:
+    begun = time.perf_counter()
+    while daemon.call("search.lexical", query="boundary layer", limit=1)["freshness"]["pending"]:
+        if time.perf_counter() - begun > 300:
+            raise TimeoutError("the folder was not compared with the index within 5 min")
+        time.sleep(0.02)
 
 
 def _disk_bytes(daemon: Throwaway) -> int:

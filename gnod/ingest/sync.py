@@ -44,7 +44,7 @@ _MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
 BATCH_EMPTY = 500
-# Documents that are removed in one transaction: 0.1 s.
+# Documents that are removed in one transaction.
 BATCH_REMOVED = 500
 # Passing a job takes as long as converting a small text, so up to so many of these are passed together. The last ones
 # are shared out among the workers in ever smaller groups (guided self-scheduling: Polychronopoulos & Kuck 1987).

@@ -12,7 +12,7 @@ import numpy as np
 from gnod.store.postings.segment import MOST_DOCUMENTS, Numbers, Segment, assemble, coded
 
 FACTOR = 8
-# At rest, a segment is merged with smaller ones if they have together at least one of so many of its documents.
+# At rest, a segment is merged with smaller ones that together have at least a quarter of its documents.
 AT_REST = 4
 # A merge takes about 25 bytes of memory for each posting: a document of a few pages has a thousand.
 MOST_POSTINGS = 8_000_000
