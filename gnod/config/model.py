@@ -161,7 +161,7 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
     readers: Annotated[
         int | None,
         setting(
-            "Processes that search beside the daemon while many clients ask, from its next start on; 0: none."
+            "Processes that search instead of the daemon while many clients ask, from its next start on; 0: none."
             " Default: by cores.",
             0,
             64,

@@ -397,8 +397,9 @@ def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False
 
 
 def _readers(wanted: int | None) -> int:
-    """Return how many processes read beside the daemon: by default, one for each other core, up to a limit."""
-    return min((os.cpu_count() or 1) - 1, _MAX_READERS) if wanted is None else wanted
+    """Return how many processes read for many clients: by default, one for each core, up to a limit."""
+    cores = os.cpu_count() or 1
+    return (min(cores, _MAX_READERS) if cores > 1 else 0) if wanted is None else wanted
 
 
 def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:

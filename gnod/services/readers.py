@@ -1,7 +1,8 @@
 """Reader processes: reads of many clients at once use more processors than Python's threads can (docs/adr/0054).
 
-The daemon reads for a single client itself. Processes start while requests wait, and end when they have been idle. What
-one of them cannot do, the daemon does: a crash costs time and no answer.
+The daemon reads for a single client itself. Processes start while requests wait, and end when they have been idle.
+While there are some, they do all reads of many clients, since a read in the daemon would hold up its event loop, which
+feeds them. What one of them cannot do, the daemon does: a crash costs time and no answer.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from gnod.turns import Turns
 # So many requests wait before a process is started, which takes as long as 30 searches.
 WORTH_A_START = 4
 IDLE_S = 60.0
+# So long a read waits for a process before the daemon does it: longer than nearly all reads take.
+_PATIENCE_S = 0.1
 _START_LIMIT_S = 60.0
 # After a start that failed, until the next.
 _REST_S = 60.0
@@ -43,11 +46,12 @@ class Readers:
         self._most = most
         self._module = module
         self._idle_s = idle_s
-        # One more than there are processes, the daemon included: a slow read does not hold up the others.
-        self._turns = Turns(most + 2)
+        # One more than there are processes: it is prepared meanwhile, and slow reads do not hold up the others.
+        self._turns = Turns(most + 1)
         self._here = 0
         self._processes: set[_Process] = set()
         self._idle: list[_Process] = []
+        self._freed_one = asyncio.Event()
         self._starting: asyncio.Task[None] | None = None
         self._rests_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -59,19 +63,16 @@ class Readers:
         if not self._most:
             return await self._database.read(lambda connection: work(connection, *prepare(connection)))
         async with self._turns:
-            if self._here:
-                if self._idle:
-                    arguments = await self._database.read(prepare)
-                    found = await self._elsewhere(pickle.dumps((work, arguments)))
-                    if found is not None:
-                        return msgspec.Raw(found)
-                else:
-                    self._grow()
-            self._here += 1
-            try:
-                return await self._database.read(lambda connection: work(connection, *prepare(connection)))
-            finally:
-                self._here -= 1
+            is_alone = not (self._here or self._turns.waiting)
+            self._grow()
+            if is_alone or not self._processes:
+                return await self._read_here(lambda connection: work(connection, *prepare(connection)))
+            arguments = await self._database.read(prepare)
+            if (process := await self._idle_process()) is not None:
+                found = await self._elsewhere(process, pickle.dumps((work, arguments)))
+                if found is not None:
+                    return msgspec.Raw(found)
+            return await self._read_here(lambda connection: work(connection, *arguments))
 
     async def close(self) -> None:
         self._most = 0
@@ -81,11 +82,26 @@ class Readers:
             await self._starting
         await self._end_all()
 
-    async def _elsewhere(self, work: bytes) -> bytes | None:
-        """Return the result as JSON; None where no process has one."""
-        if not self._idle:
-            return None  # another request was faster
-        chosen = self._idle.pop()
+    async def _read_here(self, work: Callable[[Connection], T]) -> T:
+        self._here += 1
+        try:
+            return await self._database.read(work)
+        finally:
+            self._here -= 1
+
+    async def _idle_process(self) -> _Process | None:
+        """Return a process without work; None if there is none for a moment."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                while self._processes and not self._idle:
+                    self._freed_one.clear()
+                    await self._freed_one.wait()
+        except TimeoutError:
+            pass
+        return self._idle.pop() if self._idle else None
+
+    async def _elsewhere(self, chosen: _Process, work: bytes) -> bytes | None:
+        """Return the result as JSON; None where the process has none."""
         task = asyncio.create_task(chosen.perform(work))
         task.add_done_callback(lambda _: self._freed(chosen))
         try:
@@ -95,6 +111,7 @@ class Readers:
             raise
 
     def _freed(self, process: _Process) -> None:
+        self._freed_one.set()
         if process not in self._processes:
             return  # it was ended
         if process.is_usable:
@@ -117,8 +134,8 @@ class Readers:
         try:
             arguments = [str(self._database.path), self._module]
             process = _Process(await launch(reader.__name__, arguments, environment=_ENVIRONMENT))
-            self._processes.add(process)
             await process.ready()
+            self._processes.add(process)
             if process.is_usable:
                 self._rests_until = 0.0
             self._freed(process)
