@@ -18,7 +18,7 @@ from gnod.pipeline import lexical
 from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
-from gnod.store.documents import changes, collections, maintenance, vocabulary
+from gnod.store.documents import changes, collections, fulltext, maintenance, vocabulary
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, building, files, updating
@@ -120,6 +120,9 @@ class Followed(SmallIndex):
         ]
         same_results(found[0][0], found[1][0])
         same_surveys(found[0][1], found[1][1])
+        every_word = found[0][0].expression.every_word()
+        counts = {fulltext.frequency_of_all(each, every_word) for each in (self._plain, self._with)}
+        assert len(counts) == 1
         assert words(self._plain) == words(self._with)
         return self.view() is not None
 

@@ -21,12 +21,13 @@ from gnod.analysis.dictionaries import has_word
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
-from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences, any_of
+from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences
 from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord
 from gnod.pipeline.correction.surfaces import Surfaces
 from gnod.pipeline.correction.words import Vocabulary
 from gnod.pipeline.query import MAX_CHARACTERS
 from gnod.store.database import Connection
+from gnod.store.postings.view import AnyOf
 
 # More corrections would take long.
 MAX_CORRECTIONS = 8
@@ -82,11 +83,12 @@ class _Place(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """`texts`: words with the same terms, the cheapest first; `expression` finds them. `times`: documents with one."""
+    """`texts`: words with the same terms, the cheapest first. So many `times` documents have a phrase of each of
+    `groups`."""
 
     texts: tuple[str, ...]
     cost: float
-    expression: str
+    groups: tuple[AnyOf, ...]
     times: int
 
     @property
@@ -119,7 +121,7 @@ class _Correcting:
     def __init__(self, query: Occurrences, knowledge: Knowledge) -> None:
         self._query = query
         self._knowledge = knowledge
-        self._known_together: dict[tuple[str, QueryWord], list[int]] = {}
+        self._known_together: dict[tuple[tuple[AnyOf, ...], QueryWord], list[int]] = {}
 
     def corrected(self) -> Corrected:
         query, places = self._query, self._split_words()
@@ -133,7 +135,7 @@ class _Correcting:
         """Return the words that were written as two, the most frequent first."""
         query = self._query
         pairs = [
-            (query.frequency(query.expression(first.text + second.text)), first, second)
+            (query.frequency(query.forms(first.text + second.text)), first, second)
             for first, second in zip(query.words, query.words[1:], strict=False)
             if query.text[first.end : second.start] == " " and self._is_split(first.text.lower(), second.text.lower())
         ]
@@ -149,13 +151,12 @@ class _Correcting:
         query, whole = self._query, first + second
         if not query.may_be_split(first, second):
             return False
-        expression = query.expression(whole)
         if len(second) == 1 and query.terms(whole) & query.terms(first):
             return False
         times = min(query.exact_times(first), query.exact_times(second))
         if not (query.is_part(first) or query.is_part(second)):
             times *= SPLIT_TIMES
-        return query.frequency(expression) > times and not query.occurs(query.phrases(first, second))
+        return query.frequency(query.forms(whole)) > times and not query.occurs(query.phrases(first, second))
 
     def _correction(self, word: QueryWord) -> list[_Place]:
         written, times = word.text.lower(), self._query.times(word.text)
@@ -184,7 +185,7 @@ class _Correcting:
         likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
         for each in sorted(likely, key=lambda each: -each.at_most):
             found = self._as_written(each) if each.at_most > score else None
-            if found and (reached := found.likelihood + self._context(found.expression, word)) > score:
+            if found and (reached := found.likelihood + self._context(found.groups, word)) > score:
                 best, score = found, reached
         return best
 
@@ -200,13 +201,13 @@ class _Correcting:
     def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
         """Tell whether half of the other words are in documents with the candidate too, if little speaks for it; and,
         where the word that was written does occur, at least as often as in documents with that."""
-        together = self._together(best.expression, word)
+        together = self._together(best.groups, word)
         if len(word.text) < MIN_LETTERS:
             return len(best.texts[0]) > len(word.text) and bool(together) and all(together)
         is_weak = best.times <= RARE and best.cost >= MISSING
         if is_weak and sum(map(bool, together)) < FITTING * len(together):
             return False
-        return not times or _mean_logarithm(together) >= self._context(self._query.expression(word.text), word)
+        return not times or _mean_logarithm(together) >= self._context((self._query.forms(word.text),), word)
 
     def _more_frequent(self, written: str, times: int) -> list[_Candidate]:
         """Return the words for which one that does occur may be an error."""
@@ -231,11 +232,11 @@ class _Correcting:
         for each in sorted(costs, key=lambda each: (costs[each], each)):
             if found := terms[each] & real:
                 alike.setdefault(frozenset(found), []).append(each)
-        candidates = (self._candidate(texts, costs[texts[0]], query.expression(texts[0])) for texts in alike.values())
+        candidates = (self._candidate(texts, costs[texts[0]], query.forms(texts[0])) for texts in alike.values())
         return [each for each in candidates if each.times]
 
-    def _candidate(self, texts: Sequence[str], cost: float, expression: str) -> _Candidate:
-        return _Candidate(tuple(texts), cost, expression, self._query.frequency(expression))
+    def _candidate(self, texts: Sequence[str], cost: float, *groups: AnyOf) -> _Candidate:
+        return _Candidate(tuple(texts), cost, groups, self._query.frequency(*groups))
 
     def _two_words(self, written: str) -> list[_Candidate]:
         """Return pairs of words that occur together."""
@@ -244,10 +245,9 @@ class _Correcting:
             first, second = written[:place], written[place:]
             phrases, text = query.phrases(first, second), f"{first} {second}"
             if query.occurs(phrases):
-                found.append(self._candidate([text], JOINED, any_of(phrases)))
+                found.append(self._candidate([text], JOINED, phrases))
             elif min(len(first), len(second)) >= MIN_LETTERS and query.times(first) and query.times(second):
-                both = f"({query.expression(first)}) AND ({query.expression(second)})"
-                found.append(self._candidate([text], JOINED_APART, both))
+                found.append(self._candidate([text], JOINED_APART, query.forms(first), query.forms(second)))
         return [each for each in found if each.times]
 
     def _two_edits(self, written: str) -> dict[str, float]:
@@ -273,19 +273,19 @@ class _Correcting:
     def _surfaces(self, term: str) -> frozenset[str]:
         return self._knowledge.surfaces.forms(self._query.connection, term, self._query.analyzers)
 
-    def _context(self, expression: str, word: QueryWord) -> float:
+    def _context(self, groups: tuple[AnyOf, ...], word: QueryWord) -> float:
         """Return how often the other words of the query are in the same documents, as a logarithm."""
-        return _mean_logarithm(self._together(expression, word))
+        return _mean_logarithm(self._together(groups, word))
 
-    def _together(self, expression: str, word: QueryWord) -> list[int]:
+    def _together(self, groups: tuple[AnyOf, ...], word: QueryWord) -> list[int]:
         """Return for each other word of the query in how many documents both are."""
-        if (expression, word) not in self._known_together:
+        if (groups, word) not in self._known_together:
             others = [each.text for each in self._query.words if each is not word and each.is_open]
-            known = [self._query.expression(each) for each in others if self._query.times(each)]
-            self._known_together[expression, word] = [
-                self._query.frequency(f"({expression}) AND ({other})") for other in known[:MAX_CONTEXT]
+            known = [self._query.forms(each) for each in others if self._query.times(each)]
+            self._known_together[groups, word] = [
+                self._query.frequency(*groups, other) for other in known[:MAX_CONTEXT]
             ]
-        return self._known_together[expression, word]
+        return self._known_together[groups, word]
 
 
 def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord]) -> bool:

@@ -12,6 +12,7 @@ from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord, query_w
 from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 from gnod.store.documents.vocabulary import MAX_LETTERS
+from gnod.store.postings.view import AnyOf
 
 # More words are a text.
 MAX_WORDS = 64
@@ -76,7 +77,7 @@ class Occurrences:
     def exact_times(self, word: str) -> int:
         """As `times`, without the limit."""
         times = self.times(word)
-        return times if times <= RARE else self.frequency(self.expression(word))
+        return times if times <= RARE else self.frequency(self.forms(word))
 
     def _count(self, word: str) -> int:
         """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
@@ -100,10 +101,11 @@ class Occurrences:
     def terms(self, word: str, analyzers: Iterable[Analyzer] | None = None) -> set[str]:
         return {analyzer.terms_of(word)[0] for analyzer in analyzers or self.analyzers}
 
-    def expression(self, word: str) -> str:
-        return any_of(quoted(self.terms(word.lower())))
+    def forms(self, word: str) -> AnyOf:
+        """Return what finds a word."""
+        return quoted(self.terms(word.lower()))
 
-    def phrases(self, first: str, second: str) -> list[str]:
+    def phrases(self, first: str, second: str) -> AnyOf:
         """Return what finds two words beside each other."""
         return quoted({f"{each.terms_of(first)[0]} {each.terms_of(second)[0]}" for each in self._main})
 
@@ -111,8 +113,9 @@ class Occurrences:
         """Tell whether a document has one of the phrases."""
         return fulltext.frequency_up_to(self.connection, phrases, 1) > 0
 
-    def frequency(self, expression: str) -> int:
-        return fulltext.frequency(self.connection, expression)
+    def frequency(self, *groups: AnyOf) -> int:
+        """Return how many documents have a phrase of each group."""
+        return fulltext.frequency_of_all(self.connection, groups)
 
     def _begins_a_word(self, text: str) -> bool:
         """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
@@ -121,10 +124,5 @@ class Occurrences:
         return self.occurs([f"{fulltext.quote(word)} *"]) or any(self.occurs(quoted([each])) for each in shorter)
 
 
-def any_of(phrases: Iterable[str]) -> str:
-    """Return the FTS5 expression for documents with one of the phrases."""
-    return " OR ".join(phrases)
-
-
-def quoted(terms: Iterable[str]) -> list[str]:
-    return [fulltext.quote(term) for term in sorted(terms)]
+def quoted(terms: Iterable[str]) -> AnyOf:
+    return tuple(fulltext.quote(term) for term in sorted(terms))

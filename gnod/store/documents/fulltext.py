@@ -428,6 +428,15 @@ def frequency(connection: Connection, expression: str) -> int:
     return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
 
 
+def frequency_of_all(connection: Connection, groups: Sequence[AnyOf]) -> int:
+    """Return how many documents have a phrase of each group."""
+    view = view_of(connection)
+    phrases = [phrase for group in groups for phrase in group]
+    if view is None or not view.has_all(phrases):
+        return frequency(connection, _all_of(groups))
+    return view.frequency(phrases[0]) if len(phrases) == 1 else view.matching(groups).size
+
+
 def frequency_up_to(connection: Connection, phrases: Collection[str], most: int) -> int:
     """Return how many documents have one of the phrases, but not more than `most`. Fast for common words too."""
     view = view_of(connection)
