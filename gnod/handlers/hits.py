@@ -19,7 +19,8 @@ from gnod.pipeline import anchors, lexical, related, several_passages
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.code_passages import best_in_definition
 from gnod.pipeline.expression import Expression
-from gnod.pipeline.passages import Passage, best_passage, best_passage_of
+from gnod.pipeline.marks import Finder
+from gnod.pipeline.passages import Passage, best_passage, best_passage_in, best_passage_of
 from gnod.pipeline.query import Clause
 from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.pipeline.vector import QueryVectors
@@ -83,9 +84,10 @@ def _hits_of(
 ) -> dict[int, wire.Hit]:
     count = params.passages if isinstance(params, wire.SearchParams) else 1
     by_id = documents.by_ids(connection, [each.id for each in ranked])
-    wanted = anchors.wanted(connection, words.expression, list(by_id))
     also = copies_of(connection, by_id, filters, words.expression)
     known = shown.of(connection, by_id)
+    finders = {id_: Finder(each.text, words.analyzers) for id_, each in known.items() if each.text is not None}
+    wanted = anchors.wanted(connection, words.expression, by_id, finders, words.analyzers)
     hits: dict[int, wire.Hit] = {}
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:
@@ -100,7 +102,7 @@ def _hits_of(
         # A definition that was asked for is the span.
         in_definition = of_document.is_code and "symbol" not in each.components
         passage = _passage(
-            *(connection, document, each.span, wanted[each.id], words.analyzers, of_document.text),
+            *(connection, document, each.span, wanted[each.id], words.analyzers, finders.get(each.id)),
             in_definition=in_definition,
         )
         passages: list[wire.HitPassage] | UnsetType = UNSET
@@ -172,21 +174,21 @@ def _passage(
     span: Span | None,
     wanted: Wanted,
     analyzers: Sequence[Analyzer],
-    text: str | None,
+    finder: Finder | None,
     *,
     in_definition: bool,
 ) -> Passage:
     """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
-    `text`: the whole one; None: it is long. `in_definition`: prefer the best definition."""
+    `finder`: of the whole text; None: it is long. `in_definition`: prefer the best definition."""
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:
-        if text is None:
+        if finder is None:
             parts = texts.parts(connection, document.mirror_hash)
             return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
-        return best_passage(text, wanted.terms, analyzers, wanted.anchor)
-    if text is None:
+        return best_passage_in(finder, wanted.terms, wanted.anchor)
+    if finder is None:
         part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
     else:
-        part = text[max(span.start, 0) : max(span.end, 0)]
+        part = finder.text[max(span.start, 0) : max(span.end, 0)]
     return best_passage(part, wanted.terms, analyzers).below(span.line - 1)

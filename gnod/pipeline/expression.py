@@ -206,6 +206,7 @@ def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
     return quote(" ".join(parts)) + prefix
 
 
+@lru_cache(4096)
 def terms_of(phrase: str) -> TermVariant:
     """Return the index terms of a phrase."""
     terms = tuple(phrase.removesuffix(" *").strip('"').split())
@@ -213,6 +214,7 @@ def terms_of(phrase: str) -> TermVariant:
     return (*terms[:-1], terms[-1] + ANY_ENDING) if is_prefix else terms
 
 
+@lru_cache(4096)
 def is_findable(terms: TermVariant) -> bool:
     """Tell whether these terms can be found in a text: an identifier in one piece is found by its parts."""
     return all(term[-1] in "+#" or not _JOINERS.search(term) for term in terms)

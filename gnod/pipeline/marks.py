@@ -55,7 +55,7 @@ class Finder:
     word there has the term."""
 
     def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
-        self._text = text
+        self.text = text
         self._folded = fold_in_place(text)
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
@@ -114,6 +114,20 @@ class Finder:
     def may_have(self, variant: TermVariant) -> bool:
         return all(self._places_of(_needle(term)) for term in variant)
 
+    def has(self, term: str, analyzer: Analyzer) -> bool:
+        """Tell whether a word of the text has the term in the analyser's language."""
+        needle = _needle(term)
+        if needle not in self._folded or _is_unspaced(term):
+            return needle in self._folded
+        terms, seen = _known_terms((analyzer.language,)), set[str]()
+        for position in self._occurrences(needle, 0, len(self.text)):
+            start, end = _word_around(self.text, position, position + len(needle))
+            word = self.text[start:end]
+            if word not in seen and _is_among(term, _terms_of(word, terms, (analyzer,))):
+                return True
+            seen.add(word)
+        return False
+
     def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
         """Return the words at this place that have one of the variants; None when none has."""
         for variant in variants:
@@ -146,7 +160,7 @@ class Finder:
         """Return where to look: everywhere; for a frequent variant near the marks of rarer ones, if there are any."""
         if self._frequency(variant) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
-        return [(0, len(self._text))]
+        return [(0, len(self.text))]
 
     def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the ranges of a variant's words."""
@@ -169,18 +183,18 @@ class Finder:
             shorter = self._first.get(needle[:length])
             if shorter is not None and len(shorter) <= _MAX_PLACES:
                 return [place for place in shorter if self._folded.startswith(needle, place)]
-        return list(islice(self._occurrences(needle, 0, len(self._text)), _MAX_PLACES + 1))
+        return list(islice(self._occurrences(needle, 0, len(self.text)), _MAX_PLACES + 1))
 
     def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> Iterator[int]:
         for low, high in stretches:
-            if (low, high) == (0, len(self._text)):
+            if (low, high) == (0, len(self.text)):
                 yield from self._places_of(needle)[:_MAX_PLACES]
             else:
                 yield from islice(self._occurrences(needle, low, high), _MAX_PLACES)
 
     def _occurrences(self, needle: str, low: int, high: int) -> Iterator[int]:
         """Yield the places of a needle where a word, or a part of one, may begin."""
-        text, find = self._text, self._folded.find
+        text, find = self.text, self._folded.find
         position = find(needle, low, high)
         while position >= 0:
             is_inside = position > 0 and text[position].islower() and text[position - 1].islower()
@@ -206,17 +220,18 @@ class Finder:
         """Return the word around a needle, and whether it has the term."""
         if _is_unspaced(term):
             return start, end, True
-        start, end = _word_around(self._text, start, end)
-        return start, end, _is_among(term, self._terms_of(self._text[start:end]))
+        start, end = _word_around(self.text, start, end)
+        return start, end, _is_among(term, _terms_of(self.text[start:end], self._terms, self.analyzers))
 
-    def _terms_of(self, word: str) -> frozenset[str]:
-        known = self._terms.get(word)
-        if known is None:
-            if len(self._terms) >= _MOST_WORDS:
-                self._terms.clear()
-            known = frozenset(t for a in self.analyzers for t in " ".join(a.terms_of(word)).split())
-            self._terms[word] = known
-        return known
+
+def _terms_of(word: str, known: dict[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
+    """Return the terms that a word has in any of the languages. `known` to have them."""
+    terms = known.get(word)
+    if terms is None:
+        if len(known) >= _MOST_WORDS:
+            known.clear()
+        terms = known[word] = frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split())
+    return terms
 
 
 @lru_cache(8)

@@ -45,7 +45,14 @@ def best_passage(
     """Return the passage with the most different words of the query, rare ones first; the start of the document when
     none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
     the best passage is known to contain."""
-    _, passage = _passage(text, Finder(text, analyzers), query_terms, anchor)
+    return best_passage_in(Finder(text, analyzers), query_terms, anchor)
+
+
+def best_passage_in(
+    finder: Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
+) -> Passage:
+    """As `best_passage`, of the text of a finder."""
+    _, passage = _passage(finder.text, finder, query_terms, anchor)
     return passage
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gnod.handlers.hits import marked
 from gnod.pipeline import anchors
 from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.marks import Finder
 from gnod.pipeline.passages import best_passage_of
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
+from gnod.store.documents import documents
 from tests.small_index import SmallIndex
 
 FILLER = "\n\n".join(f"The valve of pump {i} is checked. Nothing else happens here, number {i}." for i in range(60))
@@ -16,10 +20,19 @@ ANSWER = "The emergency valve opens at nine bar."
 
 def wanted(index: SmallIndex, query: str) -> Wanted:
     def work(connection: Connection) -> Wanted:
-        words = marked(connection, parse_clauses(query))
-        return anchors.wanted(connection, words.expression, [1])[1]
+        return wanted_in(connection, query)
 
     return index.database.submit_read(work).result()
+
+
+def wanted_in(connection: Connection, query: str) -> Wanted:
+    """The same whether the text is known or not."""
+    words = marked(connection, parse_clauses(query))
+    known = documents.by_ids(connection, [1])
+    texts = {1: Finder(documents.markdown(connection, known[1].mirror_hash), words.analyzers)}
+    of_text = anchors.wanted(connection, words.expression, known, texts, words.analyzers)
+    assert of_text == anchors.wanted(connection, words.expression, known, {}, words.analyzers)
+    return of_text[1]
 
 
 def test_only_the_variants_that_are_in_the_document(small_index: SmallIndex) -> None:
@@ -42,7 +55,7 @@ def test_the_passage_of_a_long_document_is_near_the_anchor(small_index: SmallInd
 
     def work(connection: Connection) -> str:
         words = marked(connection, parse_clauses("emergency valve opens"))
-        found = anchors.wanted(connection, words.expression, [1])[1]
+        found = wanted_in(connection, "emergency valve opens")
         with_anchor = best_passage_of([text], found.terms, words.analyzers, found.anchor)
         assert with_anchor == best_passage_of([text], found.terms, words.analyzers)
         assert with_anchor == best_passage_of([text[:1500], text[1500:]], found.terms, words.analyzers, found.anchor)
@@ -56,3 +69,22 @@ def test_a_short_document_has_no_anchor(small_index: SmallIndex) -> None:
     found = wanted(small_index, "emergency valve")
     assert found.anchor is None
     assert found.terms == [[("emergenc",)], [("valv",)]]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The pump runs. Running pumps!", "pumps running ran"),
+        ("call retry_with_backoff() in node.js", "backoff retry_with_backoff node.js node"),
+        ("state-of-the-art, a real time system; real-time", "real-time state-of-the-art system"),
+        ("getUserName and GitHub, PDFs of 2024", "user GitHub github pdf 2024 getUserName"),
+        ("東京の北京大学", "東京 京 大学 北京"),
+        ("Žluťoučký kůň, naïve", "zlutoucky naive kun"),
+        ("C++ and C# are not C", "C++ C# C"),
+        ("unrelated", "related relate un"),
+        (f"{FILLER} The valve closes.", "valves close pumps nothing"),
+    ],
+)
+def test_a_text_says_what_the_table_says(small_index: SmallIndex, text: str, query: str) -> None:
+    small_index.add({"a.md": text})
+    wanted(small_index, query)
