@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import log
+from operator import itemgetter
 from typing import NamedTuple
 
 from gnod.analysis.stemming import PREFIX_STRIPPING
@@ -61,14 +62,23 @@ class Finder:
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
         self._first: dict[str, list[int]] = {}
+        self._around: dict[tuple[int, int], tuple[int, int]] = {}
 
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
-        for variant, number in _numbered(query_terms) if within else self._rarest_first(query_terms):
+        for variant, number in self._in(query_terms, within) if within else self._rarest_first(query_terms):
             stretches = [within] if within else self._stretches(variant, marks)
             marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
+
+    def _in(
+        self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int]
+    ) -> Iterator[tuple[TermVariant, int]]:
+        """Yield the variants that the range may have."""
+        for variant, number in _numbered(query_terms):
+            if self._folded.find(_needle(self._rarest(variant)), *within) >= 0:
+                yield variant, number
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
         """Return the marks of the best stretch of the text; none when no term occurs. `anchor`: the stretch is near a
@@ -94,10 +104,9 @@ class Finder:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
         for variant, number in self._rarest_first(query_terms):
-            if self.may_have(variant):
-                needle = _needle(self._rarest(variant))
-                for start in self._starts(needle, self._stretches(variant, possible)):
-                    possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+            needle = _needle(self._rarest(variant))
+            for start in self._starts(needle, self._stretches(variant, possible)):
+                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
         return possible
 
     def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
@@ -112,7 +121,7 @@ class Finder:
         return possible
 
     def may_have(self, variant: TermVariant) -> bool:
-        return all(self._places_of(_needle(term)) for term in variant)
+        return all(map(self._places_of, map(_needle, variant)))
 
     def has(self, term: str, analyzer: Analyzer) -> bool:
         """Tell whether a word of the text has the term in the analyser's language."""
@@ -120,8 +129,9 @@ class Finder:
         if needle not in self._folded or _is_unspaced(term):
             return needle in self._folded
         terms, seen = _known_terms((analyzer.language,)), set[str]()
-        for position in self._occurrences(needle, 0, len(self.text)):
-            start, end = _word_around(self.text, position, position + len(needle))
+        places = self._places_of(needle)
+        for position in places if len(places) <= _MAX_PLACES else self._occurrences(needle, 0, len(self.text)):
+            start, end = self._word_around(position, position + len(needle))
             word = self.text[start:end]
             if word not in seen and _is_among(term, _terms_of(word, terms, (analyzer,))):
                 return True
@@ -143,7 +153,10 @@ class Finder:
         return None
 
     def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-        return sorted(_numbered(query_terms), key=lambda pair: (self._frequency(pair[0]), pair[1]))
+        """Return the variants that the text may have."""
+        numbered = ((self._frequency(variant), number, variant) for variant, number in _numbered(query_terms))
+        found = sorted([each for each in numbered if each[0]], key=itemgetter(0, 1))
+        return [(variant, number) for _, number, variant in found]
 
     def _rarest(self, variant: TermVariant) -> str:
         if len(variant) == 1:
@@ -220,8 +233,15 @@ class Finder:
         """Return the word around a needle, and whether it has the term."""
         if _is_unspaced(term):
             return start, end, True
-        start, end = _word_around(self.text, start, end)
+        start, end = self._word_around(start, end)
         return start, end, _is_among(term, _terms_of(self.text[start:end], self._terms, self.analyzers))
+
+    def _word_around(self, start: int, end: int) -> tuple[int, int]:
+        """As `_word_around`. Each place is looked at several times."""
+        found = self._around.get((start, end))
+        if found is None:
+            found = self._around[start, end] = _word_around(self.text, start, end)
+        return found
 
 
 def _terms_of(word: str, known: dict[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
@@ -289,11 +309,15 @@ def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
 
 def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
     first = max(start - _MAX_WORD_CHARACTERS, 0)
-    while start > first and (text[start - 1].isalnum() or unicodedata.category(text[start - 1])[0] == "M"):
+    while start > first and ((before := text[start - 1]).isalnum() or _is_combining(before)):
         start -= 1
     rest = word_rest().match(text, end, end + _MAX_WORD_CHARACTERS)
     end = rest.end() if rest else end
     return start, end
+
+
+def _is_combining(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:

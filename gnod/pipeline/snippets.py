@@ -115,8 +115,8 @@ def _whole(text: str, start: int, end: int) -> _Part:
     before = text[line:start]
     if before.strip() and (sentences.is_item_mark(before) or not _WORD.search(before)):
         start = line + len(before) - len(before.lstrip())
-    rest = text[end : _end_of_line(text, end)]
-    return _Part(start, end + len(rest.rstrip()) if rest.strip() and not _WORD.search(rest) else end)
+    line_end = _end_of_line(text, end)
+    return _Part(start, end if _WORD.search(text, end, line_end) else end + len(text[end:line_end].rstrip()))
 
 
 def _heads(text: str, low: int, high: int, units: Sequence[_Part], start: int, end: int) -> Iterator[_Part]:

@@ -38,12 +38,15 @@ _DELIMITERS = frozenset(" \t|:+=-")
 _COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
 
 # Bounded, so that rows of dots take no quadratic time.
+_SPACED_END = r"(?P<spaced>[.!?…؟۔։።]{1,8}[\"'”’»)\]*_]{0,8})(?=\s)"
 _END = re.compile(
-    r"(?P<spaced>[.!?…؟۔։።]{1,8}[\"'”’»)\]*_]{0,8})(?=\s)"
-    r"|(?P<unspaced>[。！？｡]+[」』）”’\"]*)"
+    _SPACED_END + r"|(?P<unspaced>[。！？｡]+[」』）”’\"]*)"
     r"|(?P<danda>[।॥။។]+[\"'”’)]*)"
 )
-_LAST_WORD = re.compile(r"[^\s(\[\"'“„«*_]*\Z")
+# Most texts have no other. Without an alternative, `re` looks for the first character only, which is much faster.
+_ONLY_SPACED_END = re.compile(_SPACED_END)
+_OTHER_END = re.compile("[。！？｡।॥။។]")
+_BEFORE_A_WORD = re.compile(r"[\s(\[\"'“„«*_]")
 _NEXT = re.compile(r"[\s\"'“„«‘(\[*_]*(\S?)")
 _BRACKETS = (("「", "」"), ("『", "』"), ("（", "）"), ("(", ")"))
 _CLOSING = frozenset('」』）”’"')
@@ -98,6 +101,7 @@ class _Cutter:
         self._text = text
         self._has_ordinals = language in ORDINAL_DOTS
         self._headings: list[tuple[int, str]] = []
+        self._heading = ""
         self._block = 0
         self._lead = (0, 0)
         # The paragraph or item that is being read.
@@ -165,6 +169,7 @@ class _Cutter:
         self._headings = [each for each in self._headings if each[0] < level]
         if title.strip():
             self._headings.append((level, title.strip()))
+        self._heading = " > ".join(title for _, title in self._headings)
         self._introduction = (0, 0)
         self._next_block()
 
@@ -174,8 +179,7 @@ class _Cutter:
         start += len(part) - len(part.lstrip(_EDGE))
         end -= len(part) - len(part.rstrip(_EDGE))
         if any(map(str.isalnum, part)):
-            heading = " > ".join(title for _, title in self._headings)
-            yield Unit(start, end, kind, heading, self._lead, self._block)
+            yield Unit(start, end, kind, self._heading, self._lead, self._block)
 
     def _line(self, line: _Line) -> Iterator[Unit]:
         if line.is_blank:
@@ -211,7 +215,8 @@ class _Cutter:
 
     def _sentences(self, paragraph: str) -> Iterator[tuple[int, int]]:
         start = 0
-        for match in _END.finditer(paragraph):
+        end = _END if _OTHER_END.search(paragraph) else _ONLY_SPACED_END
+        for match in end.finditer(paragraph):
             is_end = True
             if match["spaced"]:
                 is_end = self._ends(paragraph, start, match)
@@ -230,8 +235,7 @@ class _Cutter:
             return False
         if match["spaced"][0] != ".":
             return True
-        before = _LAST_WORD.search(paragraph, max(start, match.start() - 24), match.start())
-        word = before[0] if before else ""
+        word = _BEFORE_A_WORD.split(paragraph[max(start, match.start() - 24) : match.start()])[-1]
         if word.isdigit() and len(word) <= 2:
             return not self._has_ordinals and match.start() - len(word) > start
         is_initial = len(word) == 1 and word.isalpha() and word.isupper()

@@ -377,6 +377,8 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
     if view is not None:
         lengths = view.lengths(document_ids)
         document_ids = [id_ for id_ in document_ids if lengths.get(id_, 0) >= least]
+    if not document_ids:
+        return []
     rows = connection.execute(
         "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
         " WHERE typeof(d.sz) = 'blob'",
