@@ -452,7 +452,11 @@ def frequency_up_to(connection: Connection, phrases: Collection[str], most: int)
 
 
 def frequency_in_language(connection: Connection, expression: str, language: str, most: int) -> int:
-    """As `frequency_up_to`, of documents in a language."""
+    """As `frequency_up_to` for one phrase, of documents in a language that few have."""
+    view = view_of(connection)
+    if view is not None and view.has_all([expression]):
+        rows = connection.execute("SELECT id FROM documents WHERE active AND language = ?", (language,))
+        return min(len(view.among([id_ for (id_,) in rows], [(expression,)])), most)
     found = connection.execute(
         "SELECT count(*) FROM (SELECT 1 FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
         " WHERE documents_fts MATCH ? AND d.language = ? LIMIT ?)",
