@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.matrix import FLOAT_NOISE
 from gnod.pipeline.places import Floats, Ids, Layout
-from gnod.pipeline.ranked import RankedDocument, Span
+from gnod.pipeline.ranked import Held, RankedDocument, Span
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition, Filters
 from gnod.store.vectors import knn, vector_rows
@@ -60,6 +61,10 @@ class Winner(NamedTuple):
     document_id: int
     vector_id: int
     cosine: float
+
+    @property
+    def held(self) -> Held:
+        return Held(self.document_id, self.vector_id)
 
 
 class Ranking(Protocol):
@@ -130,15 +135,7 @@ class Scored:
 
     def narrowed(self, condition: Condition) -> Scored:
         numbers = self._layout.numbers(passing(self._connection, condition))
-        kept = Scored(
-            self._connection,
-            self._ids,
-            self._cosines,
-            self._layout,
-            self._exact,
-            margin=self._margin,
-            below=self._below,
-        )
+        kept = copy(self)
         kept._best = np.full_like(self._best, -np.inf)
         kept._best[numbers] = self._best[numbers]
         return kept
@@ -222,25 +219,57 @@ def of_documents(connection: Connection, model_id: int, query: Floats, document_
 
 
 def documents(
-    connection: Connection, ranking: Ranking, filters: Filters, limit: int, exclude_mirror: str | None = None
+    connection: Connection,
+    ranking: Ranking,
+    filters: Filters,
+    limit: int,
+    exclude_mirror: str | None = None,
+    *,
+    look_up: bool = True,
 ) -> list[RankedDocument]:
-    """Return the best `limit` documents that pass the filters, each content once; ties by document id."""
+    """Return the best `limit` documents that pass the filters, each content once; ties by document id. `look_up` their
+    places; else that is left to `placed`, and the ranking must have nothing that this snapshot does not have."""
     condition = Condition(*filters.condition())
     if exclude_mirror is not None:
         condition = Condition(f"{condition.where} AND d.mirror_hash <> ?", (*condition.values, exclude_mirror))
-    return _search(connection, ranking, condition, limit)
+    return _search(connection, ranking, condition, limit, look_up=look_up)
 
 
 def these(
-    connection: Connection, ranking: Ranking, filters: Filters, document_ids: Collection[int]
+    connection: Connection,
+    ranking: Ranking,
+    filters: Filters,
+    document_ids: Collection[int],
+    *,
+    look_up: bool = True,
 ) -> list[RankedDocument]:
-    """Return those of the documents that pass the filters and have a vector, at any rank; best first."""
+    """Return those of the documents that pass the filters and have a vector, at any rank; best first. `look_up` as in
+    `documents`."""
     condition = Condition(*filters.condition()).with_ids(document_ids)
-    return _search(connection, ranking.narrowed(condition), condition, len(document_ids), is_narrowed=True)
+    narrowed = ranking.narrowed(condition)
+    return _search(connection, narrowed, condition, len(document_ids), is_narrowed=True, look_up=look_up)
+
+
+def placed(connection: Connection, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
+    """Return the documents with their places, where these were not looked up yet."""
+    ranked = list(ranked)
+    spans = _spans(connection, [held for each in ranked for held in each.unplaced])
+    return [_with_first(each, spans) if each.unplaced else each for each in ranked]
+
+
+def _with_first(document: RankedDocument, spans: Mapping[Held, Span]) -> RankedDocument:
+    found = [spans[held] for held in document.unplaced if held in spans]
+    return document._replace(span=min(found, key=lambda span: span.start, default=None), unplaced=())
 
 
 def _search(
-    connection: Connection, ranking: Ranking, condition: Condition, limit: int, *, is_narrowed: bool = False
+    connection: Connection,
+    ranking: Ranking,
+    condition: Condition,
+    limit: int,
+    *,
+    is_narrowed: bool = False,
+    look_up: bool,
 ) -> list[RankedDocument]:
     depth, share = max(_MIN_DEPTH, limit + limit // 2), 1.0
     if not is_narrowed and (sample := ranking.sample()):
@@ -253,7 +282,7 @@ def _search(
         winners, below = ranking.top(depth, None if is_narrowed else condition)
         if not is_narrowed:
             share = len({each.document_id for each in winners}) / depth
-        best = _placed(connection, winners, limit)
+        best = _first(connection, winners, limit, look_up=look_up)
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):
             return best
@@ -277,48 +306,52 @@ def _is_strict(share: float, limit: int, documents: int) -> bool:
     return share * documents < _COST * limit / max(share, 1 / documents)
 
 
-def _placed(connection: Connection, winners: list[Winner], limit: int) -> list[RankedDocument]:
-    """Return the best documents with the places of their vectors. Only these are looked up; a vector without a place,
-    which this snapshot does not have, does not count."""
+def _first(connection: Connection, winners: list[Winner], limit: int, *, look_up: bool) -> list[RankedDocument]:
+    """Return the best documents. With `look_up`, with the places of their vectors: only these are looked up; a vector
+    without a place, which this snapshot does not have, does not count."""
     while True:
-        cosines: dict[int, float] = {}
-        for id_, _, cosine in winners:
-            if cosine > cosines.get(id_, -np.inf):
-                cosines[id_] = cosine
-        ordered = sorted(cosines.items(), key=lambda each: (-each[1], each[0]))
-        ranked = [RankedDocument(id_, _score(cosine), None, {}) for id_, cosine in ordered]
+        best: dict[int, list[Winner]] = {}
+        for winner in winners:
+            known = best.setdefault(winner.document_id, [winner])
+            if winner.cosine > known[0].cosine:
+                best[winner.document_id] = [winner]
+            elif winner.cosine == known[0].cosine and winner is not known[0]:
+                known.append(winner)
+        ordered = sorted(best.items(), key=lambda each: (-each[1][0].cosine, each[0]))
+        ranked = [_unplaced(id_, of_document) for id_, of_document in ordered]
         first = without_copies(connection, ranked)[:limit]
-        wanted = {each.id for each in first}
-        placed, lost = _located(connection, [each for each in winners if each.document_id in wanted])
+        if not look_up:
+            return first
+        spans = _spans(connection, [held for each in first for held in each.unplaced])
+        lost = {held for each in first for held in each.unplaced} - spans.keys()
         if not lost:
-            return [placed[each.id] for each in first]
-        winners = [each for each in winners if each not in lost]
+            return [_with_first(each, spans) for each in first]
+        winners = [each for each in winners if each.held not in lost]
 
 
-def _located(connection: Connection, winners: list[Winner]) -> tuple[dict[int, RankedDocument], set[Winner]]:
-    """Return the documents, each with the place of its best vector (the first of equals), and the vectors without a
-    place."""
+def _unplaced(document_id: int, best: Sequence[Winner]) -> RankedDocument:
+    score = _score(best[0].cosine)
+    return RankedDocument(document_id, score, None, {"similarity": score}, tuple(each.held for each in best))
+
+
+def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
+    """Return the first place of each vector in its document; none if this snapshot does not have it there."""
+    if not wanted:
+        return {}
     rows = connection.execute(
         "SELECT wanted.key, k.start + v.start, coalesce(k.start + v.end, k.end), k.start_line + v.line,"
         " coalesce(k.start_line + v.last_line, k.end_line) FROM json_each(?) wanted"
         " CROSS JOIN documents d ON d.id = wanted.value ->> 0"
         " CROSS JOIN content_vectors v ON v.id = wanted.value ->> 1"
         " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash AND k.mirror_hash = d.mirror_hash",
-        (msgspec.json.encode([winner[:2] for winner in winners]).decode(),),
+        (msgspec.json.encode(wanted).decode(),),
     )
-    best: dict[int, tuple[float, Span]] = {}
-    lost = set(winners)
+    spans: dict[Held, Span] = {}
     for number, *place in rows:
-        winner, span = winners[number], Span(*place)
-        lost.discard(winner)
-        before = best.get(winner.document_id)
-        if before is None or (-winner.cosine, span.start) < (-before[0], before[1].start):
-            best[winner.document_id] = (winner.cosine, span)
-    found = {}
-    for id_, (cosine, span) in best.items():
-        score = _score(cosine)
-        found[id_] = RankedDocument(id_, score, span, {"similarity": score})
-    return found, lost
+        held, span = wanted[number], Span(*place)
+        if held not in spans or span.start < spans[held].start:
+            spans[held] = span
+    return spans
 
 
 def _score(cosine: float) -> float:

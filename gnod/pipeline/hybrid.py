@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import Readability, is_read_by_every_model, script_of
 from gnod.models.reranker import Reranker
-from gnod.pipeline import fusion, joint, reranking, retrieval
+from gnod.pipeline import candidates, fusion, joint, reranking, retrieval
 from gnod.pipeline.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.expansion.expander import Expander, Expansion
@@ -32,7 +32,7 @@ from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.reranking import RerankedDocuments
 from gnod.pipeline.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved
 from gnod.pipeline.vector import QueryVectors
-from gnod.store.database import Read
+from gnod.store.database import Connection, Read
 from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
@@ -161,15 +161,13 @@ class _Search:
         more_words = await self._survey_words(variants, "bm25 variants") if variants else []
         vector_lines = _vector_lines(lines) + (_vector_lines(variants) if more else [])
         lists = ([*words, *more_words], vector_lines, vectors.joined(more) if vectors else None)
-        found = await self._retrieve(*lists)
-        fused = await self._fuse(found)
+        found, fused = await self._retrieve(*lists)
         ranked, least = await self._rerank(found, fused)
         if self._options.limit > len(ranked) >= POOL:
-            behind = await self._retrieve(*lists, LARGE_POOL)
-            ranked = await self._with_those_behind(ranked, behind, await self._fuse(behind))
+            ranked = await self._with_those_behind(ranked, *await self._retrieve(*lists, LARGE_POOL))
         left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
         compared = [each.id for each in ranked]
-        best = ranked[: self._options.limit]
+        best = await self._placed(ranked[: self._options.limit])
         result = HybridResult(best, len(ranked), self._budget.stages, vectors, left_out, compared, least)
         enough = [each.score >= self._options.min_score for each in result.shown()]
         return result._replace(ranked=[each for each, is_enough in zip(best, enough, strict=True) if is_enough])
@@ -259,8 +257,7 @@ class _Search:
             raise Skipped(expander.reason)
         if self._options.skip_strong and any(is_strong(survey) for _, survey in words):
             raise Skipped("skipped_strong: the best document by keyword stands out")
-        reranks = self._options.rerank and not isinstance(self._dependencies.reranker, Unavailable)
-        limit_s = self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * reranks
+        limit_s = self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * self._reranks()
         if limit_s > 0 and backoff.skips(limit_s):
             limit_s = 0.0  # only the cache is used
         self._on_stage("expanding the query")
@@ -279,7 +276,8 @@ class _Search:
         vector_lines: Sequence[QueryLine],
         vectors: QueryVectors | None,
         pool: int = POOL,
-    ) -> Retrieved:
+    ) -> tuple[Retrieved, Fusion]:
+        """Return what both retrievers found, fused. On the reader's thread in one go: each change of threads waits."""
         started = time.monotonic()
         nearest = self._dependencies.nearest
         readability, served = self._dependencies.readability, vectors.served if vectors else {}
@@ -287,19 +285,39 @@ class _Search:
         def reader(collection: str) -> Readability | None:
             return readability(served[collection]) if collection in served else None
 
+        def fused(connection: Connection, found: Retrieved) -> tuple[Retrieved, Fusion]:
+            self._budget.note("knn", started, {}, why=None if vectors else "no vectors", ran=vectors is not None)
+            ranking = self._fuse(found)
+            return self._with_places(connection, found, ranking), ranking
+
         knowledge = Knowledge(self._language, reader)
         given = (words, vector_lines, vectors, self._filters)
         read, sources = self._dependencies.read, self._dependencies.sources
         if sources:
             found = await joint.retrieve(read, nearest, sources, *given, pool=pool, knowledge=knowledge)
-        else:
-            found = await read(
-                lambda connection: retrieval.retrieve(connection, nearest, *given, pool=pool, knowledge=knowledge)
+            return await read(lambda connection: fused(connection, found))
+        return await read(
+            lambda connection: fused(
+                connection, retrieval.retrieve(connection, nearest, *given, pool=pool, knowledge=knowledge)
             )
-        self._budget.note("knn", started, {}, why=None if vectors else "no vectors", ran=vectors is not None)
-        return found
+        )
 
-    async def _fuse(self, found: Retrieved) -> Fusion:
+    def _with_places(self, connection: Connection, found: Retrieved, fused: Fusion) -> Retrieved:
+        """Look up the places of those that are shown, as far as that is known yet, or reranked."""
+        wanted = max(self._options.limit, self._options.candidates if self._reranks() else 0)
+        ids = [each.document_id for each in fused.ranked[:wanted]]
+        placed = candidates.placed(connection, [found.near[id_] for id_ in ids if id_ in found.near])
+        return found._replace(near=found.near | {each.id: each for each in placed})
+
+    async def _placed(self, ranked: list[RankedDocument]) -> list[RankedDocument]:
+        if not any(each.unplaced for each in ranked):
+            return ranked
+        return await self._dependencies.read(lambda connection: candidates.placed(connection, ranked))
+
+    def _reranks(self) -> bool:
+        return self._options.rerank and not isinstance(self._dependencies.reranker, Unavailable)
+
+    def _fuse(self, found: Retrieved) -> Fusion:
         started = time.monotonic()
         facts = found.documents
 
@@ -354,7 +372,7 @@ class _Search:
         if isinstance(reranker, Unavailable):
             raise Skipped(reranker.reason)
         self._on_stage("reranking")
-        candidates = [
+        read_first = [
             reranking.Candidate(each.document_id, (span.start, span.end) if span else None)
             for each in fused[: self._options.candidates]
             for span in [found.near[each.document_id].span if each.document_id in found.near else None]
@@ -364,7 +382,7 @@ class _Search:
             reranker,
             self._dependencies.throughput,
             self._query,
-            candidates,
+            read_first,
             floor=self._options.floor,
             limit_s=self._budget.left_s(),
         )
@@ -410,4 +428,4 @@ def _ranked(fused: Fused, score: float, rank: int, found: Retrieved, reranked: d
     raw = {name: values[id_] for name, values in known.items() if id_ in values}
     components = {**raw, **fused.components, "fused": fused.score, "fused_rank": float(rank), **reranked}
     near = found.near.get(id_)
-    return RankedDocument(id_, score, near.span if near else None, components)
+    return RankedDocument(id_, score, near.span if near else None, components, near.unplaced if near else ())

@@ -47,9 +47,17 @@ class _Resident(NamedTuple):
         return self.matrix.memory_bytes + sum(array.nbytes for array in self.layout)
 
 
+class _Ranked(NamedTuple):
+    """`is_current`: the vectors are those of the connection's snapshot, not of a later one."""
+
+    ranking: Ranking
+    is_current: bool
+
+
 class Surveyed(NamedTuple):
-    """`prominence` of the best among all documents (gnod.pipeline.fusion.prominence); None: not known. `spreads` of
-    the cosines of all documents, by model, where they are known."""
+    """`ranked`: not all have their places yet (`candidates.placed`). `prominence` of the best among all documents
+    (gnod.pipeline.fusion.prominence); None: not known. `spreads` of the cosines of all documents, by model, where they
+    are known."""
 
     ranked: list[RankedDocument]
     prominence: float | None
@@ -92,23 +100,25 @@ class Nearest:
         The filters must name the collections that the model serves. A model without vectors finds nothing. Documents
         with the content `exclude_mirror` are left out.
         """
-        ranking = self._ranking(connection, uri, query)
-        if ranking is None or limit < 1:
+        found = self._ranking(connection, uri, query)
+        if found is None or limit < 1:
             return []
-        return candidates.documents(connection, ranking, filters, limit, exclude_mirror)
+        return candidates.documents(connection, found.ranking, filters, limit, exclude_mirror)
 
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
     ) -> Surveyed:
         """Search for fusion with another ranking: those of `also` that pass the filters come too, wherever they rank,
         after the others."""
-        ranking = self._ranking(connection, uri, query)
-        if ranking is None or limit < 1:
+        found = self._ranking(connection, uri, query)
+        if found is None or limit < 1:
             return Surveyed([], None)
-        best = candidates.documents(connection, ranking, filters, limit)
+        # Most of these are not shown. Vectors of a later state than the snapshot may have no place in it: then look.
+        ranking, look_up = found.ranking, not found.is_current
+        best = candidates.documents(connection, ranking, filters, limit, look_up=look_up)
         others = set(also) - {each.id for each in best}
         if others:
-            best += candidates.these(connection, ranking, filters, others)
+            best += candidates.these(connection, ranking, filters, others, look_up=look_up)
         spread = ranking.spread()
         return Surveyed(best, prominence(spread, best), {uri: spread} if spread else {})
 
@@ -122,7 +132,7 @@ class Nearest:
     def memory_bytes(self) -> int:
         return sum(resident.memory_bytes for resident in list(self._resident.values()))
 
-    def _ranking(self, connection: Connection, uri: str, query: Floats) -> Ranking | None:
+    def _ranking(self, connection: Connection, uri: str, query: Floats) -> _Ranked | None:
         model = vector_rows.model(connection, uri)
         length = float(np.linalg.norm(query))
         if model is None or model.dimensions is None or len(query) != model.dimensions or not length:
@@ -131,10 +141,11 @@ class Nearest:
         # One at a time: a product has all cores, and the matrix does not change meanwhile.
         with self._lock:
             if resident := self._current(connection, model):
-                return self._rank(connection, model, resident, query)
+                is_current = resident.seq == vector_rows.last_change(connection)
+                return _Ranked(self._rank(connection, model, resident, query), is_current)
         if knn.is_loaded(connection):
-            return candidates.OnDisk(connection, model.id, query)
-        return candidates.streamed(connection, model.id, query)
+            return _Ranked(candidates.OnDisk(connection, model.id, query), True)
+        return _Ranked(candidates.streamed(connection, model.id, query), True)
 
     def _current(self, connection: Connection, model: Model) -> _Resident | None:
         """Return the vectors as of the connection's snapshot or a later one; None if they would be too large.

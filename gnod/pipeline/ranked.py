@@ -15,11 +15,20 @@ class Span(NamedTuple):
     end_line: int
 
 
+class Held(NamedTuple):
+    """A vector of a document."""
+
+    document_id: int
+    vector_id: int
+
+
 class RankedDocument(NamedTuple):
     """`score`: larger is better; in [0, 1] in results. `span`: the best part by vector; None: not known, as of a
-    document that only keywords found. `components`: what the score is made of, by name."""
+    document that only keywords found. `components`: what the score is made of, by name. `unplaced`: the best vectors,
+    if their span was not looked up yet (`gnod.pipeline.candidates.placed`)."""
 
     id: int
     score: float
     span: Span | None
     components: Mapping[str, float]
+    unplaced: tuple[Held, ...] = ()

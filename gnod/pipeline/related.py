@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from gnod.errors import NotEmbedded
-from gnod.pipeline import diversity, vector
+from gnod.pipeline import candidates, diversity, vector
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.fusion import UNRELATED
 from gnod.pipeline.nearest import Nearest
@@ -81,7 +81,7 @@ def related(
     uri = served.get(document.collection)
     rows = vectors.document_vectors(connection, [each.id for each in pool], uri) if uri else {}
     order = diversity.order([each.score for each in pool], [rows.get(each.id) for each in pool], limit)
-    return [pool[number] for number in order]
+    return candidates.placed(connection, [pool[number] for number in order])
 
 
 def _linked(connection: Connection, document_id: int) -> _Links:
@@ -120,7 +120,7 @@ def _ranked(id_: int, near: RankedDocument | None, linked: _Links) -> RankedDocu
     evidence = [max(similarity - UNRELATED, 0) / (1 - UNRELATED), *(vote / (vote + 1) for vote in votes)]
     relevance = 1 - prod(1 - each for each in evidence)
     components = {kind: float(number) for kind, number in zip(KINDS, numbers, strict=True) if number}
-    return RankedDocument(id_, relevance, near.span if near else None, components)
+    return RankedDocument(id_, relevance, near.span if near else None, components, near.unplaced if near else ())
 
 
 def _most(counts: Mapping[int, float], limit: int | None) -> list[tuple[int, float]]:

@@ -36,8 +36,9 @@ Meanings = Sequence[tuple[QueryLine, Surveyed]]
 
 
 class Retrieved(NamedTuple):
-    """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector.
-    `bm25` and `similarity`: of the original query, unscaled. `named`: as in `fusion.fuse`."""
+    """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector,
+    which may not be looked up yet (`candidates.placed`). `bm25` and `similarity`: of the original query, unscaled.
+    `named`: as in `fusion.fuse`."""
 
     evidence: list[Evidence]
     documents: dict[int, Facts]
@@ -191,10 +192,10 @@ def _renamed(ranked: Sequence[RankedDocument], shown: Representatives) -> list[R
     renamed: dict[int, RankedDocument] = {}
     for each in ranked:
         id_ = shown.of(each.id)
-        span = each.span if shown.have_one_text(each.id, id_) else None
-        before = renamed.setdefault(id_, each._replace(id=id_, span=span))
+        same = each if shown.have_one_text(each.id, id_) else each._replace(span=None, unplaced=())
+        before = renamed.setdefault(id_, same._replace(id=id_))
         if before.score < each.score:
-            renamed[id_] = each._replace(id=id_, span=span)
+            renamed[id_] = same._replace(id=id_)
     return sorted(renamed.values(), key=lambda each: -each.score)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from gnod.config.model import Config
 from gnod.handlers.hits import hits_of, marked
 from gnod.handlers.wire_types import MAX_COPIES
-from gnod.pipeline import lexical, retrieval, vector
+from gnod.pipeline import candidates, lexical, retrieval, vector
 from gnod.pipeline.lexical import LexicalResult
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import parse_clauses, parse_query
@@ -99,6 +99,10 @@ def test_of_equal_copies_the_shortest_path_is_shown(small_index: SmallIndex) -> 
     assert paths(small_index, near(small_index, "anything", 5)) == ["a/kayak.md"]
 
 
+def in_place(index: SmallIndex, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
+    return index.database.submit_read(lambda connection: candidates.placed(connection, ranked)).result()
+
+
 def test_the_best_ranked_copy_is_shown(small_index: SmallIndex) -> None:
     small_index.add(dict.fromkeys(("a.md", "b.md", "summer/holiday.md"), TEXT), source="kayak", language="en")
     assert paths(small_index, search(small_index, "holiday kayak", 5).ranked) == ["summer/holiday.md"]
@@ -131,7 +135,8 @@ def test_both_retrievers_name_the_same_copy(small_index: SmallIndex) -> None:
     assert len(shown) == 22
     holiday = next(id_ for id_, path in zip(ids, shown, strict=True) if path == "summer/holiday.md")
     assert all(holiday in each.scores for each in found.evidence)
-    assert found.near[holiday].span is not None
+    (placed,) = in_place(small_index, [found.near[holiday]])
+    assert placed.span is not None
 
 
 def test_a_span_of_another_text_is_not_taken_over(small_index: SmallIndex) -> None:
@@ -142,7 +147,8 @@ def test_a_span_of_another_text_is_not_taken_over(small_index: SmallIndex) -> No
     found = retrieved(small_index, "summer glides")
     (shown,) = paths(small_index, [RankedDocument(id_, 0.0, None, {}) for id_ in found.documents])
     assert shown == "summer.md"
-    assert all(each.span is None or each.span.end <= len(TEXT) for each in found.near.values())
+    near = in_place(small_index, found.near.values())
+    assert all(each.span is None or each.span.end <= len(TEXT) for each in near)
 
 
 def test_a_hit_lists_the_copies_within_the_filters(small_index: SmallIndex) -> None:

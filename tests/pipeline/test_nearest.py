@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gnod.pipeline import candidates
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection, Database
@@ -62,6 +63,13 @@ def found(
     return index.database.submit_read(
         lambda c: nearest.search(c, uri, QUERY, filters or Filters(), limit=limit)
     ).result()
+
+
+def surveyed(
+    connection: Connection, nearest: Nearest, filters: Filters, limit: int, also: Collection[int] = ()
+) -> list[RankedDocument]:
+    survey = nearest.survey(connection, URI, QUERY, filters, limit=limit, also=also)
+    return candidates.placed(connection, survey.ranked)
 
 
 def assert_right(index: SmallIndex, nearest: Nearest, uri: str, filters: Filters, limit: int) -> None:
@@ -188,9 +196,9 @@ def test_a_survey_also_has_those_that_were_asked_for(library: SmallIndex, kind: 
         expected = brute_force(connection, URI, filters, 1000)
         for limit in (1, 20):
             wanted = [*expected[:limit], *(each for each in expected[limit:] if each[0] in also)]
-            found = nearest.survey(connection, URI, QUERY, filters, limit=limit, also=also)
-            assert [(n.id, n.span and n.span.start) for n in found.ranked] == [(i, start) for i, _, start in wanted]
-            assert np.allclose([n.score for n in found.ranked], [s for _, s, _ in wanted], atol=1e-6)
+            found = surveyed(connection, nearest, filters, limit, also)
+            assert [(n.id, n.span and n.span.start) for n in found] == [(i, start) for i, _, start in wanted]
+            assert np.allclose([n.score for n in found], [s for _, s, _ in wanted], atol=1e-6)
 
     library.database.submit_read(work).result()
 
@@ -279,6 +287,26 @@ def test_a_growing_index_changes_its_kind(small_index: SmallIndex) -> None:
     assert_right(small_index, nearest, URI, Filters(), 30)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_older_snapshot_finds_only_what_it_has(small_index: SmallIndex, kind: str) -> None:
+    nearest = Nearest(**KINDS[kind])
+    small_index.add({f"{i}.md": f"note {i}" for i in range(30)})
+    small_index.embed(URI)
+    older = small_index.database.open_reader()
+    older.execute("BEGIN")
+    expected = brute_force(older, URI, Filters(), 100)
+    small_index.add({"0.md": "another text", "30.md": "a new document"})
+    small_index.embed(URI)
+    assert_right(small_index, nearest, URI, Filters(), 100)  # the vectors in memory are those of now
+    known = {id_: start for id_, _, start in expected}
+    for found in (
+        nearest.search(older, URI, QUERY, Filters(), limit=100),
+        surveyed(older, nearest, Filters(), 5, also=range(1, 100)),
+    ):
+        assert {each.id: each.span and each.span.start for each in found}.items() <= known.items()
+        assert len(found) >= 29
+
+
 @pytest.mark.slow
 def test_many_threads_search_while_documents_come_and_go(tmp_path: Path) -> None:
     SmallIndex(tmp_path / "i.sqlite").close()
@@ -302,7 +330,8 @@ def test_many_threads_search_while_documents_come_and_go(tmp_path: Path) -> None
     def search(connection: Connection) -> bool:
         near = nearest.search(connection, URI, QUERY, Filters(), limit=10)
         there = documents.by_ids(connection, [n.id for n in near])
-        return len(near) == 10 and len(there) == 10
+        survey = surveyed(connection, nearest, Filters(), 10)
+        return len(near) == len(there) == len(survey) == 10 and all(each.span for each in survey)
 
     for _ in range(50):
         assert all(future.result() for future in [index.database.submit_read(search) for _ in range(8)])
