@@ -17,11 +17,14 @@ from gnod.pipeline.ranked import Held, RankedDocument, Span
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition, Filters
 from gnod.store.vectors import knn, vector_rows
+from gnod.store.vectors.vector_rows import Places
 
 _MIN_DEPTH = 64
 _DEEPER = 4
 # What it costs to look at one more document, relative to querying one that passes.
 _COST = 10
+# Where it costs no query to know which documents pass, those alone are searched if they are less than this share.
+_KNOWN_SHARE = 0.25
 # Documents as near as the last one, within the error of quantisation, are checked down to this depth.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
@@ -67,21 +70,54 @@ class Winner(NamedTuple):
         return Held(self.document_id, self.vector_id)
 
 
+class Wanted(NamedTuple):
+    """The documents that pass the filters. `collections`: all documents of these pass, and no others; None: only the
+    database can tell."""
+
+    connection: Connection
+    condition: Condition
+    collections: tuple[int, ...] | None = None
+
+    def among(self, layout: Layout, numbers: Ids) -> Ids:
+        """Return those of some documents (numbers in the layout) that pass."""
+        if self.collections is not None:
+            return layout.in_collections(self.collections, numbers)
+        documents = layout.documents[numbers]
+        return numbers[np.isin(documents, self._passing(self.condition.with_ids(documents.tolist())))]
+
+    def every(self, layout: Layout) -> Ids:
+        """Return all documents that pass, as numbers in the layout."""
+        if self.collections is not None:
+            return layout.in_collections(self.collections)
+        return layout.numbers(self._passing(self.condition))
+
+    def are_few(self, share: float, limit: int, documents: int) -> bool:
+        """Tell whether it costs less to find out which documents pass at all, a `share` of them, than to look at so
+        many more that `limit` of them pass."""
+        if self.collections is not None:
+            return share < _KNOWN_SHARE
+        return share * documents < _COST * limit / max(share, 1 / documents)
+
+    def _passing(self, condition: Condition) -> Ids:
+        rows = self.connection.execute(f"SELECT d.id FROM documents d WHERE {condition.where}", condition.values)
+        return np.asarray([document_id for (document_id,) in rows], np.int64)
+
+
 class Ranking(Protocol):
     """The documents that have vectors, with the cosine of their best one with a query."""
 
     def __len__(self) -> int:
         """Return how many documents there are."""
 
-    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
         """Return the best vectors of those of the best `depth` documents that pass, and an upper bound for all
         documents beyond these (-inf: there are none)."""
 
-    def sample(self) -> set[int]:
-        """Return documents that show which share passes a filter, where it saves work to know that first."""
+    def share(self, wanted: Wanted) -> float | None:
+        """Return about which share of the documents passes, where it saves work to know that first."""
 
-    def narrowed(self, condition: Condition) -> Ranking:
-        """Return the ranking of the documents that pass."""
+    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Ranking:
+        """Return the ranking of the documents that pass; with `ids`, of those among them."""
 
     def spread(self) -> Spread | None:
         """Return mean and deviation over all documents; None: not known."""
@@ -114,11 +150,10 @@ class Scored:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
         numbers, floor = _best(self._best, depth)
-        if condition is not None:
-            documents = self._layout.documents[numbers]
-            numbers = numbers[np.isin(documents, passing(self._connection, condition.with_ids(documents.tolist())))]
+        if wanted is not None:
+            numbers = wanted.among(self._layout, numbers)
         rows, owners = self._layout.rows_of(numbers)
         near = self._cosines[rows] >= self._best[numbers][owners] - 2 * self._margin
         rows, owners = rows[near], owners[near]
@@ -130,11 +165,11 @@ class Scored:
         winners = [Winner(*each) for each in zip(*columns, strict=True) if each[2] > -np.inf]
         return winners, max(floor + self._margin, self._below)
 
-    def sample(self) -> set[int]:
-        return set()
+    def share(self, _: Wanted) -> None:
+        return None
 
-    def narrowed(self, condition: Condition) -> Scored:
-        numbers = self._layout.numbers(passing(self._connection, condition))
+    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Scored:
+        numbers = passing(self._layout, wanted, ids)
         kept = copy(self)
         kept._best = np.full_like(self._best, -np.inf)
         kept._best[numbers] = self._best[numbers]
@@ -157,15 +192,16 @@ class OnDisk:
     def __len__(self) -> int:
         return len(self._scored)
 
-    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
-        return self._scored.top(depth, condition)
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
+        return self._scored.top(depth, wanted)
 
-    def sample(self) -> set[int]:
-        return set()
+    def share(self, _: Wanted) -> None:
+        return None
 
-    def narrowed(self, condition: Condition) -> Ranking:
+    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Ranking:
+        condition = wanted.condition if ids is None else wanted.condition.with_ids(ids)
         found = knn.of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
-        return self._of(found, below=-np.inf).narrowed(condition)
+        return self._of(found, below=-np.inf).narrowed(wanted, ids)
 
     def spread(self) -> Spread | None:
         return None
@@ -174,7 +210,7 @@ class OnDisk:
         found = sorted(found)
         ids = np.asarray([each.vector_id for each in found], np.int64)
         cosines = np.asarray([each.cosine for each in found], np.float32)
-        layout = _layout(ids, *vector_rows.places(self._connection, self._model_id, ids.tolist()))
+        layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
         exact = stored(self._connection, self._model_id, ids, self._query)
         return Scored(self._connection, ids, cosines, layout, exact, below=below)
 
@@ -206,16 +242,16 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
     ]
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
     cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
-    layout = _layout(ids, *vector_rows.places(connection, model_id))
+    layout = _layout(ids, vector_rows.places(connection, model_id))
     return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
 
 
 def of_documents(connection: Connection, model_id: int, query: Floats, document_ids: Collection[int]) -> Ranking:
     """Rank these documents alone, by vectors that are read for this query."""
-    vector_ids, places = vector_rows.places_of(connection, model_id, document_ids)
-    ids, vectors = vector_rows.by_ids(connection, model_id, np.unique(vector_ids).tolist())
+    places = vector_rows.places_of(connection, model_id, document_ids)
+    ids, vectors = vector_rows.by_ids(connection, model_id, np.unique(places[0]).tolist())
     cosines = np.asarray(vectors @ query, np.float32) if len(ids) else np.empty(0, np.float32)
-    return exact(connection, ids, cosines, _layout(ids, vector_ids, places), query, lambda rows: vectors[rows])
+    return exact(connection, ids, cosines, _layout(ids, places), query, lambda rows: vectors[rows])
 
 
 def documents(
@@ -225,14 +261,16 @@ def documents(
     limit: int,
     exclude_mirror: str | None = None,
     *,
-    look_up: bool = True,
+    is_current: bool = False,
 ) -> list[RankedDocument]:
-    """Return the best `limit` documents that pass the filters, each content once; ties by document id. `look_up` their
-    places; else that is left to `placed`, and the ranking must have nothing that this snapshot does not have."""
-    condition = Condition(*filters.condition())
+    """Return the best `limit` documents that pass the filters, each content once; ties by document id. `is_current`:
+    the ranking has what this snapshot has, and nothing else; then looking up places is left to `placed`."""
+    wanted = _wanted(connection, filters, is_current=is_current)
     if exclude_mirror is not None:
-        condition = Condition(f"{condition.where} AND d.mirror_hash <> ?", (*condition.values, exclude_mirror))
-    return _search(connection, ranking, condition, limit, look_up=look_up)
+        where, values = wanted.condition
+        without = Condition(f"{where} AND d.mirror_hash <> ?", (*values, exclude_mirror))
+        wanted = Wanted(connection, without)
+    return _search(connection, ranking, wanted, limit, look_up=not is_current)
 
 
 def these(
@@ -241,13 +279,30 @@ def these(
     filters: Filters,
     document_ids: Collection[int],
     *,
-    look_up: bool = True,
+    is_current: bool = False,
 ) -> list[RankedDocument]:
-    """Return those of the documents that pass the filters and have a vector, at any rank; best first. `look_up` as in
-    `documents`."""
-    condition = Condition(*filters.condition()).with_ids(document_ids)
-    narrowed = ranking.narrowed(condition)
-    return _search(connection, narrowed, condition, len(document_ids), is_narrowed=True, look_up=look_up)
+    """Return those of the documents that pass the filters and have a vector, at any rank; best first. `is_current` as
+    in `documents`."""
+    wanted = _wanted(connection, filters, is_current=is_current)
+    narrowed = ranking.narrowed(wanted, document_ids)
+    return _search(connection, narrowed, wanted, len(document_ids), is_narrowed=True, look_up=not is_current)
+
+
+def passing(layout: Layout, wanted: Wanted, ids: Collection[int] | None) -> Ids:
+    """Return the documents that pass, as numbers in the layout; with `ids`, those among them."""
+    if ids is None:
+        return wanted.every(layout)
+    return wanted.among(layout, layout.numbers(np.asarray(list(ids), np.int64)))
+
+
+def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> Wanted:
+    condition = Condition(*filters.condition())
+    if not is_current or not filters._replace(collections=()).are_empty:
+        return Wanted(connection, condition)
+    names = "WHERE name IN (SELECT value FROM json_each(?))" if filters.collections else "WHERE ? IS NOT NULL"
+    listed = msgspec.json.encode(filters.collections).decode()
+    rows = connection.execute(f"SELECT id FROM collections {names}", (listed,))
+    return Wanted(connection, condition, tuple(id_ for (id_,) in rows))
 
 
 def placed(connection: Connection, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
@@ -265,21 +320,20 @@ def _with_first(document: RankedDocument, spans: Mapping[Held, Span]) -> RankedD
 def _search(
     connection: Connection,
     ranking: Ranking,
-    condition: Condition,
+    wanted: Wanted,
     limit: int,
     *,
     is_narrowed: bool = False,
     look_up: bool,
 ) -> list[RankedDocument]:
     depth, share = max(_MIN_DEPTH, limit + limit // 2), 1.0
-    if not is_narrowed and (sample := ranking.sample()):
-        share = len(passing(connection, condition.with_ids(sample))) / len(sample)
-        if _is_strict(share, limit, len(ranking)):
-            ranking, is_narrowed = ranking.narrowed(condition), True
+    if not is_narrowed and (known := ranking.share(wanted)) is not None:
+        if wanted.are_few(known, limit, len(ranking)):
+            ranking, is_narrowed = ranking.narrowed(wanted), True
         else:
-            depth = max(depth, int(1.5 * limit / share))
+            depth = max(depth, int(1.5 * limit / known))
     while True:
-        winners, below = ranking.top(depth, None if is_narrowed else condition)
+        winners, below = ranking.top(depth, None if is_narrowed else wanted)
         if not is_narrowed:
             share = len({each.document_id for each in winners}) / depth
         best = _first(connection, winners, limit, look_up=look_up)
@@ -288,8 +342,8 @@ def _search(
             return best
         if np.isneginf(below) or (is_narrowed and depth >= _MAX_DEPTH and len(winners) < depth):
             return best
-        if not is_narrowed and _is_strict(share, limit, len(ranking)):
-            ranking, is_narrowed, share = ranking.narrowed(condition), True, 1.0
+        if not is_narrowed and wanted.are_few(share, limit, len(ranking)):
+            ranking, is_narrowed, share = ranking.narrowed(wanted), True, 1.0
         else:
             depth = _deeper(depth, share, limit)
 
@@ -298,12 +352,6 @@ def _deeper(depth: int, share: float, limit: int) -> int:
     """Return the depth at which `limit` documents should have passed: at least twice as deep, and not too far."""
     wanted = int(1.5 * limit / share) if share else _DEEPER * depth
     return min(max(wanted, 2 * depth), _DEEPER * depth)
-
-
-def _is_strict(share: float, limit: int, documents: int) -> bool:
-    """Tell whether it costs less to query which documents pass at all, a `share` of them, than to look at so many more
-    that `limit` of them pass."""
-    return share * documents < _COST * limit / max(share, 1 / documents)
 
 
 def _first(connection: Connection, winners: list[Winner], limit: int, *, look_up: bool) -> list[RankedDocument]:
@@ -358,15 +406,10 @@ def _score(cosine: float) -> float:
     return min(max((1 + cosine) / 2, 0.0), 1.0)
 
 
-def passing(connection: Connection, condition: Condition) -> Ids:
-    """Return the documents that pass."""
-    rows = connection.execute(f"SELECT d.id FROM documents d WHERE {condition.where}", condition.values)
-    return np.asarray([document_id for (document_id,) in rows], np.int64)
-
-
-def _layout(ids: Ids, vectors: Ids, documents: Ids) -> Layout:
+def _layout(ids: Ids, places: Places) -> Layout:
     """Return the places of vectors that all have one of these ids, which ascend."""
-    return Layout.of(np.searchsorted(ids, vectors), documents)
+    vectors, documents, collections = places
+    return Layout.of(np.searchsorted(ids, vectors), documents, collections)
 
 
 def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:

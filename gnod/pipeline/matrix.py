@@ -9,7 +9,7 @@ time which rows may be near.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 
@@ -32,6 +32,8 @@ _BLOCK_ROWS = 1024
 # Removed rows are compared until they are this share of all.
 _COMPACT_ABOVE = 0.2
 _MIN_DEAD = 1024
+# A larger share of rows is not counted faster than all.
+_SCATTERED = 0.125
 # The maximum error of a float32 sum of a few hundred products.
 FLOAT_NOISE = 2e-6
 # Rounding errors are uniform over one step of the scale; their sum is normal. In standard deviations:
@@ -118,19 +120,29 @@ class Matrix:
         found[self._dead_rows()] = -np.inf
         return found
 
-    def counter(self, query: Floats) -> Callable[[], Differences]:
-        """Return a function that counts in how many signs each row, as they are numbered now, differs from a query;
-        more than there are for removed rows. The matrix must have a centre. Later changes do not affect it."""
-        segments, rows, dead = tuple(self._segments), self._rows, self._dead_rows()
+    def counter(self, query: Floats) -> Callable[[Ids | None], Differences]:
+        """Return a function that counts in how many signs rows differ from a query: all, as they are numbered now, with
+        more than there are for removed ones; or some, which ascend and are not removed. The matrix must have a centre.
+        Later changes do not affect it."""
+        segments, total, dead = tuple(self._segments), self._rows, self._dead_rows()
 
-        def differences() -> Differences:
-            found = np.empty(rows, np.uint16)
-            parts = iter([(each.signs, found[n * SEGMENT_ROWS :][:SEGMENT_ROWS]) for n, each in enumerate(segments)])
-            helping = _helper.submit(signs.count, query, parts, SEGMENT_ROWS)
-            signs.count(query, parts, SEGMENT_ROWS)
+        def differences(rows: Ids | None) -> Differences:
+            if rows is not None and len(rows) > _SCATTERED * total:
+                return differences(None)[rows]
+            found = np.empty(total if rows is None else len(rows), np.uint16)
+            parts = iter(
+                [
+                    (segments[number].signs, found[low:high], None if rows is None else rows[low:high] - first)
+                    for number, first, low, high in _ranges(total, rows)
+                ]
+            )
+            most = min(len(found), SEGMENT_ROWS)
+            helping = _helper.submit(signs.count, query, parts, most)
+            signs.count(query, parts, most)
             if not helping.cancel():  # it is not busy with another query
                 helping.result()
-            found[dead] = signs.INFINITE
+            if rows is None:
+                found[dead] = signs.INFINITE
             return found
 
         return differences
@@ -183,6 +195,17 @@ class Matrix:
             self._segments[number] = _NOTHING
         self._segments, self._rows, self._ids = compact._segments, compact._rows, compact._ids
         self._dead, self._squared_scales = set(), compact._squared_scales
+
+
+def _ranges(total: int, rows: Ids | None) -> Iterator[tuple[int, int, int, int]]:
+    """Yield each segment that has some of the rows (None: all of a `total`): its number, its first row, and from where
+    to where its rows are among those."""
+    firsts = np.arange(0, total, SEGMENT_ROWS)
+    lows = firsts if rows is None else np.searchsorted(rows, firsts)
+    highs = np.append(lows[1:], total if rows is None else len(rows))
+    for number, (first, low, high) in enumerate(zip(firsts.tolist(), lows.tolist(), highs.tolist(), strict=True)):
+        if low < high:
+            yield number, first, low, high
 
 
 class _Segment:

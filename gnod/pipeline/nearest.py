@@ -15,14 +15,14 @@ import numpy as np
 
 from gnod.pipeline import candidates, fusion
 from gnod.pipeline.candidates import Ranking, Spread
-from gnod.pipeline.matrix import Floats, Ids, Matrix
+from gnod.pipeline.matrix import Floats, Matrix
 from gnod.pipeline.places import Layout
 from gnod.pipeline.presorted import Presorted
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
 from gnod.store.vectors import knn, vector_rows
-from gnod.store.vectors.vector_rows import Model
+from gnod.store.vectors.vector_rows import Model, Places
 
 _MB = 1024 * 1024
 # 43,000 x 384: a product with them takes about 5 ms, with quantised ones less than 1.
@@ -103,7 +103,10 @@ class Nearest:
         found = self._ranking(connection, uri, query)
         if found is None or limit < 1:
             return []
-        return candidates.documents(connection, found.ranking, filters, limit, exclude_mirror)
+        ranked = candidates.documents(
+            connection, found.ranking, filters, limit, exclude_mirror, is_current=found.is_current
+        )
+        return candidates.placed(connection, ranked)
 
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
@@ -113,12 +116,11 @@ class Nearest:
         found = self._ranking(connection, uri, query)
         if found is None or limit < 1:
             return Surveyed([], None)
-        # Most of these are not shown. Vectors of a later state than the snapshot may have no place in it: then look.
-        ranking, look_up = found.ranking, not found.is_current
-        best = candidates.documents(connection, ranking, filters, limit, look_up=look_up)
+        ranking, is_current = found
+        best = candidates.documents(connection, ranking, filters, limit, is_current=is_current)
         others = set(also) - {each.id for each in best}
         if others:
-            best += candidates.these(connection, ranking, filters, others, look_up=look_up)
+            best += candidates.these(connection, ranking, filters, others, is_current=is_current)
         spread = ranking.spread()
         return Surveyed(best, prominence(spread, best), {uri: spread} if spread else {})
 
@@ -186,7 +188,7 @@ class Nearest:
         matrix = Matrix(model.dimensions, quantised=quantised, centre=centre)
         for ids, vectors in vector_rows.blocks(connection, model.id, _LOAD_ROWS):
             matrix.add(ids, vectors)
-        layout = Layout.of(*_rows(matrix, *vector_rows.places(connection, model.id)))
+        layout = Layout.of(*_rows(matrix, vector_rows.places(connection, model.id)))
         return _Resident(matrix, layout, vector_rows.last_change(connection))
 
     def _rank(self, connection: Connection, model: Model, resident: _Resident, query: Floats) -> Ranking:
@@ -216,17 +218,17 @@ def _applied(connection: Connection, model: Model, resident: _Resident, changed:
     if len(matrix.ids()) < len(before):  # the matrix has closed its gaps
         layout = layout.renumbered(before, matrix.ids())
     matrix.add(*vector_rows.by_ids(connection, model.id, ids[ids > matrix.last_id].tolist()))
-    return _Resident(matrix, layout.plus(*_rows(matrix, *vector_rows.places(connection, model.id, changed))), seq)
+    return _Resident(matrix, layout.plus(*_rows(matrix, vector_rows.places(connection, model.id, changed))), seq)
 
 
-def _rows(matrix: Matrix, vectors: Ids, documents: Ids) -> tuple[Ids, Ids]:
+def _rows(matrix: Matrix, places: Places) -> Places:
     """Return the places with the rows of their vectors."""
-    ids = matrix.ids()
+    ids, (vectors, documents, collections) = matrix.ids(), places
     if not len(ids):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
+        return vectors[:0], documents[:0], collections[:0]
     rows = np.searchsorted(ids, vectors).clip(max=len(ids) - 1)
     there = ids[rows] == vectors
-    return rows[there], documents[there]
+    return rows[there], documents[there], collections[there]
 
 
 def prominence(spread: Spread | None, best: Sequence[RankedDocument]) -> float | None:

@@ -5,6 +5,7 @@ A text that occurs in several documents has one vector and several places. Knows
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,27 +13,29 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
+Collections = NDArray[np.int32]
 
 
 class Layout(NamedTuple):
     """Documents in ascending order of their ids. The vectors of document i are `rows[starts[i]:starts[i + 1]]`, rows of
-    a matrix. Immutable."""
+    a matrix. `collections`: the id of the collection of each document. Immutable."""
 
     rows: Ids
     documents: Ids
     starts: Ids
+    collections: Collections
 
     @classmethod
-    def of(cls, rows: Ids, documents: Ids) -> Layout:
-        """Return the layout of these places: pairs of a row and a document."""
+    def of(cls, rows: Ids, documents: Ids, collections: Collections) -> Layout:
+        """Return the layout of these places: a row, a document, and its collection."""
         order = np.argsort(documents, kind="stable")
-        return cls._grouped(rows[order], documents[order])
+        return cls._grouped(rows[order], documents[order], collections[order])
 
     @classmethod
-    def _grouped(cls, rows: Ids, owners: Ids) -> Layout:
-        """`owners` ascends."""
+    def _grouped(cls, rows: Ids, owners: Ids, collections: Collections) -> Layout:
+        """`owners` ascends; it and `collections` have a document for each row."""
         first = np.flatnonzero(np.diff(owners, prepend=owners[:1] - 1))
-        return cls(rows, owners[first], np.append(first, len(rows)))
+        return cls(rows, owners[first], np.append(first, len(rows)), collections[first])
 
     def without(self, rows: Ids) -> Layout:
         """Return the layout without the places of these rows. Takes no sorting, so a change costs little."""
@@ -41,15 +44,22 @@ class Layout(NamedTuple):
         is_gone = np.zeros(max(int(self.rows.max()), int(rows.max())) + 1, bool)
         is_gone[rows] = True
         kept = ~is_gone[self.rows]
-        return self if kept.all() else Layout._grouped(self.rows[kept], self._owners()[kept])
+        if kept.all():
+            return self
+        numbers = self._owners()[kept]
+        return Layout._grouped(self.rows[kept], self.documents[numbers], self.collections[numbers])
 
-    def plus(self, rows: Ids, documents: Ids) -> Layout:
+    def plus(self, rows: Ids, documents: Ids, collections: Collections) -> Layout:
         """Return the layout with these places more."""
         if not len(rows):
             return self
         order, owners = np.argsort(documents, kind="stable"), self._owners()
-        at = np.searchsorted(owners, documents[order], side="right")
-        return Layout._grouped(np.insert(self.rows, at, rows[order]), np.insert(owners, at, documents[order]))
+        at = self.starts[np.searchsorted(self.documents, documents[order], side="right")]
+        return Layout._grouped(
+            np.insert(self.rows, at, rows[order]),
+            np.insert(self.documents[owners], at, documents[order]),
+            np.insert(self.collections[owners], at, collections[order]),
+        )
 
     def renumbered(self, before: Ids, after: Ids) -> Layout:
         """Return the layout for a matrix whose rows had the ids `before`, and have `after` now: all that are here."""
@@ -61,8 +71,9 @@ class Layout(NamedTuple):
         is_wanted = np.zeros(total, bool)
         is_wanted[rows] = True
         at = np.flatnonzero(is_wanted[self.rows])
-        owners = self.documents[np.searchsorted(self.starts, at, side="right") - 1]
-        return Layout._grouped(np.searchsorted(rows, self.rows[at]), owners)
+        owners = np.searchsorted(self.starts, at, side="right") - 1
+        places = np.searchsorted(rows, self.rows[at])
+        return Layout._grouped(places, self.documents[owners], self.collections[owners])
 
     def best(self, cosines: Floats) -> Floats:
         """Return the highest cosine of each document, given that of each row."""
@@ -80,22 +91,36 @@ class Layout(NamedTuple):
 
     def of_numbers(self, numbers: Ids) -> Layout:
         """Return the layout of these documents alone (ascending numbers in `documents`)."""
-        rows, owners = self.rows_of(numbers)
-        return Layout._grouped(rows, self.documents[numbers][owners])
+        starts = np.append(0, np.cumsum(self.starts[numbers + 1] - self.starts[numbers]))
+        return Layout(self.rows[self._at(numbers, starts)], self.documents[numbers], starts, self.collections[numbers])
+
+    def in_collections(self, collections: Sequence[int], numbers: Ids | None = None) -> Ids:
+        """Return the numbers of the documents in these collections: of all, or of these."""
+        held = self.collections if numbers is None else self.collections[numbers]
+        is_wanted = np.zeros(max(held.max(initial=0), *collections, 0) + 1, bool)
+        is_wanted[list(collections)] = True
+        found = np.flatnonzero(is_wanted[held])
+        return found if numbers is None else numbers[found]
 
     def rows_of(self, numbers: Ids) -> tuple[Ids, Ids]:
         """Return the rows of these documents (numbers in `documents`), and for each row the position in `numbers`."""
-        first, counts = self.starts[numbers], self.starts[numbers + 1] - self.starts[numbers]
+        counts = self.starts[numbers + 1] - self.starts[numbers]
         owners = np.repeat(np.arange(len(numbers)), counts)
-        within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self.rows[first[owners] + within], owners
+        return self.rows[self._at(numbers, np.append(0, np.cumsum(counts)))], owners
+
+    def _at(self, numbers: Ids, starts: Ids) -> Ids:
+        """Return the places of documents. `starts`: of each, and the end of the last, among these places."""
+        return np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], np.diff(starts))
 
     def _owners(self) -> Ids:
-        """Return the document of each place."""
-        return np.repeat(self.documents, np.diff(self.starts))
+        """Return the number of the document of each place."""
+        return np.repeat(np.arange(len(self.documents)), np.diff(self.starts))
 
 
 def ascending(numbers: Ids) -> Ids:
-    """Return each of the numbers once. NumPy's `unique` takes four times as long."""
+    """Return each of the numbers once, in order, which they often are. NumPy's `unique` takes four times as long."""
+    steps = np.diff(numbers)
+    if (steps > 0).all():
+        return numbers
     ordered = np.sort(numbers)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))]

@@ -6,19 +6,17 @@ filter, all of their vectors are compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from copy import copy
-from functools import cache
 
 import numpy as np
 
 from gnod.pipeline import signs
-from gnod.pipeline.candidates import Scored, Spread, Winner, passing, stored
+from gnod.pipeline.candidates import Scored, Spread, Wanted, Winner, passing, stored
 from gnod.pipeline.matrix import Matrix
 from gnod.pipeline.places import Floats, Ids, Layout, ascending
 from gnod.pipeline.signs import Differences
 from gnod.store.database import Connection
-from gnod.store.documents.filters import Condition
 
 # Vectors that are compared first, and for each document wanted.
 _LEAST = 4096
@@ -46,10 +44,11 @@ class Presorted:
         self._rows: Ids | None = None  # all
         self._margin = matrix.margin(query)
         self._comparer = matrix.comparer(query)
-        self._begin(matrix.counter(query))
+        self._counter = matrix.counter(query)
+        self._begin()
 
-    def _begin(self, differences: Callable[[], Differences]) -> None:
-        self._differences = cache(differences)  # a strict filter needs none
+    def _begin(self) -> None:
+        self._counted: Differences | None = None  # a strict filter needs none
         self._most = -1
         self._numbers: Ids = np.empty(0, np.int64)
         self._cosines: Floats = np.empty(0, np.float32)
@@ -57,20 +56,21 @@ class Presorted:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def sample(self) -> set[int]:
+    def share(self, wanted: Wanted) -> float | None:
         if not len(self):
-            return set()
+            return None
         # At random: documents at equal distances may have something in common.
-        return set(self._layout.documents[np.random.default_rng(1).integers(0, len(self), _TRIED)].tolist())
+        numbers = ascending(np.random.default_rng(1).integers(0, len(self), _TRIED))
+        return len(wanted.among(self._layout, numbers)) / len(numbers)
 
-    def top(self, depth: int, condition: Condition | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
         self._compare_near(depth)
         numbers, cosines, is_all = self._numbers, self._cosines, self._most >= len(self._query)
         if len(numbers) > (kept := _PER_DOCUMENT * depth):
             nearest = np.argpartition(cosines, -kept)[-kept:]
             numbers, cosines, is_all = numbers[nearest], cosines[nearest], False
         order = np.argsort(numbers)
-        winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, condition)
+        winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, wanted)
         if is_all:
             return winners, below
         # Others are hardly nearer than the farthest of these.
@@ -105,13 +105,21 @@ class Presorted:
         self._cosines = np.concatenate([self._cosines, self._comparer(self._named(numbers))])
         self._most = most
 
-    def narrowed(self, condition: Condition) -> Presorted:
-        numbers = self._layout.numbers(passing(self._connection, condition))
+    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Presorted:
+        numbers = passing(self._layout, wanted, ids)
         narrow = copy(self)
         narrow._layout = self._layout.of_numbers(numbers)
         rows = narrow._rows = ascending(narrow._layout.rows)
-        narrow._begin(lambda: self._differences()[rows if self._rows is None else np.searchsorted(self._rows, rows)])
+        narrow._begin()
+        if self._counted is not None:
+            narrow._counted = self._counted[rows if self._rows is None else np.searchsorted(self._rows, rows)]
         return narrow
+
+    def _differences(self) -> Differences:
+        """Return in how many signs the vectors differ from the query."""
+        if self._counted is None:
+            self._counted = self._counter(self._rows)
+        return self._counted
 
     def spread(self) -> Spread | None:
         """Return mean and deviation, estimated from documents at equal distances."""

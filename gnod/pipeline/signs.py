@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
 Differences = NDArray[np.uint16]
 Scratch = tuple[NDArray[np.uint64], NDArray[np.uint8]]
 
@@ -36,23 +37,32 @@ class Signs:
     def fill(self, at: int, vectors: Floats) -> None:
         self._bits[:, at : at + len(vectors)] = _bits(vectors, self._centre).T
 
-    def count(self, query: Floats, into: Differences, scratch: Scratch) -> None:
-        """Write in how many signs each of the first rows differs from a query."""
+    def count(self, query: Floats, into: Differences, scratch: Scratch, rows: Ids | None) -> None:
+        """Write in how many signs each of the first rows, or each of `rows`, differs from a query."""
         different, counts = (each[: len(into)] for each in scratch)
         into[:] = 0
         for bits, of_query in zip(self._bits, _bits(query[None, :], self._centre)[0], strict=True):
-            np.bitwise_xor(bits[: len(into)], of_query, out=different)
+            if rows is None:
+                np.bitwise_xor(bits[: len(into)], of_query, out=different)
+            else:
+                # Without "clip", NumPy takes into a copy of `out`.
+                np.take(bits, rows, out=different, mode="clip")
+                np.bitwise_xor(different, of_query, out=different)
             np.bitwise_count(different, out=counts)
             into += counts
 
 
-def count(query: Floats, parts: Iterator[tuple[Signs, Differences]], rows: int) -> None:
-    """Write in how many signs the first rows of each part, at most `rows`, differ from a query. Threads may share the
+Part = tuple[Signs, Differences, Ids | None]
+"""Signs, what is written, and for which rows; None: as many of the first as are written."""
+
+
+def count(query: Floats, parts: Iterator[Part], rows: int) -> None:
+    """Write in how many signs the rows of each part, at most `rows`, differ from a query. Threads may share the
     parts."""
     # Once for all parts: the system clears memory of this size each time it gives it (gnod/daemon/allocator.py).
     scratch = np.empty(rows, np.uint64), np.empty(rows, np.uint8)
-    for each, into in parts:
-        each.count(query, into, scratch)
+    for each, into, chosen in parts:
+        each.count(query, into, scratch, chosen)
 
 
 def fewest(differences: Differences, count: int) -> NDArray[np.int64]:

@@ -44,7 +44,8 @@ class Sample:
         ]
         data = b"".join(embedding for _, embedding in rows)
         self._vectors = np.nan_to_num(np.frombuffer(data, DTYPE).reshape(len(rows), dimensions or 0))
-        self._layout = Layout.of(np.arange(len(rows)), np.array([number for number, _ in rows], np.int64))
+        numbers = np.array([number for number, _ in rows], np.int64)
+        self._layout = Layout.of(np.arange(len(rows)), numbers, np.zeros(len(rows), np.int32))
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -72,12 +72,23 @@ def test_signs_are_counted_as_of_the_time_when_it_was_asked_for() -> None:
     matrix.add(np.arange(1, 2001), vectors[:2000])
     matrix.remove(np.asarray([7]))
     count = matrix.counter(vectors[0])
-    before = count().tolist()
+    before = count(None).tolist()
     matrix.remove(np.arange(1, 1500))  # closes the gaps
     matrix.add(np.arange(2001, 3001), vectors[2000:])
-    assert count().tolist() == before
+    assert count(None).tolist() == before
     assert before[0] == 0
     assert before[6] == signs.INFINITE
+
+
+def test_signs_of_some_rows_are_counted_in_all_segments() -> None:
+    vectors = unit_vectors(70_000)
+    matrix = Matrix(16, quantised=True, centre=vectors.mean(axis=0))
+    matrix.add(np.arange(70_000), vectors)
+    count = matrix.counter(vectors[0])
+    every = count(None)
+    for rows in ([], [3], [65_535, 65_536], [*range(0, 70_000, 50), 69_999], [*range(65_000), 69_999]):
+        some = np.asarray(rows, np.int64)
+        assert count(some).tolist() == every[some].tolist()
 
 
 def test_products_of_int8_are_exact() -> None:

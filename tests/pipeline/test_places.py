@@ -11,9 +11,10 @@ from gnod.pipeline.places import Layout
 PAIRS = st.sets(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=60)
 
 
-def arrays(pairs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+def arrays(pairs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, documents and collections: document n is in collection n modulo 3."""
     found = np.asarray(sorted(pairs), np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    return found[:, 0], found[:, 1], (found[:, 1] % 3).astype(np.int32)
 
 
 def ascending(numbers: set[int]) -> np.ndarray:
@@ -21,6 +22,7 @@ def ascending(numbers: set[int]) -> np.ndarray:
 
 
 def pairs_of(layout: Layout) -> set[tuple[int, int]]:
+    assert layout.collections.tolist() == (layout.documents % 3).tolist()
     rows, owners = layout.rows_of(np.arange(len(layout.documents)))
     return set(zip(rows.tolist(), layout.documents[owners].tolist(), strict=True))
 
@@ -38,6 +40,10 @@ def test_it_equals_brute_force(before: set[tuple[int, int]], changed: set[int], 
     best = [max(cosines[row] for row, each in left if each == document) for document in documents]
     assert np.allclose(layout.best(cosines), best)
     assert layout.documents[layout.numbers(np.asarray([99, 3, 1, 3]))].tolist() == sorted({1, 3} & set(documents))
+    within = layout.documents[layout.in_collections([0, 2, 50])].tolist()
+    assert within == [document for document in documents if document % 3 != 1]
+    few = layout.in_collections([1], np.arange(len(documents))[1:])
+    assert layout.documents[few].tolist() == [document for document in documents[1:] if document % 3 == 1]
     some = layout.of_numbers(np.arange(len(documents))[::2])
     assert pairs_of(some) == {(row, document) for row, document in left if document in documents[::2]}
 

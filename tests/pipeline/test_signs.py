@@ -21,8 +21,12 @@ def test_differences_are_counted(dimensions: int) -> None:
     of_rows.fill(0, rows[:20])
     of_rows.fill(20, rows[20:])
     found = np.empty(50, np.uint16)
-    signs.count(query, iter([(of_rows, found)]), 60)
-    assert found.tolist() == ((rows > centre) != (query > centre)).sum(axis=1).tolist()
+    expected = ((rows > centre) != (query > centre)).sum(axis=1)
+    signs.count(query, iter([(of_rows, found, None)]), 60)
+    assert found.tolist() == expected.tolist()
+    chosen = np.arange(1, 50, 7)
+    signs.count(query, iter([(of_rows, found[: len(chosen)], chosen)]), 60)
+    assert found[: len(chosen)].tolist() == expected[chosen].tolist()
 
 
 @given(st.lists(st.sampled_from([3, 5, 6, 7, 9, 200, INFINITE]), max_size=200), st.integers(1, 250))

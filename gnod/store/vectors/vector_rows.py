@@ -22,6 +22,7 @@ _AVERAGED = 4096
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+Places = tuple[Ids, Ids, NDArray[np.int32]]
 
 
 class Model(NamedTuple):
@@ -84,27 +85,28 @@ def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple
     return _as_arrays(list(rows))
 
 
-def places(connection: Connection, model_id: int, ids: Collection[int] | None = None) -> tuple[Ids, Ids]:
-    """Return the vectors and the active documents that hold them, as pairs of ids in two arrays: of all vectors of a
-    model, or of these."""
+def places(connection: Connection, model_id: int, ids: Collection[int] | None = None) -> Places:
+    """Return the vectors, the active documents that hold them and their collections, as ids in three arrays: of all
+    vectors of a model, or of these."""
     wanted, bound = "content_vectors v", list[int | str]([model_id])
     if ids is not None:
         wanted = "json_each(?2) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
         bound.append(msgspec.json.encode(sorted(ids)).decode())
-    return _pairs(
+    return _as_places(
         connection.execute(
-            f"SELECT v.id, d.id FROM {wanted} CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
+            f"SELECT v.id, d.id, d.collection_id FROM {wanted} CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
             " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active WHERE v.model_id = ?1",
             bound,
         )
     )
 
 
-def places_of(connection: Connection, model_id: int, document_ids: Collection[int]) -> tuple[Ids, Ids]:
+def places_of(connection: Connection, model_id: int, document_ids: Collection[int]) -> Places:
     """Return the vectors of active documents, as `places`."""
-    return _pairs(
+    return _as_places(
         connection.execute(
-            "SELECT v.id, d.id FROM json_each(?2) wanted CROSS JOIN documents d ON d.id = wanted.value AND d.active"
+            "SELECT v.id, d.id, d.collection_id FROM json_each(?2) wanted"
+            " CROSS JOIN documents d ON d.id = wanted.value AND d.active"
             " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
             " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ?1",
             (model_id, msgspec.json.encode(sorted(document_ids)).decode()),
@@ -138,10 +140,10 @@ def changes_since(connection: Connection, model_id: int, seq: int) -> Changes:
     return Changes(last, [vector_id for (vector_id,) in rows])
 
 
-def _pairs(rows: Iterable[tuple[int, ...]]) -> tuple[Ids, Ids]:
-    """Return the two columns of rows. Keeps no row as objects: of a million, these would take 140 MB."""
-    pairs = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 2)
-    return pairs[:, 0].copy(), pairs[:, 1].copy()
+def _as_places(rows: Iterable[tuple[int, ...]]) -> Places:
+    """Return the columns of rows. Keeps no row as objects: of a million, these would take 140 MB."""
+    columns = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 3)
+    return columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(np.int32)
 
 
 def _as_arrays(rows: Sequence[tuple[int, bytes]]) -> tuple[Ids, Vectors]:
