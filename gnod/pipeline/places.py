@@ -38,27 +38,30 @@ class Layout(NamedTuple):
         return cls(rows, owners[first], np.append(first, len(rows)), collections[first])
 
     def without(self, rows: Ids) -> Layout:
-        """Return the layout without the places of these rows. Takes no sorting, so a change costs little."""
+        """Return the layout without the places of these rows. Changes cost little: only `rows` is copied as a whole."""
         if not len(rows) or not len(self.rows):
             return self
         is_gone = np.zeros(max(int(self.rows.max()), int(rows.max())) + 1, bool)
         is_gone[rows] = True
-        kept = ~is_gone[self.rows]
-        if kept.all():
-            return self
-        numbers = self._owners()[kept]
-        return Layout._grouped(self.rows[kept], self.documents[numbers], self.collections[numbers])
+        at = np.flatnonzero(is_gone[self.rows])
+        counts = np.diff(self.starts) - np.bincount(self._owners(at), minlength=len(self.documents))
+        left = counts > 0
+        return Layout(np.delete(self.rows, at), self.documents[left], _starts(counts[left]), self.collections[left])
 
     def plus(self, rows: Ids, documents: Ids, collections: Collections) -> Layout:
         """Return the layout with these places more."""
         if not len(rows):
             return self
-        order, owners = np.argsort(documents, kind="stable"), self._owners()
-        at = self.starts[np.searchsorted(self.documents, documents[order], side="right")]
-        return Layout._grouped(
-            np.insert(self.rows, at, rows[order]),
-            np.insert(self.documents[owners], at, documents[order]),
-            np.insert(self.collections[owners], at, collections[order]),
+        more = Layout.of(rows, documents, collections)
+        added, before = np.diff(more.starts), np.searchsorted(self.documents, more.documents)
+        after = np.searchsorted(self.documents, more.documents, side="right")
+        is_new, counts = before == after, np.diff(self.starts)
+        counts[before[~is_new]] += added[~is_new]
+        return Layout(
+            np.insert(self.rows, np.repeat(self.starts[after], added), more.rows),
+            np.insert(self.documents, before[is_new], more.documents[is_new]),
+            _starts(np.insert(counts, before[is_new], added[is_new])),
+            np.insert(self.collections, before[is_new], more.collections[is_new]),
         )
 
     def renumbered(self, before: Ids, after: Ids) -> Layout:
@@ -71,7 +74,7 @@ class Layout(NamedTuple):
         is_wanted = np.zeros(total, bool)
         is_wanted[rows] = True
         at = np.flatnonzero(is_wanted[self.rows])
-        owners = np.searchsorted(self.starts, at, side="right") - 1
+        owners = self._owners(at)
         places = np.searchsorted(rows, self.rows[at])
         return Layout._grouped(places, self.documents[owners], self.collections[owners])
 
@@ -91,7 +94,7 @@ class Layout(NamedTuple):
 
     def of_numbers(self, numbers: Ids) -> Layout:
         """Return the layout of these documents alone (ascending numbers in `documents`)."""
-        starts = np.append(0, np.cumsum(self.starts[numbers + 1] - self.starts[numbers]))
+        starts = _starts(self.starts[numbers + 1] - self.starts[numbers])
         return Layout(self.rows[self._at(numbers, starts)], self.documents[numbers], starts, self.collections[numbers])
 
     def in_collections(self, collections: Sequence[int], numbers: Ids | None = None) -> Ids:
@@ -106,15 +109,20 @@ class Layout(NamedTuple):
         """Return the rows of these documents (numbers in `documents`), and for each row the position in `numbers`."""
         counts = self.starts[numbers + 1] - self.starts[numbers]
         owners = np.repeat(np.arange(len(numbers)), counts)
-        return self.rows[self._at(numbers, np.append(0, np.cumsum(counts)))], owners
+        return self.rows[self._at(numbers, _starts(counts))], owners
 
     def _at(self, numbers: Ids, starts: Ids) -> Ids:
         """Return the places of documents. `starts`: of each, and the end of the last, among these places."""
         return np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], np.diff(starts))
 
-    def _owners(self) -> Ids:
-        """Return the number of the document of each place."""
-        return np.repeat(np.arange(len(self.documents)), np.diff(self.starts))
+    def _owners(self, at: Ids) -> Ids:
+        """Return the numbers of the documents of places."""
+        return np.searchsorted(self.starts, at, side="right") - 1
+
+
+def _starts(counts: Ids) -> Ids:
+    """Return where each of so many begins, and where the last ends."""
+    return np.append(0, np.cumsum(counts))
 
 
 def ascending(numbers: Ids) -> Ids:
