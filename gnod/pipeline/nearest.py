@@ -16,7 +16,7 @@ import numpy as np
 from gnod.pipeline import candidates, fusion
 from gnod.pipeline.candidates import Ranking, Spread
 from gnod.pipeline.matrix import Floats, Matrix
-from gnod.pipeline.places import Layout
+from gnod.pipeline.places import Layout, Owners
 from gnod.pipeline.presorted import Presorted
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
@@ -36,15 +36,23 @@ _HYSTERESIS = 1.25
 
 
 class _Resident(NamedTuple):
-    """`layout`: which documents have the rows of the matrix. `seq`: the last change that is in here."""
+    """`layout`: which documents have the rows of the matrix. `owners` of the rows, if not all are compared. `seq`: the
+    last change that is in here."""
 
     matrix: Matrix
     layout: Layout
+    owners: Owners | None
     seq: int
+
+    @classmethod
+    def of(cls, matrix: Matrix, layout: Layout, seq: int) -> _Resident:
+        owners = None if matrix.centre is None else layout.owners(len(matrix.ids()))
+        return cls(matrix, layout, owners, seq)
 
     @property
     def memory_bytes(self) -> int:
-        return self.matrix.memory_bytes + sum(array.nbytes for array in self.layout)
+        owners = 0 if self.owners is None else self.owners.nbytes
+        return self.matrix.memory_bytes + owners + sum(array.nbytes for array in self.layout)
 
 
 class _Ranked(NamedTuple):
@@ -189,12 +197,12 @@ class Nearest:
         for ids, vectors in vector_rows.blocks(connection, model.id, _LOAD_ROWS):
             matrix.add(ids, vectors)
         layout = Layout.of(*_rows(matrix, vector_rows.places(connection, model.id)))
-        return _Resident(matrix, layout, vector_rows.last_change(connection))
+        return _Resident.of(matrix, layout, vector_rows.last_change(connection))
 
     def _rank(self, connection: Connection, model: Model, resident: _Resident, query: Floats) -> Ranking:
         matrix, layout = resident.matrix, resident.layout
-        if matrix.centre is not None and len(matrix) > self._compared_rows:
-            return Presorted(connection, model.id, matrix, layout, query)
+        if resident.owners is not None and len(matrix) > self._compared_rows:
+            return Presorted(connection, model.id, matrix, layout, resident.owners, query)
         ids, cosines = matrix.ids(), matrix.cosines(query)
         if matrix.is_quantised:
             return candidates.quantised(connection, model.id, ids, cosines, layout, query, matrix.margin(query))
@@ -218,7 +226,8 @@ def _applied(connection: Connection, model: Model, resident: _Resident, changed:
     if len(matrix.ids()) < len(before):  # the matrix has closed its gaps
         layout = layout.renumbered(before, matrix.ids())
     matrix.add(*vector_rows.by_ids(connection, model.id, ids[ids > matrix.last_id].tolist()))
-    return _Resident(matrix, layout.plus(*_rows(matrix, vector_rows.places(connection, model.id, changed))), seq)
+    layout = layout.plus(*_rows(matrix, vector_rows.places(connection, model.id, changed)))
+    return _Resident.of(matrix, layout, seq)
 
 
 def _rows(matrix: Matrix, places: Places) -> Places:

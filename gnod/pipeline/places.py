@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Collections = NDArray[np.int32]
+Owners = NDArray[np.int32]
+
+NO_OWNER, SEVERAL = -1, -2
 
 
 class Layout(NamedTuple):
@@ -68,15 +71,26 @@ class Layout(NamedTuple):
         """Return the layout for a matrix whose rows had the ids `before`, and have `after` now: all that are here."""
         return self._replace(rows=np.searchsorted(after, before[self.rows]))
 
-    def among(self, rows: Ids, total: int) -> Layout:
+    def owners(self, total: int) -> Owners:
+        """Return the number of the document that has each of `total` rows; NO_OWNER and SEVERAL where it is not one."""
+        numbers = np.repeat(np.arange(len(self.documents), dtype=np.int32), np.diff(self.starts))
+        found = np.full(total, NO_OWNER, np.int32)
+        found[self.rows] = numbers
+        found[self.rows[found[self.rows] != numbers]] = SEVERAL
+        return found
+
+    def among(self, rows: Ids, total: int, owners: Owners | None = None) -> Layout:
         """Return the places of these rows of a `total`, which ascend, as a layout of rows numbered by their position
-        here."""
+        here. `owners` of all rows save looking at all places."""
+        if owners is not None and (numbers := owners[rows]).min(initial=0) > SEVERAL:
+            there = np.flatnonzero(numbers > NO_OWNER)
+            order = there[np.argsort(numbers[there], kind="stable")]
+            return Layout._grouped(order, self.documents[numbers[order]], self.collections[numbers[order]])
         is_wanted = np.zeros(total, bool)
         is_wanted[rows] = True
         at = np.flatnonzero(is_wanted[self.rows])
-        owners = self._owners(at)
-        places = np.searchsorted(rows, self.rows[at])
-        return Layout._grouped(places, self.documents[owners], self.collections[owners])
+        owned, places = self._owners(at), np.searchsorted(rows, self.rows[at])
+        return Layout._grouped(places, self.documents[owned], self.collections[owned])
 
     def best(self, cosines: Floats) -> Floats:
         """Return the highest cosine of each document, given that of each row."""

@@ -14,7 +14,7 @@ import numpy as np
 from gnod.pipeline import signs
 from gnod.pipeline.candidates import Scored, Spread, Wanted, Winner, passing, stored
 from gnod.pipeline.matrix import Matrix
-from gnod.pipeline.places import Floats, Ids, Layout, ascending
+from gnod.pipeline.places import Floats, Ids, Layout, Owners, ascending
 from gnod.pipeline.signs import Differences
 from gnod.store.database import Connection
 
@@ -35,11 +35,20 @@ class Presorted:
     in at most `_most` signs.
     """
 
-    def __init__(self, connection: Connection, model_id: int, matrix: Matrix, layout: Layout, query: Floats) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        model_id: int,
+        matrix: Matrix,
+        layout: Layout,
+        owners: Owners,
+        query: Floats,
+    ) -> None:
         self._connection = connection
         self._model_id = model_id
         self._query = query
         self._layout = layout
+        self._owners: Owners | None = owners
         self._ids = matrix.ids()
         self._rows: Ids | None = None  # all
         self._margin = matrix.margin(query)
@@ -108,7 +117,7 @@ class Presorted:
     def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Presorted:
         numbers = passing(self._layout, wanted, ids)
         narrow = copy(self)
-        narrow._layout = self._layout.of_numbers(numbers)
+        narrow._layout, narrow._owners = self._layout.of_numbers(numbers), None
         rows = narrow._rows = ascending(narrow._layout.rows)
         narrow._begin()
         if self._counted is not None:
@@ -134,6 +143,6 @@ class Presorted:
     def _scored(self, rows: Ids, cosines: Floats) -> Scored:
         """Rank the documents of these rows, which ascend."""
         ids = self._ids[rows]
-        layout = self._layout.among(rows, len(self._ids))
+        layout = self._layout.among(rows, len(self._ids), self._owners)
         exact = stored(self._connection, self._model_id, ids, self._query)
         return Scored(self._connection, ids, cosines, layout, exact, margin=self._margin)

@@ -50,9 +50,11 @@ def test_it_equals_brute_force(before: set[tuple[int, int]], changed: set[int], 
 
 @given(PAIRS, st.sets(st.integers(0, 40)))
 def test_places_of_some_rows_are_numbered_by_these(pairs: set[tuple[int, int]], rows: set[int]) -> None:
-    among = Layout.of(*arrays(pairs)).among(ascending(rows), 41)
+    layout = Layout.of(*arrays(pairs))
     numbered = {row: number for number, row in enumerate(sorted(rows))}
-    assert pairs_of(among) == {(numbered[row], document) for row, document in pairs if row in rows}
+    for owners in (None, layout.owners(41)):
+        among = layout.among(ascending(rows), 41, owners)
+        assert pairs_of(among) == {(numbered[row], document) for row, document in pairs if row in rows}
 
 
 @given(PAIRS, st.sets(st.integers(0, 30)))
