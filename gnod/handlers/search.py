@@ -33,7 +33,7 @@ from gnod.pipeline.correction.correcting import Corrected
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.fields import facets, ordering, reading
 from gnod.pipeline.fields.reading import FieldedQuery
-from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions
+from gnod.pipeline.hybrid import HybridResult, OnStage, SearchOptions, embedded_texts
 from gnod.pipeline.lexical import LexicalResult
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import Clause, ParsedQuery, parse_clauses, parse_query, parse_text
@@ -146,12 +146,13 @@ def handlers(
         asked = await request(params, params.query, among=params.collections)
         if asked.query.is_filter_only:
             return await listed(asked, params)
-        corrected = _for_meaning(
-            asked.query.text, await database.read(lambda connection: asked.corrected(connection, corrector, params))
-        )
-        stages = corrected_stage(corrected, asked.started)
-        begun = time.perf_counter()
-        vectors = await embedding.texts([corrected.text], [], params.collections)
+        async with embedding.ahead([asked.query.text], [], params.collections) as embed:
+            corrected = _for_meaning(
+                asked.query.text, await database.read(lambda connection: asked.corrected(connection, corrector, params))
+            )
+            stages = corrected_stage(corrected, asked.started)
+            begun = time.perf_counter()
+            vectors = await embed([corrected.text], [])
         stages.append({"stage": "embed", "ran": True, "ms": milliseconds_since(begun), "models": sorted(vectors.rows)})
         if attached.concerns(asked.filters):
             async with database.snapshot() as read, attached.searching(read, asked.filters) as shared:
@@ -178,7 +179,13 @@ def handlers(
         if asked.query.is_filter_only:
             return await listed(asked, params)
         query = parse_query(asked.query.text)
-        async with database.snapshot() as local, attached.searching(local, asked.filters) as shared:
+        # Wildcards change the texts.
+        texts = ([], []) if "*" in asked.query.text else embedded_texts(query.lines)
+        async with (
+            embedding.ahead(*texts, asked.filters.collections) as embed,
+            database.snapshot() as local,
+            attached.searching(local, asked.filters) as shared,
+        ):
             read = shared.read
             corrected = await read(lambda connection: asked.corrected(connection, corrector, params))
             corrected = await _unless_known(shared, corrected, asked.query.text)
@@ -188,7 +195,7 @@ def handlers(
             if "*" in corrected.text:
                 query = await read(lambda connection: corrector.resolved_query(connection, query))
             found = await hybrid_search.search(
-                read, query, asked.filters, _options(params), _stage_reporter(call), shared.sources
+                read, query, asked.filters, _options(params), _stage_reporter(call), shared.sources, embed
             )
             result = await read(
                 lambda connection: _hybrid_result(services, asked, connection, params, query, found, stages)

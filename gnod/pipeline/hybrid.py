@@ -119,6 +119,12 @@ async def search(
     return await _Search(dependencies, query, filters, options, on_stage).run()
 
 
+def embedded_texts(lines: Sequence[QueryLine]) -> tuple[list[str], list[str]]:
+    """Return the queries and the passages among the lines that have a vector."""
+    queries = [line.subquery.text for line in lines if line.subquery.kind == "vec"]
+    return queries, [line.subquery.text for line in lines if line.subquery.kind == "hyde"]
+
+
 def is_strong(survey: LexicalSurvey) -> bool:
     """Tell whether the best document by keyword stands out: by its score after a sigmoid, and its lead."""
     scores = list(survey.scores.values())[:STRONG_RANKS]
@@ -185,8 +191,7 @@ class _Search:
 
     async def _vectors(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
         """Return the vectors of the lines that have one; None, which is noted, when there are none."""
-        queries = [line.subquery.text for line in lines if line.subquery.kind == "vec"]
-        passages = [line.subquery.text for line in lines if line.subquery.kind == "hyde"]
+        queries, passages = embedded_texts(lines)
         if not queries and not passages:
             return None
         started = time.monotonic()

@@ -23,7 +23,7 @@ from gnod.pipeline.answering.quoting import Quoted, QuoteDependencies
 from gnod.pipeline.answering.sources import NONSENSE, Floats
 from gnod.pipeline.budget import Backoff, ThroughputEstimate
 from gnod.pipeline.expansion.expander import Expander, Writing
-from gnod.pipeline.hybrid import HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.pipeline.hybrid import Embed, HybridResult, OnStage, SearchDependencies, SearchOptions
 from gnod.pipeline.joint import Source
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery
@@ -78,9 +78,11 @@ class HybridSearch:
         options: SearchOptions,
         on_stage: OnStage = lambda _: None,
         sources: Sequence[Source] = (),
+        embed: Embed | None = None,
     ) -> HybridResult:
         """Return the best documents of the collections in `filters` (all when none is named), as one snapshot has them:
-        `read` is of `Database.snapshot`, and joined to the `sources`. Raises QuerySyntaxError."""
+        `read` is of `Database.snapshot`, and joined to the `sources`. `embed`: that of `EmbeddingService.ahead`, where
+        the query's vectors are under way. Raises QuerySyntaxError."""
         collections = filters.collections
         reranker = self._model("rerank", Reranker, collections)
         generator = self._model("expand", Generator, collections)
@@ -94,7 +96,7 @@ class HybridSearch:
         dependencies = SearchDependencies(
             read=read,
             nearest=self._nearest,
-            embed=partial(self._embedding.texts, collections=collections),
+            embed=embed or partial(self._embedding.texts, collections=collections),
             expander=expander,
             reranker=reranker,
             throughput=self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri],

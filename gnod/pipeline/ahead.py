@@ -1,0 +1,34 @@
+"""Embed a query before it is known whether its words are corrected: that takes longer than correcting them. Knows no
+model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from gnod.pipeline.hybrid import Embed
+from gnod.pipeline.vector import QueryVectors
+
+
+@asynccontextmanager
+async def ahead(embed: Embed, queries: Sequence[str], passages: Sequence[str]) -> AsyncIterator[Embed]:
+    """Begin to embed texts that will probably be asked for. Yields what returns their vectors, or those of other texts
+    if it is asked for these, and raises what `embed` raises."""
+    if not queries and not passages:
+        yield embed
+        return
+    begun = asyncio.ensure_future(embed(queries, passages))
+    begun.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody asks for them
+    expected = [*queries], [*passages]
+    await asyncio.sleep(0)  # they are sent before the other work begins
+
+    async def embedded(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
+        if begun.cancelled() or ([*queries], [*passages]) != expected:
+            return await embed(queries, passages)
+        return await begun
+
+    try:
+        yield embedded
+    finally:
+        begun.cancel()
