@@ -299,10 +299,9 @@ def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> Wa
     condition = Condition(*filters.condition())
     if not is_current or not filters._replace(collections=()).are_empty:
         return Wanted(connection, condition)
-    names = "WHERE name IN (SELECT value FROM json_each(?))" if filters.collections else "WHERE ? IS NOT NULL"
-    listed = msgspec.json.encode(filters.collections).decode()
-    rows = connection.execute(f"SELECT id FROM collections {names}", (listed,))
-    return Wanted(connection, condition, tuple(id_ for (id_,) in rows))
+    rows = connection.execute("SELECT name, id FROM collections")
+    ids = tuple(id_ for name, id_ in rows if not filters.collections or name in filters.collections)
+    return Wanted(connection, condition, ids)
 
 
 def placed(connection: Connection, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
