@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from gnod.handlers.attached import infos as attached_infos
 from gnod.handlers.embedding import embedding_status, inference_status
 from gnod.handlers.publishing import infos
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
-from gnod.ingest.plan import compare
+from gnod.ingest.plan import Comparison
 from gnod.ingest.walk import Listing, walk
 from gnod.models.inference import Inference
 from gnod.paths import Places
@@ -210,16 +210,9 @@ def _compare(
     except CollectionNotFound:  # just added, and not in the database yet
         return _Compared(walked, len(walked.files))
     failed = failures.of_collection(connection, collection_id)
-    plan = compare(walked, documents.stats(connection, collection_id), failed, time.time())
-    return _Compared(walked, len([p for p in plan.read if _is_news(p, walked, failed)]) + len(plan.remove))
-
-
-def _is_news(path: str, walked: Listing, failed: Mapping[str, failures.FailedFile]) -> bool:
-    """Tell whether a file to read is new or changed, and not only a failed one that is tried again."""
-    if path not in failed:
-        return True
-    before = failed[path].stat
-    return before is not None and before != walked.files[path]
+    found = Comparison()
+    found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
+    return _Compared(walked, len(found.read) - found.again + len(found.plan(walked).remove))
 
 
 def _collection_status(

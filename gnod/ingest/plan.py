@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
-from gnod.ingest.walk import Listing
 from gnod.store.documents.failures import FailedFile
 from gnod.store.documents.records import FileStat
 
@@ -16,44 +17,77 @@ _RETRY_ALWAYS = frozenset({"unreadable", "unstable", "vanished"})
 _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 
+class Unknown(Protocol):
+    """What a walk could not look into: folders, by their paths, and names that are not text."""
+
+    @property
+    def unreadable(self) -> Mapping[str, str]: ...
+    @property
+    def undecodable(self) -> Mapping[str, str]: ...
+
+
 class Plan(NamedTuple):
-    """Paths relative to the root. `read`: new or changed files, small ones first, so that most are searchable early.
-    `remove`: documents without a file. `failing`: unchanged files that failed. `recovered`: failures without a file."""
+    """Paths relative to the root. `read`: new or changed files, small ones first, so that most are searchable early;
+    `files`: their stats. `remove`: documents without a file. `recovered`: failures without a file."""
 
     read: list[str]
+    files: Mapping[str, FileStat]
     remove: list[str]
     recovered: list[str]
-    unchanged: int
-    failing: list[str]
 
 
-def compare(listing: Listing, known: Iterable[tuple[str, FileStat]], failed: dict[str, FailedFile], now: float) -> Plan:
-    """Return what makes the index equal to the listing. The content of unreadable folders stays. `known`: the indexed
-    files, of which there may be a million; nothing of them is kept."""
-    read: list[str] = []
-    remove: list[str] = []
-    failing: list[str] = []
-    left = dict(listing.files)
-    for path, stat in known:
-        if left.get(path) == stat:
-            del left[path]
-        elif path not in listing.files and not _unknown(path, listing):
-            remove.append(path)
-    unchanged = len(listing.files) - len(left)
-    for path, stat in left.items():
-        if path in failed and failed[path].stat == stat and not _is_retried(failed[path], now):
-            failing.append(path)
-        else:
-            read.append(path)
-    # Of about the same size by path, as the index has them: else each transaction changes most pages of a large one.
-    read.sort(key=lambda path: (listing.files[path].size.bit_length(), path))
-    there = (listing.files, listing.undecodable, listing.unreadable)
-    recovered = [p for p in failed if not any(p in each for each in there) and not _unknown(p, listing)]
-    return Plan(read, remove, recovered, unchanged, failing)
+@dataclass
+class Comparison:
+    """What makes the index equal to the folder, of the parts that were compared so far. Of files that are unchanged,
+    which may be a million, only the number is kept: `seen` counts all files, `unchanged` those of documents, `failing`
+    those that failed, by their kinds of failure. `again`: how many of `read` are unchanged and failed before."""
+
+    read: dict[str, FileStat] = field(default_factory=dict)
+    seen: int = 0
+    unchanged: int = 0
+    again: int = 0
+    failing: Counter[str] = field(default_factory=Counter)
+    _gone: list[str] = field(default_factory=list)
+    _recovered: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        files: Mapping[str, FileStat],
+        known: Iterable[tuple[str, FileStat]],
+        failed: Mapping[str, FailedFile],
+        now: float,
+    ) -> None:
+        """Compare the files of a part with what is `known` of it: the indexed files, of which one may come twice, and
+        those that failed."""
+        left = dict(files)
+        for path, stat in known:
+            if left.get(path) == stat:
+                del left[path]
+            elif path not in files:
+                self._gone.append(path)
+        self.seen += len(files)
+        self.unchanged += len(files) - len(left)
+        for path, stat in left.items():
+            before = failed.get(path)
+            if before and before.stat == stat and not _is_retried(before, now):
+                self.failing[before.kind] += 1
+                continue
+            self.read[path] = stat
+            self.again += before is not None and before.stat in (None, stat)
+        self._recovered += (path for path in failed if path not in files)
+
+    def plan(self, unknown: Unknown) -> Plan:
+        """Return what to do. The content of folders that could not be listed stays."""
+        # Of about the same size by path, as the index has them: else each transaction changes most pages of a large
+        # one.
+        read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
+        there = (unknown.unreadable, unknown.undecodable)
+        recovered = [p for p in self._recovered if not any(p in each for each in there) and not _is_below(p, unknown)]
+        return Plan(read, self.read, [path for path in self._gone if not _is_below(path, unknown)], recovered)
 
 
-def _unknown(path: str, listing: Listing) -> bool:
-    return any(not folder or path.startswith(f"{folder}/") for folder in listing.unreadable)
+def _is_below(path: str, unknown: Unknown) -> bool:
+    return any(not folder or path.startswith(f"{folder}/") for folder in unknown.unreadable)
 
 
 def _is_retried(failed: FailedFile, now: float) -> bool:

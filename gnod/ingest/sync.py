@@ -24,10 +24,10 @@ from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.jobs import Container, Failure, FileJob, FilesDone, FilesJob, Outcome, Unchanged
 from gnod.ingest.member_names import may_have_members
 from gnod.ingest.ocr import readers
-from gnod.ingest.plan import Plan, compare
+from gnod.ingest.plan import Comparison, Plan
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import WHOLE, Scope
-from gnod.ingest.walk import Enter, Listing, enter_nothing, root_problem, walk
+from gnod.ingest.walk import Enter, Part, Walk, enter_nothing, root_problem
 from gnod.store import packing
 from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, documents, failures, fulltext, scans
@@ -88,7 +88,7 @@ class SyncReport(NamedTuple):
 @dataclass
 class Sync:
     """One run over a collection, or over `scope`. `enter` is called with each folder before it is listed, `on_listed`
-    with the result of the walk. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
+    with the walk when it is complete. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
     document; the next run drops what an interrupted run leaves."""
 
     collection: CollectionConfig
@@ -102,7 +102,7 @@ class Sync:
     is_first: bool = False
     left: set[str] = field(default_factory=set)
     enter: Enter = enter_nothing
-    on_listed: Callable[[Listing], None] = lambda _: None
+    on_listed: Callable[[Walk], None] = lambda _: None
     _id: int = field(default=0, init=False)
     _is_mounted: bool = field(default=False, init=False)
     _members: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
@@ -122,21 +122,22 @@ class Sync:
         started = time.monotonic()
         name = self.collection.name
         self.progress("scan", 0, None, name)
+        walked = Walk(self.collection, self.ignore_files, self.scope, self.enter)
         try:
-            listing = await asyncio.to_thread(walk, self.collection, self.ignore_files, self.scope, self.enter)
+            found = await self._compared(walked)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        self._id, was_mounted, plan, known = await self.database.read(partial(self._plan, listing))
+        plan, was_mounted, known = await self.database.read(partial(self._plan, found, walked))
         self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self.collection.path)
-        if was_mounted and not self._is_mounted and not (self.scope.is_whole and listing.files):
+        if was_mounted and not self._is_mounted and not (self.scope.is_whole and found.seen):
             reason = f"nothing is mounted at {self.collection.path}: its drive is not there"
             return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
-        self.on_listed(listing)
-        await self._apply(plan, listing, known)
+        self.on_listed(walked)
+        await self._apply(plan, walked, known)
         n = self._counts
         return SyncReport(
             name,
-            seen=len(listing.files),
+            seen=found.seen,
             added=n["added"],
             updated=n["updated"],
             unchanged=n["unchanged"],
@@ -146,35 +147,49 @@ class Sync:
             took_s=time.monotonic() - started,
         )
 
-    def _plan(self, listing: Listing, connection: Connection) -> tuple[int, bool, Plan, dict[str, documents.KnownFile]]:
-        """Return the plan, and the known state of the files to read. On the reader's thread: with a hundred thousand
-        files, even freeing the rows takes as long as several searches."""
-        collection_id = collections.id_of(connection, self.collection.name)
-        known = documents.stats(connection, collection_id, self.scope.paths)
-        failed = failures.of_collection(connection, collection_id, self.scope.paths)
-        plan = compare(listing, known, failed, time.time())
-        self._counts["unchanged"] = plan.unchanged
-        for path in plan.failing:
-            self._counts["skipped" if failed[path].kind in SKIP_KINDS else "failed"] += 1
-        was_mounted = collections.was_mounted(connection, collection_id)
-        changed = documents.known_files(connection, collection_id, plan.read)
-        self._members = documents.known_members(connection, collection_id, changed)
-        return collection_id, was_mounted, plan, changed
+    async def _compared(self, walked: Walk) -> Comparison:
+        """Walk, and compare each part with the index. All files at once would take 300 MB for a million, and block the
+        threads of searches for long."""
+        comparison = Comparison()
+        parts = walked.parts()
+        while part := await asyncio.to_thread(next, parts, None):
+            await self.database.read(partial(self._compare, comparison, part))
+        return comparison
 
-    async def _apply(self, plan: Plan, listing: Listing, known: dict[str, documents.KnownFile]) -> None:
+    def _compare(self, comparison: Comparison, part: Part, connection: Connection) -> None:
+        collection_id = collections.id_of(connection, self.collection.name)
+        known = documents.stats(connection, collection_id, part.under)
+        failed = failures.of_collection(connection, collection_id, part.under)
+        comparison.add(part.files, known, failed, time.time())
+
+    def _plan(
+        self, found: Comparison, walked: Walk, connection: Connection
+    ) -> tuple[Plan, bool, dict[str, documents.KnownFile]]:
+        """Return the plan, and the known state of the files to read."""
+        self._id = collections.id_of(connection, self.collection.name)
+        plan = found.plan(walked)
+        self._counts["unchanged"] = found.unchanged
+        for kind, files in found.failing.items():
+            self._counts["skipped" if kind in SKIP_KINDS else "failed"] += files
+        was_mounted = collections.was_mounted(connection, self._id)
+        changed = documents.known_files(connection, self._id, plan.read)
+        self._members = documents.known_members(connection, self._id, changed)
+        return plan, was_mounted, changed
+
+    async def _apply(self, plan: Plan, walked: Walk, known: dict[str, documents.KnownFile]) -> None:
         # Removed files must not be found while many new files are read, but moved content must keep its vectors until
         # its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in between, the
         # first sync drops them.
         remove_first = len(plan.read) > _MANY
         if remove_first:
-            await self._remove(plan, listing)
+            await self._remove(plan, walked)
         total = len(plan.read)
         self.progress("index", 0, total, self.collection.name)
-        done = await self._take_empty(plan, listing)
+        done = await self._take_empty(plan)
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
-            groups = together(plan.read[done:], listing.files)
+            groups = together(plan.read[done:], plan.files)
             for _ in range(min(2 * self.pool.size, total - done)):
                 group.create_task(self._convert(groups, known, outcomes))
             while done < total:
@@ -183,41 +198,41 @@ class Sync:
                 done += len(batch)
                 self.progress("index", done, total, self.collection.name)
         if not remove_first:
-            await self._remove(plan, listing)
+            await self._remove(plan, walked)
         if plan.read or plan.remove or self.left or self.is_first:
             # Searching a large index for all orphans is slow, and must not delay other writes.
             left = await self.database.read(documents.orphans) if self.scope.is_whole else self.left
             await self.database.write(lambda connection: documents.drop_orphans(connection, left))
             self.left.clear()
 
-    async def _remove(self, plan: Plan, listing: Listing) -> None:
+    async def _remove(self, plan: Plan, walked: Walk) -> None:
         # Not at once: a transaction over a million documents takes minutes, which other writes and the end of the
         # daemon would wait for. After an interruption, the next run removes the rest.
         for start in range(0, len(plan.remove), BATCH_REMOVED):
             paths = plan.remove[start : start + BATCH_REMOVED]
             self._counts["removed"] += await self.database.write(partial(self._forget, paths))
-        await self.database.write(partial(self._note, plan, listing))
-        self._counts["failed"] += len(listing.unreadable) + len(listing.undecodable)
+        await self.database.write(partial(self._note, plan, walked))
+        self._counts["failed"] += len(walked.unreadable) + len(walked.undecodable)
 
     def _forget(self, paths: Sequence[str], connection: Connection) -> int:
         failures.forget(connection, self._id, paths)
         return documents.remove(connection, self._id, paths, now=time.time(), left=self.left)
 
-    def _note(self, plan: Plan, listing: Listing, connection: Connection) -> None:
+    def _note(self, plan: Plan, walked: Walk, connection: Connection) -> None:
         """Store what the walk itself found."""
         now = time.time()
         failures.forget(connection, self._id, plan.recovered)
-        for kind, names in (("unreadable", listing.unreadable), ("bad_name", listing.undecodable)):
+        for kind, names in (("unreadable", walked.unreadable), ("bad_name", walked.undecodable)):
             for path in names:
                 message = names[path] if kind == "unreadable" else "the file's name is not valid UTF-8"
                 failures.note(connection, self._id, path, stage="walk", kind=kind, message=message, stat=None, now=now)
         collections.note_sync(connection, self._id, now, mounted=self._is_mounted)
 
-    async def _take_empty(self, plan: Plan, listing: Listing) -> int:
+    async def _take_empty(self, plan: Plan) -> int:
         """Record the empty files, which come first, without a worker. Returns how many there are."""
-        empty = list(takewhile(lambda path: not listing.files[path].size, plan.read))
+        empty = list(takewhile(lambda path: not plan.files[path].size, plan.read))
         for start in range(0, len(empty), BATCH_EMPTY):
-            batch: Batch = [(path, _empty(listing.files[path])) for path in empty[start : start + BATCH_EMPTY]]
+            batch: Batch = [(path, _empty(plan.files[path])) for path in empty[start : start + BATCH_EMPTY]]
             await self.database.write(partial(self._store, batch))
             self.progress("index", start + len(batch), len(plan.read), self.collection.name)
         return len(empty)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat as stat_module
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Set
 from heapq import merge
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -17,11 +17,13 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.scope import WHOLE, Scope, is_text
-from gnod.store.documents.records import FileStat
+from gnod.store.documents.records import Between, FileStat
 
 # Links to files, symbolic or hard, that are watched one by one; changes of others are found by the next whole walk.
 _MAX_LINKS = 500
 _SORTED_AT_ONCE = 5000
+# A million files at once would take 300 MB.
+_PART_FILES = 5000
 
 
 class Enter(Protocol):
@@ -35,11 +37,20 @@ def enter_nothing(path: str, *, is_file: bool = False) -> None:
     del path, is_file
 
 
+# A folder, relative to the root, with a slash at the end, and the ignore files above it.
+_Folder = tuple[str, list[IgnoreFile]]
+
+
+class Part(NamedTuple):
+    """Some files of a walk: path relative to the root, to stat. They are all the files that there are in `under`: paths
+    with everything below them, or a range of paths."""
+
+    files: dict[str, FileStat]
+    under: Collection[str] | Between
+
+
 class Listing(NamedTuple):
-    """`files`: path relative to the root, to stat. `excluded` counts excluded files. `unreadable`: folders that could
-    not be listed ("" is the root), with the reason; `undecodable`: names that are not text, in a printable form: what
-    they contain is unknown. `folders` were entered. `links`: files with other names, symbolic or hard, under which they
-    may change, and symbolic links whose target does not exist yet."""
+    """The result of a walk at once. `files`: path to stat; the others as in Walk."""
 
     files: dict[str, FileStat]
     excluded: int
@@ -53,17 +64,11 @@ def walk(
     collection: CollectionConfig, ignore_files: IgnoreFiles, scope: Scope = WHOLE, enter: Enter = enter_nothing
 ) -> Listing:
     """Return what should be indexed, in `scope`. Raises RootUnavailable when the root cannot be listed."""
-    reason = root_problem(collection.path)
-    if reason:
-        raise RootUnavailable(reason, {"collection": collection.name})
-    before = identity(collection.path)
-    walker = _Walker(collection, ignore_files, enter)
-    walker.run(scope)
-    if before is None or identity(collection.path) != before:
-        # Missing files may be on a drive that was just unmounted.
-        reason = f"the folder {collection.path} was moved or unmounted while it was walked"
-        raise RootUnavailable(reason, {"collection": collection.name})
-    return Listing(walker.files, walker.excluded, walker.unreadable, walker.undecodable, walker.folders, walker.links)
+    found = Walk(collection, ignore_files, scope, enter)
+    files: dict[str, FileStat] = {}
+    for part in found.parts():
+        files |= part.files
+    return Listing(files, found.excluded, found.unreadable, found.undecodable, found.folders, found.links)
 
 
 def root_problem(root: str) -> str | None:
@@ -110,31 +115,81 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
     return None
 
 
-class _Walker:
-    def __init__(self, collection: CollectionConfig, ignore_files: IgnoreFiles, enter: Enter) -> None:
+class Walk:
+    """One walk. `excluded` counts excluded files. `unreadable`: folders that could not be listed ("" is the root), with
+    the reason; `undecodable`: names that are not text, in a printable form: what they contain is unknown. `folders`
+    were entered. `links`: files with other names, symbolic or hard, under which they may change, and symbolic links
+    whose target does not exist yet."""
+
+    def __init__(
+        self,
+        collection: CollectionConfig,
+        ignore_files: IgnoreFiles,
+        scope: Scope = WHOLE,
+        enter: Enter = enter_nothing,
+    ) -> None:
+        self._name = collection.name
+        self._path = collection.path
         self._root = collection.path.rstrip("/") or "/"
         self._real_root = os.path.realpath(self._root)
         self._rules = _rules(collection)
         self._ignore_files = ignore_files if collection.gitignore else None
+        self._scope = scope
         self._enter = enter
-        self.files: dict[str, FileStat] = {}
+        self._files: dict[str, FileStat] = {}
+        self._most = _PART_FILES
         self.excluded = 0
         self.unreadable: dict[str, str] = {}
         self.undecodable: dict[str, str] = {}
         self.folders: set[str] = set()
         self.links: set[str] = set()
 
-    def run(self, scope: Scope) -> None:
-        # A list instead of recursion: trees may be deeper than Python's stack.
-        todo: list[tuple[str, list[IgnoreFile]]] = [("", [])] if scope.paths is None else []
-        parents = _Parents(self._root, self._rules, self._ignore_files, self.unreadable)
-        for path in sorted(scope.paths or ()):
-            todo.extend(self._begin(path, parents))
-        while todo:
-            base, ignores = todo.pop()
-            todo.extend(reversed(list(self._folder(base, ignores))))
+    def parts(self, most: int = _PART_FILES) -> Iterator[Part]:
+        """Walk, and yield what should be indexed. A whole folder comes in parts of `most` files, in the order of paths
+        by code points, so nobody must keep all its files. Raises RootUnavailable when the root cannot be listed; then
+        what was yielded means nothing: missing files may be on a drive that was just unmounted."""
+        reason = root_problem(self._path)
+        if reason:
+            raise RootUnavailable(reason, {"collection": self._name})
+        before = identity(self._path)
+        self._most = most
+        yield from self._whole() if self._scope.paths is None else self._of_scope(self._scope.paths)
+        if before is None or identity(self._path) != before:
+            reason = f"the folder {self._path} was moved or unmounted while it was walked"
+            raise RootUnavailable(reason, {"collection": self._name})
 
-    def _begin(self, path: str, parents: _Parents) -> Iterator[tuple[str, list[IgnoreFile]]]:
+    def _whole(self) -> Iterator[Part]:
+        last: str | None = None
+        for _ in self._below(("", [])):
+            files, self._files = self._files, {}
+            before, last = last, next(reversed(files))
+            yield Part(files, Between(before, last))
+        yield Part(self._files, Between(last, None))
+
+    def _of_scope(self, paths: Set[str]) -> Iterator[Part]:
+        parents = _Parents(self._root, self._rules, self._ignore_files, self.unreadable)
+        for path in sorted(paths):
+            for folder in self._begin(path, parents):
+                for _ in self._below(folder):
+                    pass
+        yield Part(self._files, paths)
+
+    def _below(self, folder: _Folder) -> Iterator[None]:
+        """Add the files in a folder and below it. Yields whenever there are enough for a part."""
+        # A list instead of recursion: trees may be deeper than Python's stack.
+        opened = [self._folder(*folder)]
+        while opened:
+            try:
+                below = next(opened[-1])
+            except StopIteration:
+                opened.pop()
+                continue
+            if below:
+                opened.append(self._folder(*below))
+            else:
+                yield
+
+    def _begin(self, path: str, parents: _Parents) -> Iterator[_Folder]:
         """Add a file, or yield a folder to walk; neither for missing paths and for those in excluded folders."""
         parent = path.rpartition("/")[0]
         ignores = parents.ignores_in(parent)
@@ -153,7 +208,8 @@ class _Walker:
         elif self._rules.reason_against_folder(path, ignores) is None:
             yield path + "/", ignores
 
-    def _folder(self, base: str, ignores: list[IgnoreFile]) -> Iterator[tuple[str, list[IgnoreFile]]]:
+    def _folder(self, base: str, ignores: list[IgnoreFile]) -> Iterator[_Folder | None]:
+        """Add the files in a folder. Yields the folders in it in their places, and None when a part is full."""
         self._enter(base.rstrip("/"))
         try:
             with os.scandir(f"{self._root}/{base}") as scan:
@@ -176,6 +232,8 @@ class _Walker:
                     yield path + "/", ignores
             else:
                 self._file(entry, path, ignores, is_link=entry.is_symlink())
+                if len(self._files) >= self._most:
+                    yield None
 
     def _file(self, file: os.DirEntry[str] | str, path: str, ignores: list[IgnoreFile], *, is_link: bool) -> None:
         try:
@@ -191,7 +249,7 @@ class _Walker:
         if stat is None or self._rules.reason_against_file(path, ignores) is not None:
             self.excluded += 1
             return
-        self.files[path] = FileStat.of(stat)
+        self._files[path] = FileStat.of(stat)
 
     def _stat(self, file: os.DirEntry[str] | str, *, is_link: bool) -> os.stat_result | None:
         """Return the stat of a regular file; None for other files."""
@@ -205,15 +263,15 @@ class _Walker:
 
 
 def _in_order(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries by name, emptying the list. Sorting a hundred thousand at once would block all threads for a
-    fifth of a second, and keep 80 MB."""
+    """Yield the entries in the order of the paths in them, emptying the list. Sorting a hundred thousand at once would
+    block all threads for a fifth of a second, and keep 80 MB."""
     runs = []
     while entries:
         run = entries[-_SORTED_AT_ONCE:]
         del entries[-_SORTED_AT_ONCE:]
-        run.sort(key=_name, reverse=True)
+        run.sort(key=_place, reverse=True)
         runs.append(_drained(run))
-    return merge(*runs, key=_name)
+    return merge(*runs, key=_place)
 
 
 def _drained(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
@@ -221,8 +279,9 @@ def _drained(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
         yield entries.pop()
 
 
-def _name(entry: os.DirEntry[str]) -> str:
-    return entry.name
+def _place(entry: os.DirEntry[str]) -> str:
+    """Return what sorts an entry among the paths beside it and below it: `a-b` comes before `a/b`."""
+    return f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 class _Parents:

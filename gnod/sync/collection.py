@@ -20,7 +20,7 @@ from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.scope import NOTHING, WHOLE, Scope, of_paths
 from gnod.ingest.sync import Progress, Sync, SyncReport
-from gnod.ingest.walk import Listing
+from gnod.ingest.walk import Walk
 from gnod.services.configuration import Configuration
 from gnod.store.database import Database
 from gnod.store.documents import documents
@@ -228,11 +228,11 @@ class SyncedCollection:
         started = time.monotonic()
         watch = self._watch
 
-        def listed(listing: Listing) -> None:
+        def listed(walked: Walk) -> None:
             if scope.is_whole:
                 self._links.clear()
-                watch.listed(listing)
-            self._links.update(listing.links)
+                watch.listed(walked)
+            self._links.update(walked.links)
 
         run = Sync(
             self.config,

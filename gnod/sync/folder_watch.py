@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from gnod.config.model import CollectionConfig
-from gnod.ingest.walk import Listing, identity
+from gnod.ingest.walk import Walk, identity
 from gnod.sync.timings import SyncTimings
 from gnod.watch.source import Events, NotWatchable, OnEvents, Source
 
@@ -66,14 +66,14 @@ class FolderWatch:
         if self._source:
             self._source.enter(path, is_file=is_file)
 
-    def listed(self, listing: Listing) -> None:
+    def listed(self, walked: Walk) -> None:
         """Note the result of a complete walk, which has entered every folder."""
         self._walk_ended = time.monotonic()
         self._spread = random.uniform(1 - _RESCAN_SPREAD, 1 + _RESCAN_SPREAD)
         if self._source and self._source.fault:
             self._source.close()  # an incomplete watch must not use up the system's limit
         elif self._source:
-            self._source.keep_only(listing.folders | listing.links)
+            self._source.keep_only(walked.folders | walked.links)
 
     def state(self, unavailable: str | None) -> WatchState:
         """Return how the collection is watched, given why its folder could not be walked. In any thread."""

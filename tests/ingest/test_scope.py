@@ -13,9 +13,13 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.scope import NOTHING, WHOLE, Scope, of_paths
-from gnod.ingest.walk import walk
+from gnod.ingest.walk import Walk, walk
+from gnod.store.documents.records import Between
 
 _NAMES = st.sampled_from(["a", "b", "build", "c.md", "d.txt", ".gitignore", "link", "ä"])
+_BESIDE = st.lists(
+    st.sampled_from(["a", "a-", "a.", "a0", "A", "b", "\u00e9", "\uffff", "\U0001f600"]), min_size=1, max_size=3
+).map("/".join)
 _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 
 
@@ -78,6 +82,27 @@ def test_a_part_is_walked_as_the_whole_is(
     assert part.folders <= whole.folders
 
 
+@pytest.mark.slow
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    files=st.dictionaries(_BESIDE, st.just("text"), max_size=20),
+    most=st.integers(1, 4),
+)
+def test_a_walk_in_parts_is_in_order_and_complete(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], most: int
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    _make(root, files, {})
+    collection = CollectionConfig(name="notes", path=str(root))
+    parts = list(Walk(collection, IgnoreFiles()).parts(most))
+    paths = [path for part in parts for path in part.files]
+    assert paths == sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+    ranges = [part.under for part in parts if isinstance(part.under, Between)]
+    assert [each.after for each in ranges] == [None, *(each.last for each in ranges[:-1])]
+    assert ranges[-1].last is None
+    assert all(_is_between(path, each) for part, each in zip(parts, ranges, strict=True) for path in part.files)
+
+
 def test_each_folder_is_entered_before_it_is_listed(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
 
@@ -132,6 +157,10 @@ def _make(root: Path, files: dict[str, str], links: dict[str, str]) -> None:
             (root / path).symlink_to(root / target)
         except OSError:
             continue
+
+
+def _is_between(path: str, ends: Between) -> bool:
+    return (ends.after is None or ends.after < path) and (ends.last is None or path <= ends.last)
 
 
 def _is_in(path: str, scope: Scope) -> bool:

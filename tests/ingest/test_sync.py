@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.ingest import sync as sync_module
 from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.plan import compare
+from gnod.ingest.plan import Comparison
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.walk import Listing
@@ -25,7 +26,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import documents
 from gnod.store.documents.collections import Folder, mirror
 from gnod.store.documents.failures import FailedFile
-from gnod.store.documents.records import FileStat
+from gnod.store.documents.records import Between, FileStat
 from tests.small_index import SmallIndex
 
 LIMITS = IngestConfig(max_file_mb=1)
@@ -318,16 +319,30 @@ def failed(kind: str, *, last_at: float = 0.0, times: int = 1) -> FailedFile:
     ],
 )
 def test_which_failures_are_tried_again(failure: FailedFile, now: float, is_read: bool) -> None:
-    plan = compare(Listing({"a": STAT}, 0, {}, {}), [], {"a": failure}, now)
-    assert (plan.read == ["a"]) is is_read
+    found = Comparison()
+    found.add({"a": STAT}, [], {"a": failure}, now)
+    assert (list(found.read), found.again) == (["a"], 1) if is_read else ([], 0)
+    assert dict(found.failing) == ({} if is_read else {failure.kind: 1})
 
 
 def test_a_file_that_is_known_twice_is_still_there() -> None:
-    plan = compare(Listing({"a": STAT}, 0, {}, {}), [("a", STAT), ("a", STAT)], {}, 0.0)
-    assert (plan.read, plan.remove, plan.unchanged) == ([], [], 1)
+    found = Comparison()
+    found.add({"a": STAT}, [("a", STAT), ("a", STAT)], {}, 0.0)
+    plan = found.plan(Listing({}, 0, {}, {}))
+    assert (plan.read, plan.remove, found.unchanged) == ([], [], 1)
+
+
+def test_the_index_has_the_order_of_paths_that_a_walk_has(small_index: SmallIndex) -> None:
+    paths = ["a-.md", "a.md", "a/b.md", "a0.md", "\u00e9.md", "\uffff.md", "\U0001f600.md"]
+    small_index.add(dict.fromkeys(paths, "text"))
+    ranges = [Between(*ends) for ends in pairwise([None, *paths, None])]
+    found = small_index.database.submit_read(lambda c: [list(documents.stats(c, 1, each)) for each in ranges]).result()
+    assert [[path for path, _ in each] for each in found] == [*([path] for path in paths), []]
 
 
 def test_nothing_is_removed_below_a_folder_that_cannot_be_listed() -> None:
     known = [(path, STAT) for path in ("x/a", "x/b/c", "y/a")]
-    assert compare(Listing({}, 0, {"x": "denied"}, {}), known, {}, 0.0).remove == ["y/a"]
-    assert compare(Listing({}, 0, {"": "denied"}, {}), known, {}, 0.0).remove == []
+    found = Comparison()
+    found.add({}, known, {}, 0.0)
+    assert found.plan(Listing({}, 0, {"x": "denied"}, {})).remove == ["y/a"]
+    assert found.plan(Listing({}, 0, {"": "denied"}, {})).remove == []

@@ -19,7 +19,7 @@ from gnod.locations import Location, Locations
 from gnod.store import joined, packing
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, fulltext, links, scans
-from gnod.store.documents.records import FileStat, Prepared, Terms, Unread
+from gnod.store.documents.records import ALL_PATHS, Between, FileStat, Prepared, Terms, Unread
 from gnod.types import LineMap
 
 # Enough letters to see the script of a text.
@@ -304,10 +304,10 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
 
 
 def stats(
-    connection: Connection, collection_id: int, under: Collection[str] | None = None
+    connection: Connection, collection_id: int, under: Collection[str] | Between = ALL_PATHS
 ) -> Iterator[tuple[str, FileStat]]:
-    """Yield the files that are indexed of a collection; with `under` only these paths and what lies below them, perhaps
-    twice."""
+    """Yield the files that are indexed of a collection: those in a range, or these paths and what lies below them,
+    perhaps twice."""
     select = (
         "SELECT path, size, mtime_ns, inode FROM documents WHERE collection_id = ?1 AND active AND container IS NULL"
     )
@@ -432,11 +432,13 @@ def count_by_language(connection: Connection) -> dict[str | None, int]:
 
 
 def rows_under(
-    connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | None
+    connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | Between
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `select` in collection `?1`: of all paths, or of `under` and everything below."""
-    if under is None:
-        yield from connection.execute(select, (collection_id,))
+    """Yield the rows of `select` in collection `?1`: in a range of paths, or of these paths and everything below."""
+    if isinstance(under, Between):
+        ends = [(operator, path) for operator, path in ((">", under.after), ("<=", under.last)) if path is not None]
+        select += "".join(f" AND {column} {operator} ?" for operator, _ in ends)
+        yield from connection.execute(select, (collection_id, *(path for _, path in ends)))
         return
     # "0" is the character after "/": the range holds exactly what is below the folder.
     select += f" AND ({column} = ?2 OR ({column} >= ?2 || '/' AND {column} < ?2 || '0'))"

@@ -9,7 +9,7 @@ import msgspec
 
 from gnod.store.database import Connection
 from gnod.store.documents.documents import rows_under
-from gnod.store.documents.records import SKIP_KINDS, FileStat
+from gnod.store.documents.records import ALL_PATHS, SKIP_KINDS, Between, FileStat
 
 
 class FailedFile(msgspec.Struct, frozen=True, gc=False):
@@ -66,9 +66,9 @@ def forget(connection: Connection, collection_id: int, paths: Iterable[str]) -> 
 
 
 def of_collection(
-    connection: Connection, collection_id: int, under: Collection[str] | None = None
+    connection: Connection, collection_id: int, under: Collection[str] | Between = ALL_PATHS
 ) -> dict[str, FailedFile]:
-    """Return the failures of a collection by path; with `under` only of these paths and what lies below them."""
+    """Return the failures of a collection by path: those in a range, or of these paths and what lies below them."""
     rows = rows_under(connection, f"{_SELECT} WHERE e.collection_id = ?1", "e.path", collection_id, under)
     return {failed.path: failed for failed in map(_failed_file, rows)}
 

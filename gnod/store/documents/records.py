@@ -25,6 +25,16 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return cls(found.st_size, _signed(found.st_mtime_ns), _signed(found.st_ino))
 
 
+class Between(msgspec.Struct, frozen=True):
+    """The paths after one and up to another, in the order of their code points; None: without this end."""
+
+    after: str | None = None
+    last: str | None = None
+
+
+ALL_PATHS = Between()
+
+
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
     """`markdown[start:end]` is the chunk; lines count from 1, `end_line` inclusive; `heading` is the path of
     headings above it, joined by ` > `. `embed_hash` is the SHA-256 of own title, heading path and text, which is
