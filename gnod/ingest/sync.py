@@ -43,6 +43,11 @@ BATCH_DOCUMENTS = 400
 _MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
+# While so many files are still to be read, a transaction takes more: the full-text table merges less, and fewer pages
+# are written twice, which saves a fifth of the writer's time.
+_VERY_MANY = 10_000
+LARGE_BATCH_DOCUMENTS = 1600
+LARGE_BATCH_SECONDS = 1.0
 BATCH_EMPTY = 500
 # Documents that are removed in one transaction.
 BATCH_REMOVED = 500
@@ -186,7 +191,7 @@ class Sync:
         total = len(plan.read)
         self.progress("index", 0, total, self.collection.name)
         done = await self._take_empty(plan)
-        outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
+        outcomes: Outcomes = asyncio.Queue(LARGE_BATCH_DOCUMENTS if total > _VERY_MANY else 2 * BATCH_DOCUMENTS)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
             groups = together(plan.read[done:], plan.files)
@@ -356,11 +361,13 @@ def together(paths: Sequence[str], files: Mapping[str, FileStat]) -> Iterator[li
 
 
 async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
-    """Return outcomes until a batch is full or BATCH_SECONDS after its first one."""
+    """Return outcomes until a batch is full, or some time after its first one."""
+    is_large = left > _VERY_MANY
+    most, seconds = (LARGE_BATCH_DOCUMENTS, LARGE_BATCH_SECONDS) if is_large else (BATCH_DOCUMENTS, BATCH_SECONDS)
     batch = [await outcomes.get()]
     characters = _size(batch[0])
-    deadline = asyncio.get_running_loop().time() + BATCH_SECONDS
-    while len(batch) < min(left, BATCH_DOCUMENTS) and characters < BATCH_CHARACTERS:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while len(batch) < min(left, most) and characters < BATCH_CHARACTERS:
         try:
             if not outcomes.empty():  # a timer for each takes as long as half of its transaction
                 item = outcomes.get_nowait()

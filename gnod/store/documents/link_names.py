@@ -83,6 +83,8 @@ def names_of(path: str, aliases: Iterable[str], labels: Iterable[str]) -> Iterat
 def _shorter(name: str) -> Iterator[str]:
     """Yield the name, and the name without an extension that links leave out."""
     yield name
+    if not name.endswith(_OPTIONAL):  # most
+        return
     for extension in _OPTIONAL:
         if name.endswith(extension) and not name.endswith("/" + extension):
             yield name.removesuffix(extension)
