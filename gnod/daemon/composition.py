@@ -88,6 +88,9 @@ _MAX_WORKERS = 4
 _MAX_READERS = 4
 # After that, an engine of a shared collection is away; a search waits less.
 _ENGINE_S = 5.0
+# How long a start waits for the postings, which are read beside the first steps. Until they are read, a search takes
+# half a second in an index of a million documents.
+_POSTINGS_S = 3.0
 _OCR_MODULE = "gnod.ingest.ocr.worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
@@ -198,10 +201,10 @@ async def _start(
             raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
         logging.getLogger("gnod").setLevel((log_level or settings.log_level).upper())
         await database.write(changes.leap)
+        following.start()  # what it reads is compared with the clock
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
         services = await _compose(places, stats, control, configuration, database, following, addresses)
-        following.start()
         undo.pop_all()
     return services
 
@@ -232,6 +235,8 @@ async def _compose(
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
+    # Before anything is made that works in the background, and would have to be closed.
+    await asyncio.to_thread(following.wait_until_loaded, _POSTINGS_S)
     readability = ReadabilityService(model_service, factory)
     recommendation = RecommendationService(configuration, database, model_service, readability)
     pool = _pool(places, configuration)

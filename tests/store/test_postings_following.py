@@ -151,6 +151,15 @@ def test_a_new_start_takes_in_what_was_written_without_postings(opened: Callable
     assert index.size() == 8
 
 
+def test_a_start_can_wait_for_the_postings_that_are_there(opened: Callable[[int], Index]) -> None:
+    index = opened(1)
+    index.add(*names(0, 5))
+    wait_until(index.is_current)
+    index = opened(1)
+    index.following.wait_until_loaded(60.0)
+    assert index.postings.newest is not None
+
+
 def test_damaged_postings_are_built_again(opened: Callable[[int], Index]) -> None:
     index = opened(1)
     index.add(*names(0, 5))

@@ -54,6 +54,7 @@ class Following:
         self._least = least
         self._feed = Feed()
         self._closing = threading.Event()
+        self._is_loaded = threading.Event()
         self._idle_s = idle_s
         self._is_at_rest = False
         database.postings = postings
@@ -63,6 +64,10 @@ class Following:
     def start(self) -> None:
         self._feed.wake.set()
         self._thread.start()
+
+    def wait_until_loaded(self, longest_s: float) -> None:
+        """Wait until the postings that were there at the start are read, or cannot be."""
+        self._is_loaded.wait(longest_s)
 
     def wake(self) -> None:
         """Look again: the least size may have changed."""
@@ -84,8 +89,10 @@ class Following:
         try:
             connection = self._database.open_reader()
         except (GnoError, apsw.Error):
+            self._is_loaded.set()
             return  # whoever reads next reports it
         self._guarded(self._postings.load)
+        self._is_loaded.set()
         while not self._closing.is_set():
             if not self._feed.wake.wait(None if self._is_at_rest else self._idle_s):
                 self._tidy()
