@@ -33,7 +33,7 @@ from gnod.errors import QuerySyntaxError
 from gnod.ingest.document_terms import terms_of
 from gnod.pipeline import lexical
 from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection, Database
+from gnod.store.database import Connection, Database, in_one_view
 from gnod.store.documents import changes, collections, documents, fulltext
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
@@ -169,13 +169,17 @@ def _keystroke(connection: Connection, query: str) -> object:
 
 def report(index: Index, name: str, *, with_postings: bool) -> None:
     connection = index.reader(with_postings=with_postings)
+
+    def timed(queries: Sequence[str], search: Callable[[Connection, str], object]) -> str:
+        return measure(queries, lambda query: in_one_view(connection, lambda c: search(c, query)))
+
     questions, few = recombined.questions(_QUERIES), recombined.few_words(_QUERIES)
     typed = [query[:end] for query in few[:20] for end in range(3, len(query) + 1)]
     print(f"{name:10} ms of processor time: median, 95 %")
-    print("  questions ", measure(questions, partial(_search, connection)))
-    print("  few words ", measure(few, partial(_search, connection)))
-    print("  keystrokes", measure(typed, partial(_keystroke, connection)))
-    print("  survey    ", measure(questions, partial(_survey, connection)))
+    print("  questions ", timed(questions, _search))
+    print("  few words ", timed(few, _search))
+    print("  keystrokes", timed(typed, _keystroke))
+    print("  survey    ", timed(questions, _survey))
     connection.execute("COMMIT")
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gnod.store.documents.fulltext import WEIGHTS
 from gnod.store.documents.records import Terms
-from gnod.store.postings.segment import tokens
+from gnod.store.postings.contents import tokens
 
 K1, B = 1.2, 0.75
 # The largest that sparse vectors of Milvus can have is 2³² - 2.

@@ -25,6 +25,7 @@ from gnod.signals import Signal
 from gnod.store import migrations, packing
 from gnod.store.health.faults import damaged, identify, translated
 from gnod.store.postings import attachment
+from gnod.store.postings.files import Damaged
 from gnod.store.postings.versions import Postings
 from gnod.store.schema import Schema
 from gnod.store.vectors import knn
@@ -416,9 +417,16 @@ def open_reader(path: Path, cache_kib: int = _CACHE_KIB, postings: Postings | No
 
 
 def in_one_view(connection: Connection, work: Callable[[Connection], T]) -> T:
-    """Run a read in the transaction that is open; the postings are looked up once."""
-    with attachment.one_snapshot(connection):
-        return work(connection)
+    """Run a read in the transaction that is open; the postings are looked up once. Where these turn out to be damaged,
+    it runs again without them."""
+    try:
+        with attachment.one_snapshot(connection):
+            return work(connection)
+    except (Damaged, IndexError):
+        if not attachment.doubt(connection):
+            raise
+        with attachment.without_postings(connection):
+            return work(connection)
 
 
 def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:

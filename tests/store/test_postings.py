@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,12 +19,14 @@ from gnod.ingest.document_terms import terms_of
 from gnod.pipeline import lexical
 from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
 from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection
+from gnod.store.database import Connection, in_one_view
 from gnod.store.documents import changes, collections, fulltext, maintenance, vocabulary
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, building, files, updating
+from gnod.store.postings.contents import Contents, Document, build
 from gnod.store.postings.feed import Feed
+from gnod.store.postings.files import Damaged, File
 from gnod.store.postings.merging import (
     AT_REST,
     FACTOR,
@@ -33,8 +37,10 @@ from gnod.store.postings.merging import (
     worth_merging,
     worth_merging_at_rest,
 )
-from gnod.store.postings.segment import MOST_DOCUMENTS, Document, Segment, build
-from gnod.store.postings.versions import Damaged, Postings, SharedPostings, folder_of
+from gnod.store.postings.records import MOST_DOCUMENTS, Record, Records, code_of, document_of, encode, posting, term_of
+from gnod.store.postings.segment import Segment, opened
+from gnod.store.postings.segment import encode as encode_segment
+from gnod.store.postings.versions import Postings, SharedPostings, folder_of
 from gnod.store.postings.view import View, view_of
 from tests.small_index import SmallIndex
 
@@ -245,7 +251,7 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
     newest = followed.postings.newest
     assert newest
     path = followed.postings.new_file()
-    other = followed.postings.part(path, files.write(path, build([DOCUMENT])))
+    other = followed.postings.part(path, files.write(path, encode_segment(build([DOCUMENT]))))
     followed.postings.publish(newest._replace(parts=(other,)))
     assert followed.view() is None
     assert not followed.compare("red", Filters())
@@ -283,6 +289,25 @@ def test_a_damaged_file_is_noticed(followed: Followed) -> None:
         Postings(folder, terms.VERSION).load()
 
 
+def test_a_file_that_is_truncated_while_it_is_read(followed: Followed) -> None:
+    """The full-text table answers, and the files are verified."""
+    followed.add({f"{number}.md": "red house " + "boat " * number for number in range(9)})
+    followed.catch_up()
+    assert followed.compare("red", Filters())
+    (segment,) = followed.postings.folder.glob("*.segment")
+    os.truncate(segment, 100)
+    found = [
+        in_one_view(each, lambda c: lexical.search(c, parse_clauses("red house"), Filters(), limit=9))
+        for each in (followed._plain, followed._with)
+    ]
+    same_results(*found)
+    with pytest.raises(Damaged):
+        followed.postings.verify()
+    shared = SharedPostings(followed.postings.folder, terms.VERSION)
+    attachment.attach(followed._with, shared)
+    assert followed.view() is None
+
+
 def test_another_process_reads_the_same_postings(followed: Followed) -> None:
     shared = SharedPostings(followed.postings.folder, terms.VERSION)
     assert shared.up_to(2**62) is None
@@ -313,7 +338,31 @@ def test_a_restored_database_starts_over(followed: Followed) -> None:
     assert followed.compare("red", Filters())
 
 
-def test_a_merged_segment_equals_one_that_was_built_at_once() -> None:
+def in_file(path: Path, contents: Contents) -> Segment:
+    files.write(path, encode_segment(contents))
+    return opened(File(path))
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(0, 40)), max_size=300), st.integers(0, 5))
+def test_records_hold_the_postings_of_each_term(chosen: set[tuple[int, int, int]], shift: int) -> None:
+    """A document has a term once."""
+    by_document = {(term, document): code for term, code, document in chosen}
+    triples = sorted((term, code + 2**14 * shift, document) for (term, document), code in by_document.items())
+    columns = np.array(triples, np.int64).reshape(-1, 3).T
+    starts, units = encode(posting(*columns), 10, 6 + 2**14 * shift)
+    codes = np.arange(6 + 2**14 * shift)
+    for term in range(10):
+        record = Record(units[starts[term] : starts[term + 1]])
+        expected = [(code, document) for each, code, document in triples if each == term]
+        assert list(zip(record.of_postings(codes).tolist(), record.documents.tolist(), strict=True)) == expected
+        assert len(units[starts[term] : starts[term + 1]]) <= 2 * len(expected) or len(expected) > 3
+    together = Records(starts, units)
+    found = np.sort(together.postings())
+    assert list(zip(*(part(found).tolist() for part in (term_of, code_of, document_of)), strict=True)) == triples
+    assert together.sizes().tolist() == [sum(each == term for each, _, _ in triples) for term in range(10)]
+
+
+def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> None:
     rng = random.Random(3)
     documents = [
         Document(
@@ -324,19 +373,44 @@ def test_a_merged_segment_equals_one_that_was_built_at_once() -> None:
         )
         for id_ in rng.sample(range(1000), 60)
     ]
+    others = [Document(id_, f"#{id_:08x}", 1, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
     whole = build(documents)
-    parts = [build(documents[start : start + 13]) for start in range(0, 60, 13)]
-    together = merge([Kept(part, None) for part in parts])
-    assert together.ids.tolist() == whole.ids.tolist()
-    assert together.lengths.tolist() == whole.lengths.tolist()
-    assert together.terms() == whole.terms()
-    for term in whole.terms():
-        assert counts(together, term) == counts(whole, term)
+    parts = [
+        in_file(tmp_path / f"{start}", build([*documents[start : start + 13], removed]))
+        for start, removed in zip(range(0, 60, 13), others, strict=False)
+    ]
+    alive = [part.ids() < 1000 for part in parts]
+    together = merge([Kept(part, mask) for part, mask in zip(parts, alive, strict=True)])
+    read = in_file(tmp_path / "together", together)
+    for found in (together, read.contents()):
+        assert found.words == whole.words
+        assert [array.tolist() for array in found[:4]] == [array.tolist() for array in whole[:4]]
+    at_once = in_file(tmp_path / "at once", whole)
+    assert all(counts(read, term) == counts(at_once, term) for term in whole.words)
 
 
 def counts(segment: Segment, term: bytes) -> dict[int, list[int]]:
-    place = segment.place(term)
-    return dict(zip(segment.documents[place].tolist(), segment.counts[segment.codes[place]].tolist(), strict=True))
+    record = segment.record(term)
+    found = segment.counts[record.of_postings(np.arange(len(segment.counts)))]
+    return dict(zip(record.documents.tolist(), found.tolist(), strict=True))
+
+
+def test_terms_are_found_in_a_file(tmp_path: Path) -> None:
+    words = sorted({f"{number:x}" for number in range(200)})
+    documents = [
+        Document(id_, f"#{id_:08x}", 1, Terms("p", "t", " ".join(word for word in words if id_ % len(word) == 0)))
+        for id_ in range(1, 5)
+    ]
+    segment = in_file(tmp_path / "segment", build(documents))
+    for word in [*words, "0", "zz", "9a9", "p", ""]:
+        expected = {id_ for id_, *_, terms in documents if word in [*terms.body.split(), "p", "t"]}
+        assert set(segment.ids(segment.record(word.encode()).documents).tolist()) == expected
+    for prefix in ("", "a", "c7", "z", "p"):
+        found, _ = segment.of_prefix(prefix.encode(), np.ones(len(segment.counts)))
+        expected_all = [
+            id_ for id_, *_, terms in documents for word in {*terms.body.split(), "p", "t"} if word.startswith(prefix)
+        ]
+        assert sorted(segment.ids(found).tolist()) == sorted(expected_all)
 
 
 def test_segments_of_about_the_same_size_are_merged() -> None:

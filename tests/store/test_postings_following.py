@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,6 +19,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import collections, documents
 from gnod.store.documents.filters import Filters
 from gnod.store.postings import attachment
+from gnod.store.postings.view import view_of
 from tests.machine import wait_until
 from tests.small_index import prepared
 from tests.store.followed import Index
@@ -177,6 +180,25 @@ def test_damaged_postings_are_built_again(opened: Callable[[int], Index]) -> Non
         wait_until(index.is_current)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_files_that_are_truncated_while_they_are_read_are_built_again(opened: Callable[[int], Index]) -> None:
+    index = opened(1)
+    index.add(*names(0, 5))
+    wait_until(index.is_current)
+    (before,) = index.postings.folder.glob("*.segment")
+    for name in ("red", "house"):
+        os.truncate(before, 60)
+        clauses = parse_clauses(name)
+        found = index.database.submit_read(partial(lexical.search, clauses=clauses, filters=Filters(), limit=9))
+        assert found.result().total == 5
+        wait_until(lambda: index.is_current() and index.database.submit_read(has_postings).result())
+        (before,) = index.postings.folder.glob("*.segment")
+
+
+def has_postings(connection: Connection) -> bool:
+    view = view_of(connection)
+    return view is not None and view.frequency('"red"') == 5
 
 
 def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int], Index]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -13,14 +14,21 @@ from gnod.store.documents.records import Terms
 from gnod.store.postings.versions import Postings
 
 
+class Remembering(Protocol):
+    """A view: what it has read of the files is of use while a snapshot is read."""
+
+    def remember(self) -> None: ...
+    def forget(self) -> None: ...
+
+
 @dataclass
 class Attachment:
     """`view`: the view that was used last, and its clock. `seen`: the view, or that there is none, of the snapshot that
     is read now; empty until it is asked for."""
 
     postings: Postings
-    view: tuple[int, object] | None = None
-    seen: list[object] | None = None
+    view: tuple[int, Remembering] | None = None
+    seen: list[Remembering | None] | None = None
 
 
 _attachments: WeakKeyDictionary[apsw.Connection, Attachment] = WeakKeyDictionary()
@@ -52,7 +60,29 @@ def one_snapshot(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
     finally:
+        for view in attached.seen:
+            if view is not None:
+                view.forget()
         attached.seen = None
+
+
+@contextmanager
+def without_postings(connection: apsw.Connection) -> Iterator[None]:
+    """Let all reads meanwhile use the full-text table only."""
+    attached = _attachments.pop(connection)
+    try:
+        yield
+    finally:
+        _attachments[connection] = attached
+
+
+def doubt(connection: apsw.Connection) -> bool:
+    """Let the files of the view be verified that was read last. Returns whether there are any, and somebody does it."""
+    attached = of(connection)
+    if attached is None or attached.view is None:
+        return False
+    attached.view = None
+    return attached.postings.doubt()
 
 
 def collect(connection: apsw.Connection) -> None:

@@ -23,6 +23,7 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.child.process import command
 from gnod.store.postings import building
 from gnod.store.postings.building import Analyse, Request
+from gnod.store.postings.files import Damaged
 
 # One thread and few arenas: it needs no more.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
@@ -164,7 +165,7 @@ def main(arguments: list[str]) -> int:
 def _reply(request: Request, analyse: Analyse) -> Made | Failed:
     try:
         return Made(building.perform(request, analyse))
-    except (ValueError, IndexError) as error:
+    except (Damaged, ValueError, IndexError) as error:
         return Failed(f"{type(error).__name__}: {error}", is_damage=True)
     except (OSError, MemoryError) as error:
         return Failed(f"{type(error).__name__}: {error}", is_damage=False)

@@ -10,8 +10,11 @@ import numpy as np
 
 from gnod.store.documents.records import Terms
 from gnod.store.postings import files
+from gnod.store.postings.contents import Document, build
+from gnod.store.postings.files import File
 from gnod.store.postings.merging import Kept, merge
-from gnod.store.postings.segment import Document, Numbers, build, decode
+from gnod.store.postings.records import Numbers
+from gnod.store.postings.segment import encode, opened
 
 # From language, path, title and text to terms.
 Analyse = Callable[[str | None, str, str, str], Terms]
@@ -79,13 +82,13 @@ Perform = Callable[[Request], int]
 
 
 def perform(request: Request, analyse: Analyse) -> int:
-    """Make a segment's file, here. Returns its checksum. Raises OSError; and ValueError or IndexError for damaged
-    files."""
+    """Make a segment's file, here. Returns its checksum. Raises OSError; and Damaged, ValueError or
+    IndexError for damaged files."""
     if isinstance(request, Build):
-        segment = build([_document(each, analyse) for each in request.documents])
+        contents = build([_document(each, analyse) for each in request.documents])
     else:
-        segment = merge([_kept(each) for each in request.pieces])
-    return files.write(Path(request.path), segment)
+        contents = merge([_kept(each) for each in request.pieces])
+    return files.write(Path(request.path), encode(contents))
 
 
 def _document(source: Source, analyse: Analyse) -> Document:
@@ -97,7 +100,7 @@ def _document(source: Source, analyse: Analyse) -> Document:
 
 
 def _kept(piece: Piece) -> Kept:
-    segment = decode(files.mapped(Path(piece.path)))
+    segment = opened(File(Path(piece.path)))
     alive: Numbers | None = None
     if piece.removed:
         alive = np.ones(len(segment), bool)

@@ -17,8 +17,9 @@ from gnod.store.documents import changes
 from gnod.store.postings import attachment, updating
 from gnod.store.postings.builder import Builder
 from gnod.store.postings.feed import Feed
+from gnod.store.postings.files import Damaged
 from gnod.store.postings.merging import worth_merging_at_rest
-from gnod.store.postings.versions import Damaged, Postings
+from gnod.store.postings.versions import Postings
 from gnod.store.postings.view import totals
 
 # Changes that come within this time are taken in together. In a burst, so that there are fewer segments to merge, for
@@ -58,6 +59,7 @@ class Following:
         self._idle_s = idle_s
         self._is_at_rest = False
         database.postings = postings
+        postings.when_in_doubt = self.wake
         database.follow(self)
         self._thread = threading.Thread(target=self._run, name="gnod-postings", daemon=True)
 
@@ -70,7 +72,7 @@ class Following:
         self._is_loaded.wait(longest_s)
 
     def wake(self) -> None:
-        """Look again: the least size may have changed."""
+        """Look again: the least size may have changed, or files may be damaged."""
         self._feed.wake.set()
 
     def close(self) -> None:
@@ -130,6 +132,7 @@ class Following:
         return False
 
     def _step(self, connection: Connection) -> bool:
+        self._postings.verify()
         if not in_snapshot(connection, self._wanted):
             return False
         more = updating.step(connection, self._postings, self._feed, self._builder.perform)

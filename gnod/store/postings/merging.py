@@ -8,8 +8,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gnod.store.postings.segment import MOST_DOCUMENTS, Numbers, Segment, assemble, coded
+from gnod.store.postings.contents import Contents, coded
+from gnod.store.postings.records import MOST_DOCUMENTS, Numbers, code_of, document_of, posting, term_of
+from gnod.store.postings.segment import Segment
 
 FACTOR = 8
 # At rest, a segment is merged with smaller ones that together have at least a quarter of its documents.
@@ -32,89 +35,58 @@ class Kept(NamedTuple):
     segment: Segment
     alive: Numbers | None
 
-    @property
-    def size(self) -> int:
-        return len(self.segment) if self.alive is None else int(self.alive.sum())
 
-
-def merge(kept: Sequence[Kept]) -> Segment:
-    """Return one segment. No id is kept twice."""
-    words = [word for word, _ in groupby(merged_lists(*(each.segment.terms() for each in kept)))]
+def merge(kept: Sequence[Kept]) -> Contents:
+    """Return the contents of one segment. No id is kept twice. Raises Damaged and OSError."""
+    pieces = [each.segment.contents() for each in kept]
+    alive = [np.ones(len(each.segment), bool) if each.alive is None else each.alive for each in kept]
+    words = [word for word, _ in groupby(merged_lists(*(piece.words for piece in pieces)))]
     number = {word: at for at, word in enumerate(words)}
-    ids, order = _documents(kept)
-    renumbered = np.empty(len(order), np.int64)
+    order = np.argsort(_of_documents("ids", pieces, alive), kind="stable")
+    renumbered = np.empty(len(order), np.uint16)
     renumbered[order] = np.arange(len(order))
-    table, codes = coded(np.concatenate([each.segment.counts for each in kept]))
-    pieces: list[tuple[Numbers, Numbers, Numbers]] = []
+    table, codes = coded(np.concatenate([piece.counts for piece in pieces]))
+    found: list[NDArray[np.uint64]] = []
     first_document = first_code = 0
-    for each in kept:
-        segment = each.segment
-        terms = np.repeat(np.array([number[word] for word in segment.terms()], np.int32), segment.sizes)
-        held = slice(None) if each.alive is None else each.alive[segment.documents]
-        places = _places(each, renumbered[first_document : first_document + each.size])
-        own_codes = codes[first_code : first_code + len(segment.counts)].astype(np.uint32)
-        pieces.append((terms[held], places[segment.documents[held]], own_codes[segment.codes[held]]))
-        del terms
-        first_document += each.size
-        first_code += len(segment.counts)
-    sizes = np.sum([np.bincount(terms, minlength=len(words)) for terms, _, _ in pieces], axis=0)
-    used = sizes > 0
-    documents, of_postings = _sorted_by_term(pieces, sizes)
-    return assemble(
-        ids=ids[order],
-        docids=_of_documents(kept, "docids")[order],
-        collections=_of_documents(kept, "collections")[order],
-        lengths=_of_documents(kept, "lengths")[order],
+    for piece, mask in zip(pieces, alive, strict=True):
+        places = np.zeros(len(mask), np.uint16)
+        end = first_document + int(np.count_nonzero(mask))
+        places[mask] = renumbered[first_document:end]
+        terms = np.array([number[word] for word in piece.words], np.int64)
+        of_piece = codes[first_code : first_code + len(piece.counts)]
+        found.append(_renumbered(piece.postings, mask, terms, of_piece, places))
+        first_document, first_code = end, first_code + len(piece.counts)
+    postings = np.concatenate(found)
+    del found
+    postings.sort(kind="stable")  # they are in a few sorted pieces
+    used = np.bincount(term_of(postings), minlength=len(words)) > 0
+    if not used.all():
+        new_terms = np.cumsum(used) - 1
+        postings = posting(new_terms[term_of(postings)], code_of(postings), document_of(postings))
+    return Contents(
+        ids=_of_documents("ids", pieces, alive)[order],
+        docids=_of_documents("docids", pieces, alive)[order],
+        collections=_of_documents("collections", pieces, alive)[order],
+        lengths=_of_documents("lengths", pieces, alive)[order],
         words=[word for word, is_used in zip(words, used.tolist(), strict=True) if is_used],
-        sizes=sizes[used],
-        documents=documents,
-        codes=of_postings,
+        postings=postings,
         counts=table,
     )
 
 
-def _documents(kept: Sequence[Kept]) -> tuple[Numbers, Numbers]:
-    ids = _of_documents(kept, "ids")
-    return ids, np.argsort(ids, kind="stable")
+def _of_documents(name: str, pieces: Sequence[Contents], alive: Sequence[NDArray[np.bool_]]) -> Numbers:
+    return np.concatenate([getattr(piece, name)[mask] for piece, mask in zip(pieces, alive, strict=True)])
 
 
-def _of_documents(kept: Sequence[Kept], name: str) -> Numbers:
-    arrays = [each.segment.arrays[name] for each in kept]
-    return np.concatenate(
-        [array if each.alive is None else array[each.alive] for each, array in zip(kept, arrays, strict=True)]
-    )
-
-
-def _places(each: Kept, renumbered: Numbers) -> Numbers:
-    """Return the new number of each document of a segment; of those that are not kept, any."""
-    if each.alive is None:
-        return renumbered.astype(np.uint16)
-    places = np.zeros(len(each.segment), np.uint16)
-    places[each.alive] = renumbered
-    return places
-
-
-def _sorted_by_term(pieces: Sequence[tuple[Numbers, Numbers, Numbers]], sizes: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the documents and codes of all postings by term and document. Each piece is sorted, so mostly nothing
-    needs to be compared."""
-    free = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    documents = np.empty(int(sizes.sum()), np.uint16)
-    codes = np.empty(len(documents), np.uint32)
-    for terms, places, own_codes in sorted(pieces, key=lambda piece: int(piece[1].min(initial=MOST_DOCUMENTS - 1))):
-        found = np.bincount(terms, minlength=len(sizes))
-        before = np.concatenate(([0], np.cumsum(found)[:-1]))
-        at = (free - before)[terms] + np.arange(len(terms))
-        documents[at], codes[at] = places, own_codes
-        free += found
-    terms = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    if len(terms) and not _is_ascending(terms, documents):  # ids of different segments alternate
-        order = np.argsort(terms.astype(np.int64) * MOST_DOCUMENTS + documents, kind="stable")
-        documents, codes = documents[order], codes[order]
-    return documents, codes
-
-
-def _is_ascending(terms: Numbers, documents: Numbers) -> bool:
-    return bool(((documents[1:] > documents[:-1]) | (terms[1:] > terms[:-1])).all())
+def _renumbered(
+    postings: NDArray[np.uint64], alive: NDArray[np.bool_], terms: Numbers, codes: Numbers, documents: Numbers
+) -> NDArray[np.uint64]:
+    """Return the postings of documents that are alive, with other numbers of terms, codes and documents."""
+    of_document = document_of(postings)
+    if not alive.all():
+        held = alive[of_document]
+        postings, of_document = postings[held], of_document[held]
+    return posting(terms[term_of(postings)], codes[code_of(postings)], documents[of_document])
 
 
 def worth_merging(sizes: Sequence[Size]) -> list[int]:

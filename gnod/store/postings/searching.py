@@ -11,7 +11,7 @@ import numpy as np
 from gnod.store.database import Connection
 from gnod.store.documents import copies
 from gnod.store.documents.filters import Filters
-from gnod.store.postings.segment import Numbers
+from gnod.store.postings.records import Numbers
 from gnod.store.postings.view import AnyOf, Matching, Scored, Sums, View, Weights
 
 # With filters, so many documents are looked up at first, then four times as many, ….

@@ -1,268 +1,267 @@
-"""A segment: which terms occur in some documents, and how often, as arrays. Never changed. Knows no database and no
+"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Knows no database and no
 scores.
 
-Documents have numbers in a segment, in the order of their ids. A segment has so few that a number has 16 bits and the
-scores of all its documents fit into the cache of a processor.
+A segment has so few documents that their numbers have 16 bits and the scores of all of them fit into the cache of a
+processor. What it has of documents is in memory, as numbers of the smallest type that holds them. Terms and postings
+are read when they are asked for.
 """
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.documents.records import Terms
+from gnod.store.postings import records
+from gnod.store.postings.contents import COLUMNS, Contents
+from gnod.store.postings.files import Damaged, File
+from gnod.store.postings.records import Numbers, Record, Records
 
-MOST_DOCUMENTS = 1 << 16
-COLUMNS = 3  # filepath, title, body
-Numbers = NDArray[Any]
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
-# Every so many terms are kept as objects, and the numbers of so many terms that were asked for.
-_SAMPLED = 64
+# One term of so many is in memory, and the places of so many terms that were asked for.
+_BLOCK = 64
 _MOST_KNOWN = 1024
-_LARGEST_COUNT = (1 << 21) - 1
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "ids": np.dtype(np.int64),
-    "docids": np.dtype(np.uint64),
-    "collections": np.dtype(np.int32),
-    "lengths": np.dtype(np.uint32),
-    "ends_of_terms": np.dtype(np.uint32),
-    "starts": np.dtype(np.uint32),
-    "documents": np.dtype(np.uint16),
-    "codes": np.dtype(np.uint32),
-    "counts": np.dtype(np.uint32),
-    "terms": np.dtype(np.uint8),
-}
+# So many records are faster to read one after the other.
+_FEW = 8
+# No term has white space in it.
+_SEPARATOR = b" "
+_IN_MEMORY = ("ids", "docids", "collections", "lengths", "counts")
+_NOTHING = Record(np.empty(0, np.uint16))
 
 
-class Document(NamedTuple):
-    """What a segment holds of a document."""
+class _Header(msgspec.Struct, frozen=True):
+    """`arrays`: their types and lengths, in the order in which they follow."""
 
-    id: int
-    docid: str
-    collection: int
-    terms: Terms
-
-    def terms_by_column(self) -> tuple[str, str, str]:
-        return self.terms.filepath, self.terms.title, self.terms.body
+    first_id: int
+    postings: int
+    arrays: dict[str, tuple[str, int]]
 
 
 class Segment:
-    """`ids`, `docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document; `ends_of_terms` in
-    `terms`, which are sorted; `starts`: the first posting of each term, and the end of the last. Of each posting,
-    ascending by term and document: in `documents` the number of the document, and in `codes` its row in `counts`, how
-    often the term occurs in each column."""
+    """`docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document: documents have numbers in a
+    segment, in the order of their ids. A code is a row in `counts`, how often a term occurs in each column. `postings`:
+    how many there are."""
 
-    def __init__(self, arrays: Mapping[str, Numbers], text: bytes) -> None:
-        self.arrays = arrays
-        self.ids = arrays["ids"]
+    def __init__(self, first_id: int, postings: int, arrays: Mapping[str, Numbers], texts: _Texts | None) -> None:
+        self.postings = postings
         self.docids = arrays["docids"]
         self.collections = arrays["collections"]
         self.lengths = arrays["lengths"]
-        self.documents = arrays["documents"]
-        self.codes = arrays["codes"]
         self.counts = arrays["counts"].reshape(-1, COLUMNS)
-        self.text = text
-        self._starts = arrays["starts"]
-        self._ends = arrays["ends_of_terms"]
+        self._first_id = first_id
+        self._ids = arrays["ids"]
+        self._texts = texts
+        self._known: dict[bytes, tuple[int, int]] = {}
         self._weighted: dict[tuple[float, ...], NDArray[np.float64]] = {}
-        self._known: dict[bytes, int] = {}
         self._norm: tuple[float, NDArray[np.float64]] | None = None
 
+    @classmethod
+    def of_documents(cls, ids: Numbers, docids: Numbers, collections: Numbers, lengths: Numbers) -> Segment:
+        """Make a segment without postings."""
+        arrays = {"ids": ids, "docids": docids, "collections": collections, "lengths": lengths}
+        return cls(0, 0, arrays | {"counts": np.empty(0, np.int64)}, None)
+
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
 
-    def term(self, number: int) -> bytes:
-        return self.text[int(self._ends[number - 1]) if number else 0 : int(self._ends[number])]
+    def ids(self, chosen: Numbers | slice = slice(None)) -> NDArray[np.int64]:
+        """Return the ids of documents, by their numbers or by a mask."""
+        return self._ids[chosen].astype(np.int64) + self._first_id
 
-    def terms(self) -> list[bytes]:
-        ends = self._ends.tolist()
-        return [self.text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    def numbers_of(self, ids: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+        """Return which of these ids are here, and the numbers of those."""
+        if not len(self._ids):
+            return np.zeros(len(ids), bool), np.empty(0, np.intp)
+        wanted = ids - self._first_id
+        is_here = (wanted >= 0) & (wanted <= int(self._ids[-1]))
+        within = wanted[is_here].astype(self._ids.dtype)
+        at = np.searchsorted(self._ids, within)
+        is_found = self._ids[at] == within
+        is_here[is_here] = is_found
+        return is_here, at[is_found]
 
-    def place(self, term: bytes) -> slice:
-        """Return where the postings of a term are."""
-        at = self._first(term)
-        is_here = at < len(self._ends) and self.term(at) == term
-        return slice(int(self._starts[at]), int(self._starts[at + is_here]))
+    def record(self, term: bytes) -> Record:
+        """Return the postings of a term. Raises Damaged and OSError."""
+        place = self._known.get(term) or self._place(term)
+        if self._texts is None or place[0] == place[1]:
+            return _NOTHING
+        return Record(self._texts.units.part(*place))
 
-    def place_of_prefix(self, prefix: bytes) -> slice:
-        """Return where the postings of all terms are that begin so: they are beside each other."""
-        return slice(int(self._starts[self._first(prefix)]), int(self._starts[self._first(prefix + b"\xff")]))
+    def of_prefix(self, prefix: bytes, by_code: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the documents of all postings of terms that begin so, and what each posting has, where `by_code` has
+        it for each code. Raises as `record`."""
+        if self._texts is None:
+            return _NOTHING.documents, by_code[:0]
+        found = self._texts.records(*self._texts.range(prefix))
+        if len(found) <= _FEW:
+            each = [_NOTHING, *found.each()]
+            return (
+                np.concatenate([record.documents for record in each]),
+                np.concatenate([record.of_postings(by_code) for record in each]),
+            )
+        postings = found.postings()
+        return records.document_of(postings), by_code.take(records.code_of(postings))
 
-    def frequencies(self, place: slice, weights: tuple[float, ...]) -> NDArray[np.float64]:
-        """Return how often the terms of postings occur, with a weight for each column."""
+    def weighted(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
+        """Return how often a term occurs, for each code, with a weight for each column."""
         if weights not in self._weighted:
             self._weighted[weights] = self.counts @ np.array(weights)
-        return self._weighted[weights].take(self.codes[place])
+        return self._weighted[weights]
 
     def norm(self, mean: float, k1: float, b: float) -> NDArray[np.float64]:
         """Return BM25's norm of the documents' lengths, where `mean` is the mean length."""
         known = self._norm
         if known is None or known[0] != mean:
-            known = self._norm = mean, k1 * (1 - b + b / mean * self.lengths)
+            known = self._norm = mean, k1 * (1 - b + b / mean * self.lengths.astype(np.float64))
         return known[1]
 
-    def numbers_of(self, ids: Numbers) -> tuple[Numbers, Numbers]:
-        """Return which of these ids are here, and the numbers of those."""
-        at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
-        is_here = self.ids[at] == ids if len(self.ids) else np.zeros(len(ids), bool)
-        return is_here, at[is_here]
+    def terms(self) -> list[bytes]:
+        return self._texts.all() if self._texts else []
 
-    @cached_property
-    def sizes(self) -> Numbers:
-        """Return how many postings each term has."""
-        return np.diff(self._starts.astype(np.int64))
+    def frequencies_of_terms(self, alive: NDArray[np.bool_] | None = None) -> Numbers:
+        """Return in how many documents each term occurs; of those alive."""
+        if self._texts is None:
+            return np.empty(0, np.int64)
+        found = self._texts.records(0, len(self._texts))
+        if alive is None:
+            return found.sizes()
+        postings = found.postings()
+        return np.bincount(records.term_of(postings[alive[records.document_of(postings)]]), minlength=len(found))
 
-    def frequencies_among(self, alive: NDArray[np.bool_]) -> Numbers:
-        """Return in how many of some documents each term occurs."""
-        before = np.concatenate(([0], np.cumsum(alive[self.documents])))
-        return before[self._starts[1:]] - before[self._starts[:-1]]
+    def contents(self) -> Contents:
+        """Return all of it; the postings in some order."""
+        none = np.empty(0, np.uint64)
+        postings = self._texts.records(0, len(self._texts)).postings() if self._texts else none
+        return Contents(self.ids(), self.docids, self.collections, self.lengths, self.terms(), postings, self.counts)
+
+    def _place(self, term: bytes) -> tuple[int, int]:
+        """Return where the record of a term is, and remember it."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        found = self._known[term] = self._texts.place(term) if self._texts else (0, 0)
+        return found
+
+
+class _Texts:
+    """The terms of a segment, and where their records are in `units`."""
+
+    def __init__(self, arrays: Mapping[str, _Array]) -> None:
+        self.units = arrays["units"]
+        self._terms = arrays["terms"]
+        self._starts = arrays["starts"]
+        self._blocks = arrays["blocks"].all().tolist()
+        self._sample = arrays["sample"].all().tobytes().split()
+
+    def __len__(self) -> int:
+        return self._starts.length - 1
+
+    def all(self) -> list[bytes]:
+        return self._terms.all().tobytes().split()
+
+    def range(self, prefix: bytes) -> tuple[int, int]:
+        """Return the numbers of the first term that begins so, and of the first behind these."""
+        return self._first(prefix), self._first(prefix + b"\xff")
 
     def _first(self, term: bytes) -> int:
         """Return the number of the first term that is not below `term`."""
-        if term not in self._known:
-            if len(self._known) == _MOST_KNOWN:
-                self._known.clear()
-            block = bisect_left(self._sample, term)
-            among = range(max(block - 1, 0) * _SAMPLED, min(block * _SAMPLED, len(self._ends)))
-            self._known[term] = among.start + bisect_left(among, term, key=self.term)
-        return self._known[term]
+        block = bisect_left(self._sample, term) - 1
+        return block * _BLOCK + bisect_left(self._block(block), term) if block >= 0 else 0
 
-    @cached_property
-    def _sample(self) -> list[bytes]:
-        """Return every so many terms."""
-        return [self.term(number) for number in range(0, len(self._ends), _SAMPLED)]
+    def place(self, term: bytes) -> tuple[int, int]:
+        """Return where the record of a term is."""
+        block = bisect_right(self._sample, term) - 1
+        if block < 0:
+            return 0, 0
+        words = self._block(block)
+        at = bisect_left(words, term)
+        if at == len(words) or words[at] != term:
+            return 0, 0
+        number = block * _BLOCK + at
+        start, end = self._starts.part(number, number + 2).tolist()
+        return start, end
 
+    def records(self, first: int, last: int) -> Records:
+        """Return the records of the terms with these numbers."""
+        starts = self._starts.part(first, last + 1)
+        return Records(starts - starts[0], self.units.part(int(starts[0]), int(starts[-1])))
 
-def ordered_docid(docid: str) -> int:
-    """Return a number that orders docids as text does: that of the eight characters after `#`."""
-    return int.from_bytes(docid.encode()[1:9].ljust(8), "big")
-
-
-def tokens(stream: str) -> list[bytes]:
-    """Return the terms of a stream as FTS5 stores them (tokenizer `ascii`)."""
-    return stream.encode(errors="surrogatepass").lower().split()
-
-
-def build(documents: Sequence[Document]) -> Segment:
-    """Return the segment of some documents, not more than MOST_DOCUMENTS, with different ids."""
-    ordered = sorted(documents, key=lambda each: each.id)
-    terms, lengths, words = _numbered([stream for each in ordered for stream in each.terms_by_column()])
-    postings, counts = _counted(terms * MOST_DOCUMENTS * COLUMNS + np.repeat(np.arange(len(lengths)), lengths))
-    table, codes = coded(counts)
-    return assemble(
-        ids=np.array([each.id for each in ordered], np.int64),
-        docids=np.array([ordered_docid(each.docid) for each in ordered], np.uint64),
-        collections=np.array([each.collection for each in ordered], np.int32),
-        lengths=lengths.reshape(-1, COLUMNS).sum(axis=1),
-        words=words,
-        sizes=np.bincount(postings // MOST_DOCUMENTS, minlength=len(words)),
-        documents=postings % MOST_DOCUMENTS,
-        codes=codes,
-        counts=table,
-    )
+    def _block(self, number: int) -> list[bytes]:
+        return self._terms.part(self._blocks[number], self._blocks[number + 1]).tobytes().split()
 
 
-def _numbered(streams: Sequence[str]) -> tuple[Numbers, Numbers, list[bytes]]:
-    """Return the terms of all streams as their numbers among the sorted words, the lengths of the streams, and the
-    words."""
-    numbers: defaultdict[bytes, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    found, lengths = array("q"), array("q")
-    for stream in streams:
-        words = tokens(stream)
-        lengths.append(len(words))
-        found.extend(map(numbers.__getitem__, words))
-    ordered = sorted(numbers)
-    places = np.empty(len(ordered), np.int64)
-    places[[numbers[word] for word in ordered]] = np.arange(len(ordered))
-    return places[np.frombuffer(found, np.int64)], np.frombuffer(lengths, np.int64), ordered
+class _Array:
+    """An array in a file. Reading raises Damaged and OSError."""
+
+    def __init__(self, file: File, at: int, kind: np.dtype[Any], length: int) -> None:
+        self.length = length
+        self.end = at + _rounded(kind.itemsize * length)
+        self._file = file
+        self._at = at
+        self._kind = kind
+
+    def all(self) -> Numbers:
+        return self.part(0, self.length)
+
+    def part(self, first: int, last: int) -> Numbers:
+        size = self._kind.itemsize
+        return np.frombuffer(self._file.read(self._at + first * size, (last - first) * size), self._kind)
 
 
-def _counted(places: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the postings of terms in columns of documents, in order, and how often each term occurs in each column."""
-    places.sort()
-    cells, repeated = _runs(places)
-    postings, columns = _runs(cells // COLUMNS)
-    counts = np.zeros((len(postings), COLUMNS), np.int64)
-    counts[np.repeat(np.arange(len(postings)), columns), cells % COLUMNS] = repeated
-    return postings, counts
-
-
-def _runs(ordered: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different values of an array in order, and how often each occurs."""
-    first = np.flatnonzero(np.diff(ordered, prepend=-1))
-    return ordered[first], np.diff(first, append=len(ordered))
-
-
-def coded(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different rows of counts, and for each row its number among them."""
-    limited = np.minimum(counts.astype(np.int64), _LARGEST_COUNT)
-    packed = limited[:, 0] << 42 | limited[:, 1] << 21 | limited[:, 2]
-    different = np.unique(packed)
-    codes = np.searchsorted(different, packed)
-    table = np.stack([different >> 42, different >> 21 & _LARGEST_COUNT, different & _LARGEST_COUNT], axis=1)
-    return table, codes
-
-
-def assemble(
-    *,
-    ids: Numbers,
-    docids: Numbers,
-    collections: Numbers,
-    lengths: Numbers,
-    words: Sequence[bytes],
-    sizes: Numbers,
-    documents: Numbers,
-    codes: Numbers,
-    counts: Numbers,
-) -> Segment:
-    """Make a segment of arrays. `sizes`: the number of postings of each word."""
-    smallest = np.min_scalar_type(max(len(counts) - 1, 0))
-    arrays: dict[str, Numbers] = {
-        "ids": ids,
-        "docids": docids,
-        "collections": collections,
-        "lengths": lengths,
-        "ends_of_terms": np.cumsum([len(word) for word in words], dtype=np.int64),
-        "starts": np.concatenate(([0], np.cumsum(sizes))),
-        "documents": documents,
-        "counts": counts.reshape(-1),
-    }
-    typed = {name: np.ascontiguousarray(array, _DTYPES[name]) for name, array in arrays.items()}
-    return Segment(typed | {"codes": np.ascontiguousarray(codes, smallest)}, b"".join(words))
-
-
-def encode(segment: Segment) -> list[bytes]:
+def encode(contents: Contents) -> list[bytes]:
     """Return the contents of a segment's file, in parts."""
-    arrays = {**segment.arrays, "terms": np.frombuffer(segment.text, np.uint8)}
-    header = msgspec.json.encode({name: [array.dtype.str, len(array)] for name, array in arrays.items()})
+    first_id = int(contents.ids[0]) if len(contents.ids) else 0
+    words = contents.words
+    starts, units = records.encode(contents.postings, len(words), len(contents.counts))
+    ends = np.cumsum([0, *(len(word) + len(_SEPARATOR) for word in words)])
+    arrays = {
+        "ids": _small(contents.ids - first_id),  # less the first one
+        "docids": _small(contents.docids),
+        "collections": _small(contents.collections),
+        "lengths": _small(contents.lengths),
+        "counts": _small(contents.counts.reshape(-1)),
+        "blocks": _small(np.append(ends[:-1:_BLOCK], ends[-1])),
+        "sample": _text(words[::_BLOCK]),
+        "terms": _text(words),
+        "starts": starts.astype(np.uint32),
+        "units": units,
+    }
+    described = {name: (array.dtype.str, len(array)) for name, array in arrays.items()}
+    header = msgspec.json.encode(_Header(first_id, len(contents.postings), described))
     parts = [_MAGIC, len(header).to_bytes(8, "little"), _padded(header)]
     return parts + [_padded(array.tobytes()) for array in arrays.values()]
 
 
-def decode(data: memoryview) -> Segment:
-    """Return the segment of a file, whose arrays stay where they are. Raises ValueError when it is none."""
-    if bytes(data[: len(_MAGIC)]) != _MAGIC:
-        raise ValueError("no segment")
-    size = int.from_bytes(data[8:16], "little")
-    header = msgspec.json.decode(data[16 : 16 + size], type=dict[str, tuple[str, int]])
-    at = 16 + _rounded(size)
-    arrays: dict[str, Numbers] = {}
-    for name, (kind, length) in header.items():
-        arrays[name] = np.frombuffer(data, np.dtype(kind), length, at)
-        at += _rounded(arrays[name].nbytes)
-    if missing := _DTYPES.keys() - arrays.keys():
-        raise ValueError(f"a segment without {sorted(missing)}")
-    return Segment(arrays, arrays.pop("terms").tobytes())
+def opened(file: File) -> Segment:
+    """Return the segment in a file. Raises Damaged and OSError."""
+    magic = file.read(0, 16)
+    if magic[:8] != _MAGIC:
+        raise Damaged(f"{file.name}: no segment")
+    size = int.from_bytes(magic[8:], "little")
+    try:
+        header = msgspec.json.decode(file.read(16, min(size, 1 << 16)), type=_Header)
+        arrays: dict[str, _Array] = {}
+        at = 16 + _rounded(size)
+        for name, (kind, length) in header.arrays.items():
+            arrays[name] = _Array(file, at, np.dtype(kind), length)
+            at = arrays[name].end
+        in_memory = {name: arrays[name].all() for name in _IN_MEMORY}
+        return Segment(header.first_id, header.postings, in_memory, _Texts(arrays))
+    except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
+        raise Damaged(f"{file.name}: {type(error).__name__}: {error}") from error
+
+
+def _small(numbers: Numbers) -> Numbers:
+    """Return numbers, none below 0, in the smallest type that holds them."""
+    return np.ascontiguousarray(numbers, np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _text(words: list[bytes]) -> Numbers:
+    return np.frombuffer(b"".join(word + _SEPARATOR for word in words), np.uint8)
 
 
 def _padded(data: bytes) -> bytes:

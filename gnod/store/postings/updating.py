@@ -74,7 +74,7 @@ def compact(
     newest = postings.newest
     if newest is None:
         return False
-    sizes = [Size(len(part.segment), part.size, len(part.segment.documents)) for part in newest.parts]
+    sizes = [Size(len(part.segment), part.size, part.segment.postings) for part in newest.parts]
     chosen = choose(sizes)
     if not chosen:
         return False
@@ -159,5 +159,5 @@ def _repaired(parts: tuple[Part, ...], connection: Connection) -> tuple[Part, ..
     here = np.array(
         [id_ for (id_,) in connection.execute("SELECT id FROM documents_fts_docsize ORDER BY id")], np.int64
     )
-    ours = np.concatenate([part.segment.ids[part.mask()] for part in parts] or [here[:0]])
+    ours = np.concatenate([part.segment.ids(part.mask()) for part in parts] or [here[:0]])
     return _without(parts, np.setdiff1d(ours, here).tolist())

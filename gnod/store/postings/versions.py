@@ -1,7 +1,7 @@
 """The postings of a database: files in a folder beside it, and the versions of them that readers may still need.
 
 A version has everything up to a clock (`gnod.store.documents.changes`). A reader takes the newest one that is not newer
-than its snapshot. Segments are mapped into memory; they can be deleted while they are read. Knows no database.
+than its snapshot. Segments can be deleted while they are read. Knows no database.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import shutil
 import threading
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -22,25 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import atomic_file
-from gnod.store.postings import files
-from gnod.store.postings.segment import Numbers, Segment, decode
+from gnod.store.postings.files import Damaged, File
+from gnod.store.postings.records import Numbers
+from gnod.store.postings.segment import Segment, opened
 
 # Raise it when the files change, or when some may be wrong: those of another format are made again.
-FORMAT = 2
+FORMAT = 3
 # Snapshots are shorter.
 _KEPT_S = 60.0
 _MANIFEST = "manifest.json"
 
 
-class Damaged(Exception):
-    """The files are not what was written."""
-
-
 @dataclass(frozen=True)
 class Part:
-    """A segment with the name of its file, its checksum, and which of its documents are alive (None: all)."""
+    """A segment with its file (None: it has no postings), its checksum, and which of its documents are alive (None:
+    all)."""
 
-    name: str
+    file: File | None
     checksum: int
     segment: Segment
     alive: Numbers | None = None
@@ -55,6 +52,10 @@ class Part:
         """Return the number of their terms."""
         lengths = self.segment.lengths
         return int((lengths if self.alive is None else lengths[self.alive]).sum())
+
+    @property
+    def name(self) -> str:
+        return self.file.name if self.file else ""
 
     @property
     def removed(self) -> list[int]:
@@ -110,6 +111,9 @@ class Postings:
         self._terms = terms
         self._versions: list[tuple[float, Version]] = []
         self._last_file = 0
+        self._is_in_doubt = False
+        # Called when `verify` has something to do.
+        self.when_in_doubt: Callable[[], None] = lambda: None
 
     @property
     def newest(self) -> Version | None:
@@ -131,6 +135,19 @@ class Postings:
         """Read what is in the folder, and verify it; nothing if that is of another version. Raises Damaged and
         OSError."""
         self._take(partial(self._part, verified=True))
+
+    def doubt(self) -> bool:
+        """Say that files may be damaged. Returns whether somebody will verify them."""
+        self._is_in_doubt = True
+        self.when_in_doubt()
+        return True
+
+    def verify(self) -> None:
+        """Verify the newest version if it is in doubt. Raises Damaged."""
+        if self._is_in_doubt and self.newest:
+            self._is_in_doubt = False
+            for part in self.newest.parts:
+                _verify(part.file, part.checksum)
 
     def _take(self, part_of: Callable[[_File], Part]) -> None:
         try:
@@ -158,7 +175,8 @@ class Postings:
 
     def part(self, path: Path, checksum: int) -> Part:
         """Return a segment that was written to a file."""
-        return Part(path.name, checksum, decode(files.mapped(path)))
+        file = File(path)
+        return Part(file, checksum, opened(file))
 
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""
@@ -183,11 +201,10 @@ class Postings:
 
     def _part(self, file: _File, *, verified: bool) -> Part:
         try:
-            data = files.mapped(self.folder / file.name)
-            if verified and zlib.crc32(data) != file.checksum:
-                raise Damaged(f"{file.name}: checksum")
-            part = Part(file.name, file.checksum, decode(data))
-            return part.without(part.segment.ids[file.removed])
+            if verified:
+                _verify(File(self.folder / file.name), file.checksum)
+            part = self.part(self.folder / file.name, file.checksum)
+            return part.without(part.segment.ids(np.array(file.removed, np.intp)))
         except (OSError, ValueError, IndexError, msgspec.MsgspecError) as error:
             raise Damaged(f"{file.name}: {error}") from error
 
@@ -199,6 +216,10 @@ class SharedPostings(Postings):
         super().__init__(folder, terms)
         self._seen: tuple[int, int] | None = None
         self._lock = threading.Lock()
+
+    def doubt(self) -> bool:
+        """Whoever asked for the read finds out himself."""
+        return False
 
     def up_to(self, clock: int) -> Version | None:
         with self._lock:
@@ -219,7 +240,12 @@ class SharedPostings(Postings):
         part = known.get(file.name)
         if part is None or part.checksum != file.checksum:
             return self._part(file, verified=False)
-        return replace(part, alive=None).without(part.segment.ids[file.removed])
+        return replace(part, alive=None).without(part.segment.ids(np.array(file.removed, np.intp)))
+
+
+def _verify(file: File | None, checksum: int) -> None:
+    if file is not None and file.checksum() != checksum:
+        raise Damaged(f"{file.name}: checksum")
 
 
 def folder_of(database: Path) -> Path:

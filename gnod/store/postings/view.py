@@ -23,7 +23,9 @@ from gnod.store.documents.changes import Position
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.postings import attachment
 from gnod.store.postings.attachment import Attachment
-from gnod.store.postings.segment import COLUMNS, Numbers, Segment, ordered_docid, tokens
+from gnod.store.postings.contents import COLUMNS, ordered_docid, tokens
+from gnod.store.postings.records import Numbers, Record
+from gnod.store.postings.segment import Segment
 from gnod.store.postings.versions import Part, Version
 
 # FTS5's constants.
@@ -69,10 +71,10 @@ class Found(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """`docids` as `segment.ordered_docid` has them."""
+    """`docids` as `contents.ordered_docid` has them."""
 
     ids: NDArray[np.int64]
-    docids: NDArray[np.uint64]
+    docids: Numbers
     scores: NDArray[np.float64]
 
 
@@ -98,11 +100,19 @@ class View:
     def __init__(self, connection: Connection, parts: Sequence[Part], changed: Segment | None) -> None:
         self._connection = connection
         self._changed = changed
-        self._parts = [*parts, *([Part("", 0, changed)] if changed else [])]
+        self._parts = [*parts, *([Part(None, 0, changed)] if changed else [])]
         self.size = sum(part.size for part in self._parts)
         self.length = sum(part.length for part in self._parts)
         self._counted: dict[str, tuple[Numbers, Numbers]] = {}
         self._frequencies: dict[str, int] = {}
+        self._records: dict[tuple[Segment, bytes], Record] | None = None
+
+    def remember(self) -> None:
+        """Keep the records of terms from now on: a search needs each several times."""
+        self._records = {}
+
+    def forget(self) -> None:
+        self._records = None
 
     @cached_property
     def _mean(self) -> float:
@@ -114,7 +124,7 @@ class View:
         if known is None:
             if len(self._frequencies) == _MOST_FREQUENCIES:
                 self._frequencies.clear()
-            known = self._frequencies[phrase] = sum(len(self._documents(part, phrase)) for part in self._parts)
+            known = self._frequencies[phrase] = sum(self._number(part, phrase) for part in self._parts)
         return known
 
     def has_all(self, phrases: Iterable[str]) -> bool:
@@ -129,7 +139,7 @@ class View:
         found: dict[bytes, int] = {}
         for part in self._parts:
             segment = part.segment
-            sizes = segment.sizes if part.alive is None else segment.frequencies_among(part.alive)
+            sizes = segment.frequencies_of_terms(part.alive)
             for term, size in zip(segment.terms(), sizes.tolist(), strict=True):
                 if size and term >= first:
                     found[term] = found.get(term, 0) + size
@@ -150,25 +160,29 @@ class View:
     def among(self, ids: Collection[int], groups: Sequence[AnyOf]) -> set[int]:
         """Return those of the documents that have a phrase of every group."""
         wanted = np.array(sorted(ids), np.int64)
+        rarest_first = self._rarest_first(groups)
         found: set[int] = set()
         for part in self._parts:
             numbers = part.numbers_of(wanted)
-            for group in groups:
+            for group in rarest_first:
                 numbers = numbers[self._have_any(part, group, numbers)]
-            found.update(part.segment.ids[numbers].tolist())
+            found.update(part.segment.ids(numbers).tolist())
         return found
 
     def in_path(self, groups: Sequence[AnyOf]) -> NDArray[np.int64]:
         """Return the documents with a phrase of every group in their path."""
-        rarest, *others = sorted(groups, key=lambda group: sum(map(self.frequency, group)))
+        rarest, *others = self._rarest_first(groups)
         found = []
         for part in self._parts:
-            of_phrases = [self._found(part, phrase, _PATH) for phrase in rarest]
-            numbers = np.unique(np.concatenate([each.documents[each.frequencies > 0] for each in of_phrases]))
+            numbers = np.unique(np.concatenate([self._documents_in(part, phrase, _PATH) for phrase in rarest]))
             for group in others:
                 numbers = numbers[self._have_any(part, group, numbers, _PATH)]
-            found.append(part.segment.ids[numbers])
+            found.append(part.segment.ids(numbers))
         return np.concatenate(found)
+
+    def _rarest_first(self, groups: Sequence[AnyOf]) -> list[AnyOf]:
+        """Sort groups, so that few documents are left for the others."""
+        return sorted(groups, key=lambda group: sum(map(self.frequency, group)))
 
     def scored(
         self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
@@ -198,7 +212,7 @@ class View:
         found: dict[int, int] = {}
         for part in self._parts:
             numbers = part.numbers_of(wanted)
-            found.update(zip(part.segment.ids[numbers].tolist(), part.segment.lengths[numbers].tolist(), strict=True))
+            found.update(zip(part.segment.ids(numbers).tolist(), part.segment.lengths[numbers].tolist(), strict=True))
         return found
 
     def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
@@ -206,44 +220,53 @@ class View:
         norm = part.segment.norm(self._mean, K1, B)
         for phrase, weight in phrases:
             found = self._found(part, phrase, weights)
-            of_documents = found.frequencies + norm.take(found.documents)
-            np.add.at(scores, found.documents, weight * (K1 + 1) * found.frequencies / of_documents)
+            of_documents = norm.take(found.documents)
+            of_documents += found.frequencies
+            gains = weight * (K1 + 1) * found.frequencies
+            gains /= of_documents
+            np.add.at(scores, found.documents, gains)
         return scores
 
     def _with_any(self, part: Part, phrases: AnyOf) -> NDArray[np.bool_]:
+        """Tell which documents have one of the phrases; of those that are not alive, anything."""
         mask = np.zeros(len(part.segment), bool)
         for phrase in phrases:
-            mask[self._documents(part, phrase)] = True
+            self._mark(part, phrase, mask)
         return mask
 
     def _have_any(
         self, part: Part, phrases: AnyOf, numbers: Numbers, weights: tuple[float, ...] = _ALL_COLUMNS
     ) -> NDArray[np.bool_]:
         """Tell which of some documents have one of the phrases in a column with a weight."""
-        have = np.zeros(len(numbers), bool)
-        for phrase in phrases if len(numbers) else ():
-            have |= self._have(part, phrase, numbers, weights)
-        return have
+        if not len(numbers):
+            return np.zeros(0, bool)
+        have = np.zeros(len(part.segment), bool)
+        for phrase in phrases:
+            if weights == _ALL_COLUMNS:
+                self._mark(part, phrase, have)
+            else:
+                have[self._documents_in(part, phrase, weights)] = True
+        return have[numbers]
 
-    def _have(self, part: Part, phrase: str, numbers: Numbers, weights: tuple[float, ...]) -> NDArray[np.bool_]:
-        if not self._is_plain(part, phrase):
-            found = self._found(part, phrase, weights)
-            return np.isin(numbers, found.documents[found.frequencies > 0])
-        place = part.segment.place(Phrase.of(phrase).terms[0])
-        documents = part.segment.documents[place]
-        if not len(documents):
-            return np.zeros(len(numbers), bool)
-        at = np.minimum(np.searchsorted(documents, numbers.astype(documents.dtype)), len(documents) - 1)
-        counts = part.segment.counts[part.segment.codes[place][at]]
-        have: NDArray[np.bool_] = (documents[at] == numbers) & (counts @ np.array(weights) > 0)
-        return have
+    def _documents_in(self, part: Part, phrase: str, weights: tuple[float, ...]) -> Numbers:
+        """Return documents that have a phrase in a column with a weight."""
+        found = self._found(part, phrase, weights)
+        return found.documents[found.frequencies > 0]
 
-    def _documents(self, part: Part, phrase: str) -> Numbers:
-        """Return the documents, alive, that have a phrase."""
+    def _mark(self, part: Part, phrase: str, mask: NDArray[np.bool_]) -> None:
+        """Set the documents that have a phrase; of those that are not alive, any."""
+        if self._is_plain(part, phrase):
+            documents = self._record(part.segment, Phrase.of(phrase).terms[0]).documents
+            mask[documents.astype(np.intp)] = True
+        else:
+            mask[self._found(part, phrase, _ALL_COLUMNS).documents] = True
+
+    def _number(self, part: Part, phrase: str) -> int:
+        """Return how many documents, alive, have a phrase."""
         if not self._is_plain(part, phrase):
-            return self._found(part, phrase, _ALL_COLUMNS).documents
-        documents = part.segment.documents[part.segment.place(Phrase.of(phrase).terms[0])]
-        return documents if part.alive is None else documents[part.alive[documents]]
+            return len(self._found(part, phrase, _ALL_COLUMNS).documents)
+        documents = self._record(part.segment, Phrase.of(phrase).terms[0]).documents
+        return len(documents) if part.alive is None else int(np.count_nonzero(part.alive[documents]))
 
     def _is_plain(self, part: Part, phrase: str) -> bool:
         """Tell whether a phrase is one term whose postings are in a segment."""
@@ -256,11 +279,35 @@ class View:
         if len(parsed.terms) != 1 or part.segment is self._changed:
             found = self._elsewhere(part, phrase, parsed, weights)
         else:
-            found = _in_segment(part.segment, parsed, weights)
+            found = self._in_segment(part.segment, parsed, weights)
         if part.alive is None:
             return found
         is_alive = part.alive[found.documents]
         return Found(found.documents[is_alive], found.frequencies[is_alive])
+
+    def _in_segment(self, segment: Segment, phrase: Phrase, weights: tuple[float, ...]) -> Found:
+        weighted = segment.weighted(weights)
+        if not phrase.is_prefix:
+            record = self._record(segment, phrase.terms[0])
+            return Found(record.documents.astype(np.intp), record.of_postings(weighted))
+        # Several terms may begin so.
+        documents, frequencies = segment.of_prefix(phrase.terms[0], weighted)
+        together = np.bincount(documents, frequencies, len(segment)).astype(np.float64)
+        different = np.flatnonzero(together)
+        return Found(different, together[different])
+
+    def _documents(self, segment: Segment, term: bytes, *, is_prefix: bool) -> Numbers:
+        if is_prefix:
+            return segment.of_prefix(term, segment.weighted(_ALL_COLUMNS))[0]
+        return self._record(segment, term).documents
+
+    def _record(self, segment: Segment, term: bytes) -> Record:
+        if self._records is None:
+            return segment.record(term)
+        known = self._records.get((segment, term))
+        if known is None:
+            known = self._records[segment, term] = segment.record(term)
+        return known
 
     def _elsewhere(self, part: Part, phrase: str, parsed: Phrase, weights: tuple[float, ...]) -> Found:
         if phrase not in self._counted:
@@ -288,7 +335,7 @@ class View:
     def _candidates(self, parsed: Phrase) -> list[int] | None:
         """Return the documents that may have a phrase; None: they are so many that reading where it occurs is
         faster."""
-        changed = self._changed.ids.tolist() if self._changed else []
+        changed = self._changed.ids().tolist() if self._changed else []
         if len(parsed.terms) == 1:
             return changed
         found, postings = list(changed), 0
@@ -297,12 +344,12 @@ class View:
                 mask = part.mask()
                 for number, term in enumerate(parsed.terms):
                     is_last = number == len(parsed.terms) - 1
-                    place = _place(part.segment, term, is_prefix=is_last and parsed.is_prefix)
+                    documents = self._documents(part.segment, term, is_prefix=is_last and parsed.is_prefix)
                     has = np.zeros(len(mask), bool)
-                    has[part.segment.documents[place]] = True
+                    has[documents] = True
                     mask &= has
-                    postings += place.stop - place.start
-                found += part.segment.ids[mask].tolist()
+                    postings += len(documents)
+                found += part.segment.ids(mask).tolist()
             if len(found) > _MOST_LOOKED_UP:
                 return None
         return found if len(found) * POSTINGS_OF_A_LOOKUP < postings else None
@@ -320,7 +367,7 @@ class Matching:
         return sum(int(np.count_nonzero(mask)) for mask in self.masks)
 
     def ids(self) -> NDArray[np.int64]:
-        return np.concatenate([segment.ids[mask] for segment, mask in self._all()] or [np.empty(0, np.int64)])
+        return np.concatenate([segment.ids(mask) for segment, mask in self._all()] or [np.empty(0, np.int64)])
 
     def in_collections(self, collections: Sequence[int]) -> Matching:
         masks = [mask & np.isin(segment.collections, collections) for segment, mask in self._all()]
@@ -341,7 +388,7 @@ class _Best:
     def add(self, segment: Segment, scores: NDArray[np.float64]) -> None:
         good = np.flatnonzero(scores >= self._least)
         good = good[self._are_best(scores[good])]
-        self._found.append(Scored(segment.ids[good], segment.docids[good], scores[good]))
+        self._found.append(Scored(segment.ids(good), segment.docids[good], scores[good]))
 
     def documents(self) -> Scored:
         together = Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
@@ -365,6 +412,8 @@ def view_of(connection: Connection) -> View | None:
         if attached.seen is None:
             return found
         attached.seen.append(found)
+        if found is not None:
+            found.remember()
     return cast(View | None, attached.seen[0])
 
 
@@ -409,15 +458,11 @@ def _segment_of(changed: Sequence[_Changed]) -> Segment | None:
     rows = sorted(each for each in changed if each.lengths)
     if not rows:
         return None
-    return Segment(
-        {
-            "ids": np.array([each.id for each in rows], np.int64),
-            "docids": np.array([ordered_docid(each.docid) for each in rows], np.uint64),
-            "collections": np.array([each.collection for each in rows], np.int32),
-            "lengths": np.array([sum(column_sizes(each.lengths or b"")) for each in rows], np.uint32),
-            **{name: np.empty(0, np.int64) for name in ("documents", "codes", "counts", "starts", "ends_of_terms")},
-        },
-        b"",
+    return Segment.of_documents(
+        np.array([each.id for each in rows], np.int64),
+        np.array([ordered_docid(each.docid) for each in rows], np.int64),
+        np.array([each.collection for each in rows], np.int64),
+        np.array([sum(column_sizes(each.lengths or b"")) for each in rows], np.int64),
     )
 
 
@@ -426,22 +471,6 @@ def totals(connection: Connection) -> tuple[int, int]:
     record = connection.execute("SELECT block FROM documents_fts_data WHERE id = ?", (_AVERAGES,)).get
     rows, *lengths = column_sizes(record) if record else (0,)
     return rows, sum(lengths)
-
-
-def _in_segment(segment: Segment, phrase: Phrase, weights: tuple[float, ...]) -> Found:
-    place = _place(segment, phrase.terms[0], is_prefix=phrase.is_prefix)
-    documents = segment.documents[place].astype(np.intp)
-    frequencies = segment.frequencies(place, weights)
-    if not phrase.is_prefix:
-        return Found(documents, frequencies)
-    # Several terms may begin so.
-    together = np.bincount(documents, frequencies, len(segment)).astype(np.float64)
-    different = np.flatnonzero(together)
-    return Found(different, together[different])
-
-
-def _place(segment: Segment, term: bytes, *, is_prefix: bool) -> slice:
-    return segment.place_of_prefix(term) if is_prefix else segment.place(term)
 
 
 def _counts(connection: Connection, phrase: str, document: int | None) -> Iterator[tuple[int, bytes]]:
