@@ -191,7 +191,9 @@ def _fill(database: Database, count: int, maker: Maker) -> None:
             connection.execute("INSERT INTO collections (name, path) VALUES (?1, ?1)", (name,))
         connection.execute("INSERT INTO embedding_models (uri, dimensions) VALUES (?, ?)", (URI, DIMENSIONS))
         numbers = "WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
-        connection.execute(f"{numbers} INSERT INTO mirrors SELECT 'm' || x, '', '', NULL FROM n", (documents,))
+        connection.execute(
+            f"{numbers} INSERT INTO mirrors (mirror_hash, markdown, title) SELECT 'm' || x, '', '' FROM n", (documents,)
+        )
         connection.execute(
             f"{numbers} INSERT INTO documents (id, collection_id, path, docid, source_hash, size, mtime_ns, inode,"
             " mirror_hash, title, mime, converter, language, dated, metadata, line_map, active, indexed_at)"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from gnod.handlers.attached import with_lag
@@ -32,7 +33,9 @@ from gnod.services.attached import AttachedCollections
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
 from gnod.services.search import HybridSearch
-from gnod.store.database import Database
+from gnod.store.database import Connection, Database
+from gnod.store.documents import documents
+from gnod.store.documents.documents import Document
 from gnod.sync.freshness import FreshnessService
 from gnod.types import format_uri
 
@@ -71,13 +74,14 @@ def handlers(
             found = await hybrid.search(read, parse_question(corrected.text), filters, options, sources=shared.sources)
             evidence = await hybrid.evidence(read, corrected.text, found, params.collections, params.tokens)
             also = await read(lambda c: copies_of(c, {each.place.document.id for each in evidence.passages}, filters))
+            digests = await read(partial(_digests, [each.place.document for each in evidence.passages]))
             report = await read(lambda c: freshness.report(c, params.collections, embedded=True))
         reason = lexical_only_reason(embedding, found)
         stages = [*correcting, *stages_of([*found.stages, *evidence.stages])]
         explained: dict[str, object] = {"stages": stages, "confidence": dict(evidence.confidence.components)}
         return wire.EvidenceResult(
             question=params.question,
-            passages=[_passage(number, each, also) for number, each in enumerate(evidence.passages, start=1)],
+            passages=[_passage(number, each, digests, also) for number, each in enumerate(evidence.passages, start=1)],
             tokens=evidence.tokens,
             max_tokens=params.tokens,
             left_out=[_left_out(each) for each in evidence.left_out],
@@ -96,14 +100,20 @@ def handlers(
     return {"evidence.gather": gather}
 
 
-def _passage(number: int, passage: EvidencePassage, also: Mapping[int, Also]) -> wire.EvidencePassage:
+def _digests(found: Sequence[Document], connection: Connection) -> dict[int, str]:
+    return {each.id: documents.content_digest(connection, each.mirror_hash) for each in found}
+
+
+def _passage(
+    number: int, passage: EvidencePassage, digests: Mapping[int, str], also: Mapping[int, Also]
+) -> wire.EvidencePassage:
     document = passage.place.document
     return copied(
         wire.EvidencePassage,
         document,
         **_place(passage.place),
         number=number,
-        content_hash=document.mirror_hash,
+        content_hash=digests[document.id],
         text=passage.text,
         lead=passage.lead,
         lead_line=passage.lead_line,

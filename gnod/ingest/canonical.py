@@ -82,3 +82,8 @@ def digest(text: str) -> str:
     '5891b5b5'
     """
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def embed_hash(title: str, heading: str, text: str) -> str:
+    """Return the hash of what is embedded of a chunk: the text's own title, the path of headings, and its text."""
+    return digest("\x00".join((title, heading, text)))

@@ -12,7 +12,7 @@ import msgspec
 
 from gnod.analysis import languages
 from gnod.ingest import frontmatter
-from gnod.ingest.canonical import canonicalise, digest, with_line_map
+from gnod.ingest.canonical import canonicalise, digest, embed_hash, with_line_map
 from gnod.ingest.chunking import cut
 from gnod.ingest.code import source
 from gnod.ingest.convert import Converted
@@ -88,7 +88,7 @@ def prepare(
                 p.start_line,
                 p.end_line,
                 p.heading,
-                _embed_hash(own_title, p.heading, markdown[p.start : p.end]),
+                embed_hash(own_title, p.heading, markdown[p.start : p.end]),
             )
             for p in passages
         ],
@@ -135,7 +135,3 @@ def _mirror_hash(markdown: str, markup: Markup, structure: Outline, body_start: 
     if markup == "markdown" or structure[:2] == outline(markdown, start=body_start)[:2]:
         return digest(markdown)
     return digest(f"{markup}\0{markdown}")
-
-
-def _embed_hash(title: str, heading: str, text: str) -> str:
-    return digest("\x00".join((title, heading, text)))

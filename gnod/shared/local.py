@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from gnod.analysis.terms import VERSION
+from gnod.ingest.canonical import embed_hash
 from gnod.ingest.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import (
@@ -63,14 +64,14 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
         line_map=list(document.line_map),
         locations=document.locations,
         markdown=markdown,
-        mirror_hash=mirror,
-        chunks=_rows(
-            connection,
-            Chunk,
-            'SELECT start, "end", start_line, end_line, heading, embed_hash FROM chunks WHERE mirror_hash = ?'
-            " ORDER BY seq",
-            mirror,
-        ),
+        mirror_hash=documents.content_digest(connection, mirror),
+        chunks=[
+            Chunk(start, end, line, end_line, heading, embed_hash(title or "", heading, markdown[start:end]))
+            for start, end, line, end_line, heading in connection.execute(
+                'SELECT start, "end", start_line, end_line, heading FROM chunks WHERE mirror_hash = ? ORDER BY seq',
+                (mirror,),
+            )
+        ],
         terms=terms_of(document.language, document.path, document.title, markdown),
         definitions=_rows(
             connection,

@@ -8,6 +8,7 @@ A reader gets payloads from a machine that it does not control. `decode` checks 
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import PurePosixPath
 
@@ -24,6 +25,7 @@ else:
 # More than the longest text that is indexed by default, with its chunks and links.
 _MOST_BYTES = 512 << 20
 _LEVEL = 3
+_SHA256 = re.compile("[0-9a-f]{64}")
 NO_TERMS = Terms("", "", "")
 
 
@@ -68,6 +70,8 @@ def _check(payload: Payload) -> None:
             raise ValueError("its path leads out of the collection")
     prepared = payload.prepared
     end = len(prepared.markdown)
+    if not all(_SHA256.fullmatch(each) for each in (prepared.mirror_hash, *(c.embed_hash for c in prepared.chunks))):
+        raise ValueError("a hash is not one of SHA-256")
     spans: list[Chunk | Definition | Link] = [*prepared.chunks, *prepared.definitions, *prepared.links]
     if any(not 0 <= span.start <= span.end <= end for span in spans):
         raise ValueError("a range is not within its text")

@@ -602,6 +602,39 @@ def m020_packed_texts(connection: apsw.Connection) -> None:
     """)
 
 
+def m021_smaller(connection: apsw.Connection) -> None:
+    # Keys are short (see store/keys.py); an older index keeps its own until `gnoctl cleanup`. `digest_rest`: what a
+    # key lacks of the hash; NULL where that is the text's own. An index of docids takes a quarter of one of hashes.
+    others = "docid = NEW.docid AND source_hash = NEW.source_hash AND active AND id <> NEW.id"
+    # Not "OR IGNORE": the statement that fires a trigger decides on that.
+    note = f"""
+        INSERT INTO copies SELECT id, source_hash FROM documents WHERE NEW.active AND {others} LIMIT 1
+            ON CONFLICT DO NOTHING;
+        INSERT INTO copies SELECT NEW.id, NEW.source_hash
+            WHERE NEW.active AND EXISTS (SELECT 1 FROM documents WHERE {others}) ON CONFLICT DO NOTHING;
+    """
+    connection.execute(f"""
+        ALTER TABLE mirrors ADD COLUMN digest_rest BLOB;
+        DROP INDEX documents_by_source_hash;
+        CREATE INDEX documents_by_docid ON documents (docid);
+        DROP TRIGGER copy_came;
+        DROP TRIGGER copy_changed;
+        CREATE TRIGGER copy_came AFTER INSERT ON documents
+        BEGIN {note} END;
+        CREATE TRIGGER copy_changed AFTER UPDATE OF active, source_hash ON documents
+        WHEN OLD.active <> NEW.active OR OLD.source_hash <> NEW.source_hash
+        BEGIN
+            DELETE FROM copies WHERE document_id = NEW.id;
+            {note}
+        END;
+    """)
+    # The body is the first column now (see store/documents/columns.py), in an index that has no documents yet.
+    if not connection.execute("SELECT EXISTS (SELECT 1 FROM documents)").get:
+        made = str(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'documents_fts'").get)
+        connection.execute("DROP TABLE documents_fts")
+        connection.execute(made.replace("filepath, title, body,", "body, title, filepath,"))
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -623,6 +656,7 @@ MIGRATIONS: list[schema.Migration] = [
     m018_links,
     m019_counts,
     m020_packed_texts,
+    m021_smaller,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -113,7 +113,7 @@ async def _ask(
         index = await asyncio.to_thread(Database, Path(scratch) / "index.sqlite", readers=1, use_knn=False)
         try:
             await _fill(index, collection, sources, changed, prepare, on_progress)
-            await _copy_vectors(database, index, embedder.uri)
+            await _copy_vectors(database, index, sources, embedder.uri)
             await _embed(index, embedder, collection, on_progress)
             return await _ask_all(index, collection, embedder, items, on_progress)
         finally:
@@ -239,16 +239,13 @@ def _store(collection_id: int, batch: list[tuple[str, Prepared]], connection: Co
     fulltext.store(connection, terms)
 
 
-async def _copy_vectors(database: Database, index: Database, uri: str) -> None:
+async def _copy_vectors(database: Database, index: Database, sources: Sequence[_Source], uri: str) -> None:
     """Give the chunks that did not change their vectors."""
-    hashes = await index.read(_hashes)
+    # Not the keys of `index`: those of an older database have another form.
+    hashes = list({chunk.embed_hash for source in sources for chunk in source.chunks})
     for first in range(0, len(hashes), _BATCH):
         pieces = await database.read(partial(_pieces, uri, hashes[first : first + _BATCH]))
         await index.write(partial(vectors.put, uri=uri, chunks=pieces))
-
-
-def _hashes(connection: Connection) -> list[str]:
-    return [embed_hash for (embed_hash,) in connection.execute("SELECT DISTINCT embed_hash FROM chunks")]
 
 
 def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str, list[vectors.Piece]]:

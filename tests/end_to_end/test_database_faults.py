@@ -169,11 +169,11 @@ def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(fill
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA writable_schema = ON")
     # An index that is written while it is thought to be another one.
-    definition = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'documents_by_source_hash'"
-    connection.execute(definition, ("(source_hash)", "(title)"))
+    definition = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'documents_by_docid'"
+    connection.execute(definition, ("(docid)", "(title)"))
     connection.execute("PRAGMA schema_version = 1000")
     connection.execute("UPDATE documents SET title = 'x' || title WHERE id % 2")
-    connection.execute(definition, ("(title)", "(source_hash)"))
+    connection.execute(definition, ("(title)", "(docid)"))
     connection.execute("PRAGMA schema_version = 1001")
     for suffix in ("", "-wal"):  # as a crash would leave it
         shutil.copy(f"{other}{suffix}", f"{filled.database}{suffix}")

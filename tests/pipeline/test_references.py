@@ -76,7 +76,12 @@ def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None
 def test_an_ambiguous_docid_names_the_candidates(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "one", "b.md": "two"})
     small_index.database.submit_write(
-        lambda c: c.execute("UPDATE documents SET source_hash = 'abcdef' || substr(source_hash, 7)").get
+        lambda c: (
+            c.execute(
+                "UPDATE documents SET source_hash = 'abcdef' || substr(source_hash, 7),"
+                " docid = '#abcdef' || substr(source_hash, 7, 2)"
+            ).get
+        )
     ).result()
     with pytest.raises(AmbiguousReference) as caught:
         resolve(small_index, "#abcdef")

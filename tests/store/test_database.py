@@ -129,7 +129,12 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     database.submit_maintenance(lambda c: c.execute("PRAGMA max_page_count = 80").get).result()
     with pytest.raises(StorageFailed, match="no space left"):
         database.submit_write(
-            lambda c: c.execute("INSERT INTO mirrors VALUES ('h', ?, '', NULL)", ("x" * 10_000_000,)).get
+            lambda c: (
+                c.execute(
+                    "INSERT INTO mirrors (mirror_hash, markdown, title, packed) VALUES ('h', ?, '', NULL)",
+                    ("x" * 10_000_000,),
+                ).get
+            )
         ).result()
     database.submit_write(lambda c: c.execute("INSERT INTO contexts VALUES ('/', 'a')").get).result()
     assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM contexts").get).result() == 1

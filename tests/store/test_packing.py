@@ -133,7 +133,9 @@ def test_cleanup_compresses_what_was_stored_before_and_a_kill_loses_nothing(tmp_
     expected = {str(number): text_of(number) for number in range(6_000)}
     database = Database(path, use_knn=False)
     database.submit_write(
-        lambda c: c.executemany("INSERT INTO mirrors VALUES (?, ?, '', NULL)", expected.items())
+        lambda c: c.executemany(
+            "INSERT INTO mirrors (mirror_hash, markdown, title) VALUES (?, ?, '')", expected.items()
+        )
     ).result()
     database.close()
     before = path.stat().st_size

@@ -101,9 +101,11 @@ def _check(path: Path, file: Path, expected: _Expected, on_progress: OnProgress)
 
 
 def _schema(connection: Connection, expected: _Expected) -> list[tuple[str, ...]]:
-    """Return the schema without the tables of SQLite and sqlite-vec; of FTS5's, only the names."""
+    """Return the schema without the tables of SQLite and sqlite-vec; of FTS5's, only the names. An index that was
+    upgraded has other columns first in its full-text table (gnod.store.documents.columns)."""
     rows = connection.execute(
-        "SELECT type, name, tbl_name, CASE WHEN name GLOB 'documents_fts_*' THEN '' ELSE coalesce(sql, '') END"
+        "SELECT type, name, tbl_name, CASE WHEN name GLOB 'documents_fts_*' THEN '' WHEN name = 'documents_fts'"
+        " THEN replace(sql, 'filepath, title, body,', 'body, title, filepath,') ELSE coalesce(sql, '') END"
         " FROM sqlite_schema WHERE NOT"
         f" (type = 'table' AND name GLOB 'sqlite_stat[14]' AND coalesce(sql, '') IN ({_STATISTICS}))"
         " AND NOT (type IN ('table', 'index') AND coalesce(tbl_name GLOB ?, 0)) ORDER BY 1, 2",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gnod.store import joined
+from gnod.store import joined, keys
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
 
@@ -20,6 +20,11 @@ class Copy(NamedTuple):
     source_hash: str
     order: tuple[int, str, str]
     mirror_hash: str
+
+    @property
+    def text_key(self) -> str:
+        """As in Document."""
+        return keys.shortened(self.mirror_hash)
 
 
 class Address(NamedTuple):
@@ -72,7 +77,8 @@ def _others(connection: Connection, ids: Collection[int], filters: Filters) -> d
     rows = connection.execute(
         "SELECT wanted.value, d.id, c.name, c.path, d.path FROM json_each(?) wanted"
         " CROSS JOIN copies ON copies.document_id = wanted.value"
-        " CROSS JOIN documents d ON d.source_hash = copies.source_hash AND d.id <> copies.document_id"
+        " CROSS JOIN documents d ON d.docid = '#' || substr(copies.source_hash, 1, 8)"
+        " AND d.source_hash = copies.source_hash AND d.id <> copies.document_id"
         f" CROSS JOIN collections c ON c.id = d.collection_id WHERE {where} ORDER BY length(d.path), d.path, c.name",
         (msgspec.json.encode(list(ids)).decode(), *values),
     )

@@ -8,7 +8,7 @@ for `drop_orphans`. A removed document keeps one row (`active = 0`), for `why`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import msgspec
 
 from gnod import locations
 from gnod.locations import Location, Locations
-from gnod.store import joined, packing
+from gnod.store import joined, keys, packing
 from gnod.store.database import Connection
 from gnod.store.documents import definitions, fulltext, links, scans
 from gnod.store.documents.records import ALL_PATHS, Between, FileStat, Prepared, Terms, Unread
@@ -24,6 +24,7 @@ from gnod.types import LineMap
 
 # Enough letters to see the script of a text.
 _SAMPLE_CHARACTERS = 200
+_DOCID_DIGITS = 8
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -67,6 +68,11 @@ class Document(NamedTuple):
     removed_at: float | None
     container: str | None
     unread_json: str | None
+
+    @property
+    def text_key(self) -> str:
+        """Equal for documents with the same text, also of other indexes."""
+        return keys.shortened(self.mirror_hash)
 
     @property
     def unread(self) -> list[Unread]:
@@ -119,14 +125,16 @@ def put(
         "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
         (collection_id, path),
     ).fetchone()
+    key = keys.form(connection)
+    mirror = key(new.mirror_hash)
     row = {
-        "docid": "#" + new.source_hash[:8],
+        "docid": "#" + new.source_hash[:_DOCID_DIGITS],
         "source_hash": new.source_hash,
         "size": stat.size,
         "mtime_ns": stat.mtime_ns,
         "inode": stat.inode,
-        "mirror_hash": new.mirror_hash,
-        "chunks": _put_content(connection, new),
+        "mirror_hash": mirror,
+        "chunks": _put_content(connection, key, new),
         "title": new.title,
         "mime": new.mime,
         "converter": new.converter,
@@ -166,7 +174,7 @@ def put(
     else:
         terms[document_id] = new.terms
     # After the new content was stored, so that chunks in both keep their vectors.
-    if before and before[1] != new.mirror_hash:
+    if before and before[1] != mirror:
         _leave(connection, [before[1]], left)
     return not (before and before[2])
 
@@ -337,11 +345,13 @@ def by_path(connection: Connection, collection: str, path: str, *, active: bool 
 
 def by_docid(connection: Connection, prefix: str) -> list[Document]:
     """Return the active documents whose source hash starts with `prefix` (lower-case hex), in URI order."""
+    docid = f"#{prefix[:_DOCID_DIGITS]}"
     return list(
         _select(
             connection,
-            "WHERE d.source_hash >= ? AND d.source_hash < ? AND d.active ORDER BY c.name, d.path",
-            (prefix, prefix + "g"),
+            "WHERE d.docid >= ? AND d.docid < ? AND d.source_hash >= ? AND d.source_hash < ? AND d.active"
+            " ORDER BY c.name, d.path",
+            (docid, docid + "g", prefix, prefix + "g"),
         )
     )
 
@@ -395,6 +405,15 @@ def markdown(connection: Connection, mirror_hash: str) -> str:
         row = each.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
         if row:
             return str(row[0])
+    return ""
+
+
+def content_digest(connection: Connection, mirror_hash: str) -> str:
+    """Return the hash of a mirror in hex, also of indexes that are joined."""
+    for each in joined.each(connection):
+        row = each.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
+        if row:
+            return keys.digest_of(mirror_hash, row[0], markdown(each, mirror_hash))
     return ""
 
 
@@ -464,26 +483,31 @@ def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]
     )
 
 
-def _put_content(connection: Connection, new: Prepared) -> int:
+def _put_content(connection: Connection, key: Callable[[str], str], new: Prepared) -> int:
     """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
+    mirror, rest = key(new.mirror_hash), keys.rest_of(new.mirror_hash, new.markdown)
     text = packing.pack(connection, new.markdown)
     connection.execute(
-        "INSERT INTO mirrors (mirror_hash, markdown, packed, title) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (new.mirror_hash, *text, new.own_title),
+        "INSERT INTO mirrors (mirror_hash, markdown, packed, title, digest_rest) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (mirror, *text, new.own_title, rest),
     )
     is_new = connection.changes() > 0
-    if not is_new and not _take_over(connection, new.mirror_hash, new.own_title):
-        return count_chunks(connection, new.mirror_hash)
+    if not is_new and not _take_over(connection, mirror, new.own_title):
+        return count_chunks(connection, mirror)
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        ((new.mirror_hash, seq, *msgspec.structs.astuple(chunk)) for seq, chunk in enumerate(new.chunks)),
+        (
+            (mirror, seq, *msgspec.structs.astuple(chunk)[:-1], key(chunk.embed_hash))
+            for seq, chunk in enumerate(new.chunks)
+        ),
     )
     if not is_new:
-        connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (new.mirror_hash,))
+        connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (mirror,))
         # Of its copies: they share the chunks.
         connection.execute(
             "UPDATE documents SET chunks = ?1 WHERE mirror_hash = ?2 AND active AND chunks <> ?1",
-            (len(new.chunks), new.mirror_hash),
+            (len(new.chunks), mirror),
         )
     return len(new.chunks)
 

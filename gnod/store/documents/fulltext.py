@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from gnod.store.database import Connection
-from gnod.store.documents import copies
+from gnod.store.documents import columns, copies
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
@@ -46,23 +46,23 @@ _FUSED_NEGLIGIBLE = 0.05
 _WALK = 10_000
 
 
-def _score(weights: Sequence[float]) -> str:
-    return f"-bm25(documents_fts, {', '.join(map(str, weights))}) * ?"
+def _score(connection: Connection, weights: Sequence[float]) -> str:
+    return f"-bm25(documents_fts, {_listed(connection, weights)}) * ?"
 
 
-def _score_against(weights: Sequence[float]) -> str:
-    return f"bm25_against(documents_fts, ?, {', '.join(map(str, weights))}) * ?"
+def _score_against(connection: Connection, weights: Sequence[float]) -> str:
+    return f"bm25_against(documents_fts, ?, {_listed(connection, weights)}) * ?"
 
 
-_SCORE = _score(WEIGHTS)
-_FUSED_SCORE = _score(FUSED_WEIGHTS)
+def _listed(connection: Connection, weights: Sequence[float]) -> str:
+    return ", ".join(str(weights[column]) for column in columns.order(connection))
+
 
 _FTS5_MIN_IDF = 1e-6
 # FTS5's k1: a term that fills a document scores k1 + 1 times its weight.
 _K1 = 1.2
 _B = 0.75
 
-_BODY = 2
 # A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
 # Connections that know the SQL functions body_positions and bm25_against.
@@ -181,16 +181,17 @@ def search(
     if not scored:
         return []
     where, bound = _conditions(filters, required, excluded)
+    score = _score(connection, WEIGHTS)
     if len(scored) == 1:
         # One phrase needs no sum: half the time, and only documents that pass the filters are scored.
         rows = connection.execute(
-            f"SELECT d.id, {_SCORE} AS score FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
+            f"SELECT d.id, {score} AS score FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
             f" WHERE documents_fts MATCH ? AND {where} ORDER BY score DESC, d.docid, d.id LIMIT ?",
             (scored[0].factor, scored[0].phrase, *bound, depth),
         )
     else:
         rows = connection.execute(
-            f"{_hits(_SCORE, len(scored))}"
+            f"{_hits(score, len(scored))}"
             f" SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
             " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
             (*_bound(scored), *bound, depth),
@@ -230,7 +231,7 @@ def survey(
     if filters.are_empty and not required and not excluded:
         best, bound = "SELECT id, score FROM hits", []  # every row of the full-text table is an active document
     rows = connection.execute(
-        f"{_hits(_FUSED_SCORE, len(scored))}"
+        f"{_hits(_score(connection, FUSED_WEIGHTS), len(scored))}"
         " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL"
         f" SELECT * FROM ({best} ORDER BY hits.score DESC, hits.id LIMIT ?)",
         (*_bound(scored), *bound, depth),
@@ -257,7 +258,8 @@ def _against(
         _with_average.add(connection)
     where, bound = _conditions(filters, required, excluded)
     among = _json([id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", bound)])
-    statement = f"SELECT rowid, {_score_against(weights)} FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}"
+    scored = _score_against(connection, weights)
+    statement = f"SELECT rowid, {scored} FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}"
     scores: dict[int, float] = {}
     for phrase, weight in [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]:
         for id_, score in connection.execute(statement, (average, weight, phrase, among)):
@@ -364,7 +366,8 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
     if connection not in _with_positions:
         connection.register_fts5_function("body_positions", _positions_of_row)
         _with_positions.add(connection)
-    select = "SELECT rowid, body_positions(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?"
+    positions = f"body_positions(documents_fts, {_body(connection)})"
+    select = f"SELECT rowid, {positions} FROM documents_fts WHERE documents_fts MATCH ?"
     if _is_common(connection, phrase, len(document_ids)):
         each = ((f"body : {phrase}", id_) for id_ in sorted(document_ids))
         return list(connection.executemany(f"{select} AND rowid = ?", each))
@@ -385,7 +388,8 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
         (_json(document_ids),),
     )
     sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
-    return [id_ for id_ in document_ids if len(sizes.get(id_, [])) > _BODY and sizes[id_][_BODY] >= least]
+    body = _body(connection)
+    return [id_ for id_ in document_ids if len(sizes.get(id_, [])) > body and sizes[id_][body] >= least]
 
 
 def quote(phrase: str) -> str:
@@ -534,8 +538,13 @@ def _weights(terms: Sequence[Weighed]) -> list[tuple[str, float]]:
     return [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]
 
 
-def _positions_of_row(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
-    return array("I", api.phrase_locations(0)[_BODY]).tobytes()
+def _positions_of_row(api: apsw.FTS5ExtensionApi, /, *arguments: apsw.SQLiteValue) -> bytes:
+    (body,) = map(int, arguments)  # type: ignore[arg-type]
+    return array("I", api.phrase_locations(0)[body]).tobytes()
+
+
+def _body(connection: Connection) -> int:
+    return columns.order(connection)[-1]
 
 
 def _json(numbers: Collection[int]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnod.store import packing
+from gnod.store import keys, packing
 from gnod.store.database import Connection
 from gnod.store.documents import changes, documents, scans
 
@@ -41,8 +41,9 @@ def purge(connection: Connection) -> tuple[int, int]:
 
 
 def compact(connection: Connection) -> None:
-    """Compress texts of older versions, and return free pages to the file system. Outside a transaction; needs as much
-    free space as the index takes."""
+    """Compress texts and shorten keys of older versions, and return free pages to the file system. Outside a
+    transaction; needs as much free space as the index takes."""
     packing.pack_all(connection)
+    keys.shorten_all(connection)
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

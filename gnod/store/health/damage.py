@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from gnod.errors import DatabaseCorrupt
+from gnod.store import keys
 from gnod.store.database import Connection, Database
 from gnod.store.health import fts_integrity, runtime_flags
 from gnod.store.health.faults import files_of
@@ -169,8 +170,9 @@ def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Pi
                 (at + gap, model_id),
             ):
                 at, gap = cast(int, number), 0
-                with contextlib.suppress(msgspec.ValidationError):
+                with contextlib.suppress(msgspec.ValidationError, ValueError):
                     piece = msgspec.convert(values, _Piece)
+                    piece = piece._replace(embed_hash=keys.shortened(piece.embed_hash))
                     if _is_vector(piece.embedding, dimensions):
                         yield piece
         except (apsw.Error, UnicodeDecodeError):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.store.database import Connection
-from gnod.store.documents import changes
+from gnod.store.documents import changes, columns
 from gnod.store.documents.changes import Position
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.postings import attachment
@@ -479,10 +479,11 @@ def _counts(connection: Connection, phrase: str, document: int | None) -> Iterat
         _with_counts.add(connection)
     where, bound = (" AND rowid = ?", (document,)) if document is not None else ("", ())
     yield from connection.execute(
-        f"SELECT rowid, column_counts(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?{where}",
-        (phrase, *bound),
+        f"SELECT rowid, column_counts(documents_fts, ?, ?, ?) FROM documents_fts WHERE documents_fts MATCH ?{where}",
+        (*columns.order(connection), phrase, *bound),
     )
 
 
-def _counts_of_row(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
-    return np.array([len(places) for places in api.phrase_locations(0)], np.uint32).tobytes()
+def _counts_of_row(api: apsw.FTS5ExtensionApi, /, *order: apsw.SQLiteValue) -> bytes:
+    places = api.phrase_locations(0)
+    return np.array([len(places[int(column)]) for column in order], np.uint32).tobytes()  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelRejected
+from gnod.store import keys
 from gnod.store.database import Connection
 from gnod.store.documents import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
@@ -133,15 +134,15 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
 
 
 def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[Piece]]) -> int:
-    """Store all pieces of each chunk that still exists, by embed hash. Returns how many chunks are new.
+    """Store all pieces of each chunk that still exists, by embed hash or its key. Returns how many chunks are new.
 
     Raises ModelRejected for vectors of another length than before, InferenceFailed for invalid vectors.
     """
     if not chunks:
         return 0
     model_id = _register(connection, uri, {len(piece.vector) for pieces in chunks.values() for piece in pieces})
-    stored = 0
-    for embed_hash, pieces in chunks.items():
+    key, stored = keys.form(connection), 0
+    for embed_hash, pieces in ((key(embed_hash), pieces) for embed_hash, pieces in chunks.items()):
         wanted = connection.execute(
             "SELECT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?1)"
             " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2)",
@@ -163,7 +164,7 @@ def note_failed(connection: Connection, uri: str, embed_hash: str, message: str)
     connection.execute(
         "INSERT OR REPLACE INTO embedding_errors (model_id, embed_hash, message) SELECT ?1, ?2, ?3"
         " WHERE EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?2)",
-        (_model_id(connection, uri), embed_hash, message),
+        (_model_id(connection, uri), keys.form(connection)(embed_hash), message),
     )
 
 
