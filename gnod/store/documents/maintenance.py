@@ -44,6 +44,10 @@ def compact(connection: Connection) -> None:
     """Compress texts and shorten keys of older versions, and return free pages to the file system. Outside a
     transaction; needs as much free space as the index takes."""
     packing.pack_all(connection)
-    keys.shorten_all(connection)
-    connection.execute("VACUUM")
+    connection.execute("PRAGMA temp_store = FILE")  # VACUUM makes a copy of the index
+    try:
+        keys.shorten_all(connection)
+        connection.execute("VACUUM")
+    finally:
+        connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
