@@ -139,7 +139,7 @@ class IngestConfig(msgspec.Struct, frozen=True, kw_only=True):
     postings_from: Annotated[
         int,
         setting("Documents from which on an index has postings: files that make keyword search fast.", 0, 10**9),
-    ] = 10_000
+    ] = 4_000
 
 
 class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):
