@@ -54,9 +54,18 @@ def _plot(name: str, sizes: Sequence[int], values: Sequence[float]) -> str:
     for at, size in enumerate(sizes):
         x, _ = place(size, values[0])
         anchor = "end" if at and at == len(sizes) - 1 else "middle"
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="{anchor}" fill="#555">{size:,}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="{anchor}" fill="#555">{_short(size)}</text>')
     points = [place(size, value) for size, value in zip(sizes, values, strict=True)]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     parts.append(f'<polyline points="{line}" fill="none" stroke="#06c" stroke-width="2"/>')
     parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#06c"/>' for x, y in points]
     return "".join(parts)
+
+
+def _short(size: int) -> str:
+    """Return a number of documents as a label that does not touch the next one.
+
+    >>> _short(1_000), _short(1_000_000), _short(2_500)
+    ('1k', '1M', '2.5k')
+    """
+    return f"{size / 1e6:g}M" if size >= 1_000_000 else f"{size / 1e3:g}k" if size >= 1_000 else str(size)
