@@ -179,8 +179,9 @@ def handlers(
         if asked.query.is_filter_only:
             return await listed(asked, params)
         query = parse_query(asked.query.text)
-        # Wildcards change the texts.
-        texts = ([], []) if "*" in asked.query.text else embedded_texts(query.lines)
+        # Wildcards change the texts; without a time budget, no model is asked.
+        is_expected = "*" not in asked.query.text and params.budget_s > 0
+        texts = embedded_texts(query.lines) if is_expected else ([], [])
         async with (
             embedding.ahead(*texts, asked.filters.collections) as embed,
             database.snapshot() as local,
