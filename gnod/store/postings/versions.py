@@ -218,7 +218,7 @@ class SharedPostings(Postings):
         self._lock = threading.Lock()
 
     def doubt(self) -> bool:
-        """Whoever asked for the read finds out himself."""
+        """The daemon repeats the read, and finds the damage itself."""
         return False
 
     def up_to(self, clock: int) -> Version | None:
