@@ -323,10 +323,7 @@ class View:
         if not parsed.terms:
             return np.empty(0, np.int64), np.empty((0, COLUMNS))
         candidates = self._candidates(parsed)
-        if candidates is None:
-            rows = list(_counts(self._connection, phrase, None))
-        else:
-            rows = [row for id_ in candidates for row in _counts(self._connection, phrase, id_)]
+        rows = list(_counts(self._connection, phrase, candidates))
         ids = np.array([id_ for id_, _ in rows], np.int64)
         counts = np.frombuffer(b"".join(data for _, data in rows), np.uint32).reshape(-1, COLUMNS)
         order = np.argsort(ids)
@@ -473,15 +470,19 @@ def totals(connection: Connection) -> tuple[int, int]:
     return rows, sum(lengths)
 
 
-def _counts(connection: Connection, phrase: str, document: int | None) -> Iterator[tuple[int, bytes]]:
+def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:
+    """Yield how often documents have a phrase in each column: these documents, or all (None)."""
     if connection not in _with_counts:
         connection.register_fts5_function("column_counts", _counts_of_row)
         _with_counts.add(connection)
-    where, bound = (" AND rowid = ?", (document,)) if document is not None else ("", ())
-    yield from connection.execute(
-        f"SELECT rowid, column_counts(documents_fts, ?, ?, ?) FROM documents_fts WHERE documents_fts MATCH ?{where}",
-        (*columns.order(connection), phrase, *bound),
-    )
+    order = columns.order(connection)
+    for document in [None] if among is None else among:
+        where, bound = (" AND rowid = ?", (document,)) if document is not None else ("", ())
+        yield from connection.execute(
+            "SELECT rowid, column_counts(documents_fts, ?, ?, ?) FROM documents_fts"
+            f" WHERE documents_fts MATCH ?{where}",
+            (*order, phrase, *bound),
+        )
 
 
 def _counts_of_row(api: apsw.FTS5ExtensionApi, /, *order: apsw.SQLiteValue) -> bytes:
