@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from gnod.analysis import short_texts, trigrams
 from gnod.analysis.alphabets import LANGUAGES
@@ -46,6 +47,7 @@ def test_the_table_is_that_of_linguas_models() -> None:
     assert np.abs(distilled(rows).astype(int) - trigrams.table()[::250]).max() <= 1
 
 
+@pytest.mark.slow
 def test_the_daemon_does_not_load_lingua() -> None:
     check = "import gnod.daemon.composition, sys; sys.exit('lingua' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -33,7 +33,11 @@ def schema(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("instance", "name"), [(COMPOSE, "compose-spec.json"), (VALUES, "milvus-values.schema.json")], ids=str
+    ("instance", "name"),
+    [
+        pytest.param(COMPOSE, "compose-spec.json", id="compose"),
+        pytest.param(VALUES, "milvus-values.schema.json", id="values"),
+    ],
 )
 def test_the_schema(instance: Any, name: str) -> None:
     jsonschema.validate(instance, schema(name), cls=jsonschema.Draft202012Validator)

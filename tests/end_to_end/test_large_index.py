@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.machine import Machine, wait_until
+
+pytestmark = pytest.mark.slow
 
 
 def test_postings_serve_searches_through_crashes_and_damage(machine: Machine) -> None:

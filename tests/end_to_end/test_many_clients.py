@@ -17,6 +17,8 @@ import pytest
 
 from tests.machine import Machine, temporary_machine
 
+pytestmark = pytest.mark.slow
+
 WORDS = 128
 CLIENTS = 4
 EACH = WORDS // CLIENTS

@@ -237,6 +237,7 @@ async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_pa
     assert len(small_index.search("zebra", limit=200)) == 150
 
 
+@pytest.mark.slow
 async def test_other_writes_do_not_wait_for_a_large_removal(small_index: SmallIndex, tmp_path: Path) -> None:
     write(tmp_path / "notes", kept_md="# Kept\n")
     async with syncing(small_index, tmp_path / "notes") as sync:

@@ -90,6 +90,7 @@ def recall(index: SmallIndex, searched: Nearest, filters: Filters) -> float:
     return right / wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARES)
 def test_nearly_all_of_the_nearest_are_found_with_any_filter(many: SmallIndex, name: str) -> None:
     searched = Nearest(exact_bytes=0, compared_rows=1000)
@@ -111,6 +112,7 @@ def test_documents_that_are_asked_for_come_at_any_rank(many: SmallIndex) -> None
     assert prominence == pytest.approx(exact, rel=0.05)
 
 
+@pytest.mark.slow
 def test_after_any_changes_it_is_as_good_as_from_scratch(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "index.sqlite")
     searched, chance = Nearest(exact_bytes=0, compared_rows=1000), random.Random(5)

@@ -17,6 +17,8 @@ from gnod.store.database import Database
 from tests.services import reader_work
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 MANY = 24
 Found = dict[str, object]
 

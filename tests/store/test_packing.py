@@ -60,6 +60,7 @@ def test_any_text_is_read_again(database: Database, text: str) -> None:
     database.submit_write(work).result()
 
 
+@pytest.mark.slow
 def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
     database = Database(tmp_path / "index.sqlite", use_knn=False)
 
@@ -128,6 +129,7 @@ def test_a_damaged_text_is_a_damaged_index(tmp_path: Path, damage: str) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_cleanup_compresses_what_was_stored_before_and_a_kill_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     expected = {str(number): text_of(number) for number in range(6_000)}

@@ -70,6 +70,7 @@ def check_after_a_kill(opened: Callable[[int], Index], database: Path) -> Index:
     return index
 
 
+@pytest.mark.slow
 def test_killed_while_it_writes(opened: Callable[[int], Index], tmp_path: Path) -> None:
     killed_while_writing(tmp_path / "index.sqlite", 0.3)
     check_after_a_kill(opened, tmp_path / "index.sqlite")
@@ -87,6 +88,7 @@ def builders(folder: Path) -> list[psutil.Process]:
     return [each for each in psutil.Process().children() if str(folder) in " ".join(each.cmdline())]
 
 
+@pytest.mark.slow
 def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.sqlite", 1, uses_process=True)
     try:
@@ -104,6 +106,7 @@ def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
     assert not builders(tmp_path)
 
 
+@pytest.mark.slow
 def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.sqlite", 1, uses_process=True)
     index.add(*names(0, 60), text="red " * 20_000)
