@@ -86,8 +86,9 @@ def _hits_of(
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     also = copies_of(connection, by_id, filters, words.expression)
     known = shown.of(connection, by_id)
-    finders = {id_: Finder(each.text, words.analyzers) for id_, each in known.items() if each.text is not None}
-    wanted = anchors.wanted(connection, words.expression, by_id, finders, words.analyzers)
+    analyzers = anchors.analyzers_of(by_id, words.analyzers)
+    finders = {id_: Finder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
+    wanted = anchors.wanted(connection, words.expression, by_id, finders)
     hits: dict[int, wire.Hit] = {}
     room = MAX_MESSAGE_BYTES  # a thousand long texts would not fit, nor be sent
     for each in ranked:
@@ -102,14 +103,14 @@ def _hits_of(
         # A definition that was asked for is the span.
         in_definition = of_document.is_code and "symbol" not in each.components
         passage = _passage(
-            *(connection, document, each.span, wanted[each.id], words.analyzers, finders.get(each.id)),
+            *(connection, document, each.span, wanted[each.id], analyzers[each.id], finders.get(each.id)),
             in_definition=in_definition,
         )
         passages: list[wire.HitPassage] | UnsetType = UNSET
         if count > 1:
             nearest = vectors if each.span else None
-            terms, analyzers = wanted[each.id].terms, words.analyzers
-            more = several_passages.beside(connection, document, passage, terms, analyzers, count - 1, nearest)
+            given = (connection, document, passage, wanted[each.id].terms, analyzers[each.id])
+            more = several_passages.beside(*given, count - 1, nearest)
             passages = [_shown_passage(one, document) for one in (passage, *more)]
         hits[each.id] = copied(
             wire.Hit,

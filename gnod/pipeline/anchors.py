@@ -1,12 +1,13 @@
-"""What to look for in the texts of hits: which variants of the words each document contains, and which of them leads to
-its best passage. A short text says so itself. Of a longer one the full-text table is asked, which takes much less time
-than reading it.
+"""What to look for in the texts of hits: which variants of the words, and which of them leads to the best passage.
+
+In a short text, all are looked for. Of a longer one, the full-text table is asked which it contains, which takes much
+less time than reading it.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.stemming import stemming_language
@@ -17,8 +18,8 @@ from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 from gnod.store.documents.documents import Document
 
-# In a shorter body, looking for all words everywhere is as fast.
-_LONG = 200
+# In a shorter body, looking for all words everywhere is faster than asking where each of them occurs.
+_LONG = 1000
 # A word that is more frequent leads nowhere.
 _MAX_PLACES = 50
 # Terms in a passage.
@@ -26,23 +27,24 @@ _WINDOW = 40
 
 
 class Wanted(NamedTuple):
-    """`terms`: the variants of each word that a document contains. `anchor`: the rarest variant in its best window;
+    """`terms`: the variants of each word that a document may contain. `anchor`: the rarest variant in its best window;
     None: not known."""
 
     terms: Sequence[Sequence[TermVariant]]
     anchor: TermVariant | None
 
 
+def analyzers_of(documents: Mapping[int, Document], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
+    """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
+    known."""
+    by_language = {each.language: (each,) for each in analyzers}
+    return {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
+
+
 def wanted(
-    connection: Connection,
-    expression: Expression,
-    documents: Mapping[int, Document],
-    texts: Mapping[int, Finder],
-    analyzers: Sequence[Analyzer],
+    connection: Connection, expression: Expression, documents: Collection[int], texts: Mapping[int, Finder]
 ) -> dict[int, Wanted]:
-    """Return what to look for in each of the documents. `texts`: those that are known. `analyzers`: of the index."""
-    by_language = {each.language: each for each in analyzers}
-    languages = {id_: by_language.get(stemming_language(each.language)) for id_, each in documents.items()}
+    """Return what to look for in each of the documents. `texts`: those that are short."""
     long = set(fulltext.with_long_bodies(connection, list(documents), _LONG))
     found: dict[int, dict[str, bytes]] = {id_: {} for id_ in documents}
     # In a text, these look like a part of a longer identifier.
@@ -51,15 +53,12 @@ def wanted(
         if not is_findable(terms):
             continue
         asked = []
-        for id_, language in languages.items():
+        for id_ in documents:
             text = texts.get(id_)
-            if text is None or language is None:
-                asked.append(id_)
-            elif len(terms) > 1 or phrase in wholes or id_ in long:
-                if text.may_have(terms):
-                    asked.append(id_)
-            elif text.has(terms[0], language):
+            if text is not None and id_ not in long and phrase not in wholes:
                 found[id_][phrase] = b""
+            elif text is None or text.may_have(terms):
+                asked.append(id_)
         for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
             found[id_][phrase] = positions
     kept = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}

@@ -62,23 +62,20 @@ class Finder:
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
         self._first: dict[str, list[int]] = {}
-        self._around: dict[tuple[int, int], tuple[int, int]] = {}
+        self._around: dict[tuple[int, int], tuple[int, int, frozenset[str]]] = {}
 
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
-        for variant, number in self._in(query_terms, within) if within else self._rarest_first(query_terms):
-            stretches = [within] if within else self._stretches(variant, marks)
-            marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
+        if within:
+            for variant, number in _numbered(query_terms):
+                if self._first.get(_needle(variant[0])) != []:  # where that is known, it occurs nowhere
+                    marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
+        else:
+            for variant, number, needle in self._rarest_first(query_terms):
+                stretches = self._stretches(needle, marks)
+                marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
-
-    def _in(
-        self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int]
-    ) -> Iterator[tuple[TermVariant, int]]:
-        """Yield the variants that the range may have."""
-        for variant, number in _numbered(query_terms):
-            if self._folded.find(_needle(self._rarest(variant)), *within) >= 0:
-                yield variant, number
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
         """Return the marks of the best stretch of the text; none when no term occurs. `anchor`: the stretch is near a
@@ -103,15 +100,15 @@ class Finder:
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number in self._rarest_first(query_terms):
-            needle = _needle(self._rarest(variant))
-            for start in self._starts(needle, self._stretches(variant, possible)):
-                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        for variant, number, needle in self._rarest_first(query_terms):
+            length = len(needle)
+            for start in self._starts(needle, self._stretches(needle, possible)):
+                possible.setdefault(Mark(start, start + length, number), []).append(variant)
         return possible
 
     def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """As `_possible`, near the places of the anchor: it is searched everywhere, the others only there."""
-        starts = self._places_of(_needle(self._rarest(anchor)))[:_MAX_PLACES]
+        starts = self._places_of(self._rarest(anchor))[:_MAX_PLACES]
         stretches = _stretches(starts, WINDOW_CHARACTERS)
         possible: dict[Mark, list[TermVariant]] = {}
         for variant, number in _numbered(query_terms):
@@ -121,22 +118,7 @@ class Finder:
         return possible
 
     def may_have(self, variant: TermVariant) -> bool:
-        return all(map(self._places_of, map(_needle, variant)))
-
-    def has(self, term: str, analyzer: Analyzer) -> bool:
-        """Tell whether a word of the text has the term in the analyser's language."""
-        needle = _needle(term)
-        if needle not in self._folded or _is_unspaced(term):
-            return needle in self._folded
-        terms, seen = _known_terms((analyzer.language,)), set[str]()
-        places = self._places_of(needle)
-        for position in places if len(places) <= _MAX_PLACES else self._occurrences(needle, 0, len(self.text)):
-            start, end = self._word_around(position, position + len(needle))
-            word = self.text[start:end]
-            if word not in seen and _is_among(term, _terms_of(word, terms, (analyzer,))):
-                return True
-            seen.add(word)
-        return False
+        return all(_needle(term) in self._folded for term in variant)
 
     def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
         """Return the words at this place that have one of the variants; None when none has."""
@@ -152,35 +134,35 @@ class Finder:
                     return Mark(start, end, mark.term)
         return None
 
-    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-        """Return the variants that the text may have."""
-        numbered = ((self._frequency(variant), number, variant) for variant, number in _numbered(query_terms))
-        found = sorted([each for each in numbered if each[0]], key=itemgetter(0, 1))
-        return [(variant, number) for _, number, variant in found]
+    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int, str]]:
+        """Return the variants that the text may have, each with the number of its term and its rarest needle."""
+        found = []
+        for number, word in enumerate(query_terms):
+            for variant in word:
+                needle = self._rarest(variant)
+                if places := self._places_of(needle):
+                    found.append((len(places), number, variant, needle))
+        found.sort(key=itemgetter(0, 1))
+        return [(variant, number, needle) for _, number, variant, needle in found]
 
     def _rarest(self, variant: TermVariant) -> str:
+        """Return the needle of the rarest term, or of one that the text does not have."""
         if len(variant) == 1:
-            return variant[0]
-        return min(variant, key=lambda term: len(self._places_of(_needle(term))))
+            return _needle(variant[0])
+        return min(map(_needle, variant), key=lambda needle: len(self._places_of(needle)))
 
-    def _frequency(self, variant: TermVariant) -> int:
-        """Return an upper bound of how often the variant occurs in the text; not above _MAX_PLACES + 1."""
-        if len(variant) == 1:
-            return len(self._places_of(_needle(variant[0])))
-        return min(len(self._places_of(_needle(term))) for term in variant)
-
-    def _stretches(self, variant: TermVariant, near: Iterable[Mark]) -> list[tuple[int, int]]:
-        """Return where to look: everywhere; for a frequent variant near the marks of rarer ones, if there are any."""
-        if self._frequency(variant) > _MAX_PLACES and (starts := {mark.start for mark in near}):
+    def _stretches(self, needle: str, near: Iterable[Mark]) -> list[tuple[int, int]]:
+        """Return where to look: everywhere; for a frequent needle near the marks of rarer ones, if there are any."""
+        if len(self._places_of(needle)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
         return [(0, len(self.text))]
 
     def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the ranges of a variant's words."""
-        found = self._places(self._rarest(variant), stretches)
         if len(variant) == 1:
-            return found
-        around = _stretches([start for start, _ in found], _MAX_VARIANT_CHARACTERS)
+            return self._places(variant[0], stretches)
+        rarest = min(variant, key=lambda term: len(self._places_of(_needle(term))))
+        around = _stretches([start for start, _ in self._places(rarest, stretches)], _MAX_VARIANT_CHARACTERS)
         return _chains([self._places(term, around) for term in variant])
 
     def _places_of(self, needle: str) -> list[int]:
@@ -191,31 +173,41 @@ class Finder:
         return known
 
     def _search(self, needle: str) -> list[int]:
+        if needle not in self._folded:
+            return []
         # The stems of one word in several languages often differ in their last letters only.
         for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
             shorter = self._first.get(needle[:length])
             if shorter is not None and len(shorter) <= _MAX_PLACES:
                 return [place for place in shorter if self._folded.startswith(needle, place)]
-        return list(islice(self._occurrences(needle, 0, len(self.text)), _MAX_PLACES + 1))
+        return list(islice(self._searched(needle, 0, len(self.text)), _MAX_PLACES + 1))
 
-    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> Iterator[int]:
-        for low, high in stretches:
-            if (low, high) == (0, len(self.text)):
-                yield from self._places_of(needle)[:_MAX_PLACES]
-            else:
-                yield from islice(self._occurrences(needle, low, high), _MAX_PLACES)
+    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the first places of a needle in each stretch."""
+        if stretches == [(0, len(self.text))]:
+            return self._places_of(needle)[:_MAX_PLACES]
+        return [place for low, high in stretches for place in islice(self._occurrences(needle, low, high), _MAX_PLACES)]
 
-    def _occurrences(self, needle: str, low: int, high: int) -> Iterator[int]:
-        """Yield the places of a needle where a word, or a part of one, may begin."""
+    def _occurrences(self, needle: str, low: int, high: int) -> Iterable[int]:
+        """Return the places of a needle where a word, or a part of one, may begin."""
+        known = self._first.get(needle)
+        if known is None or len(known) > _MAX_PLACES:
+            return self._searched(needle, low, high)
+        high -= len(needle)
+        return [place for place in known if low <= place <= high]
+
+    def _searched(self, needle: str, low: int, high: int) -> Iterator[int]:
         text, find = self.text, self._folded.find
         position = find(needle, low, high)
         while position >= 0:
-            is_inside = position > 0 and text[position].islower() and text[position - 1].islower()
+            is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
             if self._strips_prefixes or not is_inside:
                 yield position
             position = find(needle, position + 1, high)
 
     def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        if len(stretches) == 1:
+            return list(islice(self._words(term, *stretches[0]), _MAX_PLACES))
         places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
         return sorted(places)
 
@@ -233,15 +225,12 @@ class Finder:
         """Return the word around a needle, and whether it has the term."""
         if _is_unspaced(term):
             return start, end, True
-        start, end = self._word_around(start, end)
-        return start, end, _is_among(term, _terms_of(self.text[start:end], self._terms, self.analyzers))
-
-    def _word_around(self, start: int, end: int) -> tuple[int, int]:
-        """As `_word_around`. Each place is looked at several times."""
-        found = self._around.get((start, end))
-        if found is None:
-            found = self._around[start, end] = _word_around(self.text, start, end)
-        return found
+        known = self._around.get((start, end))  # each place is looked at several times
+        if known is None:
+            low, high = _word_around(self.text, start, end)
+            known = self._around[start, end] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)
+        start, end, terms = known
+        return start, end, _is_among(term, terms)
 
 
 def _terms_of(word: str, known: dict[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
@@ -323,22 +312,23 @@ def _is_combining(character: str) -> bool:
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    worth = {term: 1 / log(2 + count) for term, count in Counter(mark.term for mark in marks).items()}
+    worth = {term: 1 / log(2 + count) for term, count in Counter([mark.term for mark in marks]).items()}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0
-    for last, mark in enumerate(marks):
-        inside[mark.term] += 1
-        if inside[mark.term] == 1:
-            score += worth[mark.term]
+    for last, (_, end, number) in enumerate(marks):
+        inside[number] += 1
+        if inside[number] == 1:
+            score += worth[number]
         # Shrink to what fits, and then to what is needed.
-        while first < last and (marks[first].start < mark.end - size or inside[marks[first].term] > 1):
-            term = marks[first].term
-            inside[term] -= 1
-            if not inside[term]:
-                score -= worth[term]
+        start, _, first_number = marks[first]
+        while first < last and (start < end - size or inside[first_number] > 1):
+            inside[first_number] -= 1
+            if not inside[first_number]:
+                score -= worth[first_number]
             first += 1
-        length = mark.end - marks[first].start
+            start, _, first_number = marks[first]
+        length = end - start
         gain = score - best_score
         if gain > _SAME or (gain > -_SAME and length < best_length - size // 4):
             best, best_score, best_length = marks[first : last + 1], score, length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -164,5 +165,10 @@ class ProgressParams(Result, frozen=True, kw_only=True):
 
 def copied(kind: type[S], source: Any, /, **changes: object) -> S:
     """Return a `kind` with the fields of `source`, a struct or named tuple, that have the same names, and `changes`."""
+    return kind(**{name: getattr(source, name) for name in _names_in_both(kind, source.__class__)} | changes)
+
+
+@cache
+def _names_in_both(kind: type[msgspec.Struct], source: Any) -> list[str]:
     names = getattr(source, "_fields", ()) or source.__struct_fields__
-    return kind(**{name: getattr(source, name) for name in kind.__struct_fields__ if name in names} | changes)
+    return [name for name in kind.__struct_fields__ if name in names]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gnod.analysis.terms import Analyzer
 from gnod.handlers.hits import marked
 from gnod.pipeline import anchors
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.marks import Finder
-from gnod.pipeline.passages import best_passage_of
+from gnod.pipeline.passages import best_passage, best_passage_of
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
 from gnod.store.documents import documents
@@ -25,14 +26,12 @@ def wanted(index: SmallIndex, query: str) -> Wanted:
     return index.database.submit_read(work).result()
 
 
-def wanted_in(connection: Connection, query: str) -> Wanted:
-    """The same whether the text is known or not."""
+def wanted_in(connection: Connection, query: str, text: str | None = None) -> Wanted:
+    """What the first document is searched for. `text`: its own, if it is short."""
     words = marked(connection, parse_clauses(query))
     known = documents.by_ids(connection, [1])
-    texts = {1: Finder(documents.markdown(connection, known[1].mirror_hash), words.analyzers)}
-    of_text = anchors.wanted(connection, words.expression, known, texts, words.analyzers)
-    assert of_text == anchors.wanted(connection, words.expression, known, {}, words.analyzers)
-    return of_text[1]
+    texts = {} if text is None else {1: Finder(text, anchors.analyzers_of(known, words.analyzers)[1])}
+    return anchors.wanted(connection, words.expression, known, texts)[1]
 
 
 def test_only_the_variants_that_are_in_the_document(small_index: SmallIndex) -> None:
@@ -85,6 +84,28 @@ def test_a_short_document_has_no_anchor(small_index: SmallIndex) -> None:
         (f"{FILLER} The valve closes.", "valves close pumps nothing"),
     ],
 )
-def test_a_text_says_what_the_table_says(small_index: SmallIndex, text: str, query: str) -> None:
-    small_index.add({"a.md": text})
-    wanted(small_index, query)
+def test_a_short_text_shows_what_the_table_says_of_it(small_index: SmallIndex, text: str, query: str) -> None:
+    small_index.add({"a.md": text}, language="en")
+    small_index.add({"b.md": "Die Pumpen laufen."}, language="de")
+
+    def work(connection: Connection) -> None:
+        analyzers = [Analyzer("en")]
+        of_table, of_text = wanted_in(connection, query), wanted_in(connection, query, text)
+        assert best_passage(text, of_text.terms, analyzers) == best_passage(text, of_table.terms, analyzers)
+
+    small_index.database.submit_read(work).result()
+
+
+def test_a_short_text_is_marked_as_its_language_has_it(small_index: SmallIndex) -> None:
+    """German has `long` for `longer`, English does not."""
+    text = "The long days, and the longer nights."
+    small_index.add({"a.md": text}, language="en")
+    small_index.add({"b.md": "Die langen Nächte."}, language="de")
+
+    def work(connection: Connection) -> list[str]:
+        words = marked(connection, parse_clauses("long"))
+        analyzers = anchors.analyzers_of(documents.by_ids(connection, [1]), words.analyzers)[1]
+        passage = best_passage(text, wanted_in(connection, "long", text).terms, analyzers)
+        return [passage.snippet[start:end] for start, end in passage.marks]
+
+    assert small_index.database.submit_read(work).result() == ["long"]

@@ -34,6 +34,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\d{1,3}[.)]|[a-z]\))[ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
 _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_WORD = re.compile(r"[^\W_]")
 _DELIMITERS = frozenset(" \t|:+=-")
 _COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
 
@@ -175,11 +176,10 @@ class _Cutter:
 
     def _unit(self, start: int, end: int, kind: Kind) -> Iterator[Unit]:
         """Yield the range without white space at its ends, if it has a letter or a digit."""
-        part = self._text[start:end]
-        start += len(part) - len(part.lstrip(_EDGE))
-        end -= len(part) - len(part.rstrip(_EDGE))
-        if any(map(str.isalnum, part)):
-            yield Unit(start, end, kind, self._heading, self._lead, self._block)
+        part = self._text[start:end].lstrip(_EDGE)
+        if _WORD.search(part):
+            start = end - len(part)
+            yield Unit(start, start + len(part.rstrip(_EDGE)), kind, self._heading, self._lead, self._block)
 
     def _line(self, line: _Line) -> Iterator[Unit]:
         if line.is_blank:
