@@ -54,6 +54,7 @@ class Readers:
         self._freed_one = asyncio.Event()
         self._starting: asyncio.Task[None] | None = None
         self._rests_until = 0.0
+        self._freed_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -91,6 +92,8 @@ class Readers:
 
     async def _idle_process(self) -> _Process | None:
         """Return a process without work; None if there is none for a moment."""
+        if self._idle:
+            return self._idle.pop()
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 while self._processes and not self._idle:
@@ -145,12 +148,15 @@ class Readers:
             self._starting = None
 
     def _end_later(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle)
+        self._freed_at = _now()
+        if self._timer is None:  # one timer for very many searches
+            self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle)
 
     def _end_idle(self) -> None:
-        if self._idle and len(self._idle) == len(self._processes):
+        self._timer = None
+        if (left := self._freed_at + self._idle_s - _now()) > 0:
+            self._timer = asyncio.get_running_loop().call_later(left, self._end_idle)
+        elif self._idle and len(self._idle) == len(self._processes):
             self._tasks.add(task := asyncio.create_task(self._end_all()))
             task.add_done_callback(self._tasks.discard)
 
