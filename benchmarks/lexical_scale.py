@@ -34,7 +34,7 @@ from gnod.ingest.document_terms import terms_of
 from gnod.pipeline import lexical
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection, Database, in_one_view
-from gnod.store.documents import changes, collections, documents, fulltext
+from gnod.store.documents import changes, collections, fulltext, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Chunk, Prepared, Terms
@@ -101,7 +101,7 @@ def _add_collection(connection: Connection) -> int:
 def _store(collection: int, batch: Sequence[Document], connection: Connection) -> None:
     terms: dict[int, Terms] = {}
     for path, title, text, of_document in batch:
-        documents.put(connection, collection, path, _prepared(path, title, text, of_document), now=1.0, terms=terms)
+        writing.put(connection, collection, path, _prepared(path, title, text, of_document), now=1.0, terms=terms)
     fulltext.store(connection, terms)
 
 

@@ -26,7 +26,7 @@ from gnod.ingest.convert import convert
 from gnod.ingest.links.extraction import Extracted
 from gnod.ingest.prepare import prepare
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents import collections, fulltext, writing
 from gnod.store.documents.records import Prepared, Terms
 
 _BATCH = 100  # documents of a transaction
@@ -71,7 +71,7 @@ def _index(files: list[tuple[str, bytes]]) -> float:
         def put(connection: Connection, part: list[tuple[str, Prepared]]) -> None:
             terms: dict[int, Terms] = {}
             for path, each in part:
-                documents.put(connection, collection_id, path, each, now=0.0, terms=terms)
+                writing.put(connection, collection_id, path, each, now=0.0, terms=terms)
             fulltext.store(connection, terms)
 
         for start in range(0, len(files), _BATCH):

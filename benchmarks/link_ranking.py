@@ -38,7 +38,7 @@ from gnod.pipeline import hybrid, lexical
 from gnod.pipeline.hybrid import SearchOptions
 from gnod.pipeline.query import parse_clauses, parse_query
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, links
+from gnod.store.documents import collections, links, writing
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Prepared
 
@@ -143,7 +143,7 @@ def _add(path: str, connection: Connection) -> int:
 def _store(collection_id: int, outcomes: Iterable[tuple[str, Outcome]], connection: Connection) -> None:
     for path, outcome in outcomes:
         if isinstance(outcome, Prepared):
-            documents.put(connection, collection_id, path, outcome, now=0.0)
+            writing.put(connection, collection_id, path, outcome, now=0.0)
 
 
 def _stored(connection: Connection) -> list[Stored]:

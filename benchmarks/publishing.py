@@ -33,7 +33,7 @@ from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher
 from gnod.shared.weights import term_id
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents import collections, fulltext, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.records import FileStat, Prepared, Terms
 from gnod.store.vectors import vectors
@@ -141,7 +141,7 @@ def _store(database: Database, texts: dict[str, str]) -> None:
         id_ = collections.id_of(connection, "notes")
         terms: dict[int, Terms] = {}
         for path, text in texts.items():
-            documents.put(connection, id_, path, _prepared(path, text), now=time.time(), terms=terms)
+            writing.put(connection, id_, path, _prepared(path, text), now=time.time(), terms=terms)
         fulltext.store(connection, terms)
 
     database.submit_write(work).result()

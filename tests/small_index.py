@@ -16,7 +16,7 @@ from gnod.ingest.prepare import prepare
 from gnod.pipeline import lexical
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, documents, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import FileStat, Prepared
@@ -65,13 +65,13 @@ class SmallIndex:
                 collections.mirror(connection, [*known, Folder(collection, f"/data/{collection}", None)], [])
             collection_id = collections.id_of(connection, collection)
             for path, text in texts.items():
-                documents.put(connection, collection_id, path, prepared(text, path, **options), now=0.0)
+                writing.put(connection, collection_id, path, prepared(text, path, **options), now=0.0)
 
         self.database.submit_write(work).result()
 
     def remove(self, *paths: str, collection: str = "notes") -> None:
         self.database.submit_write(
-            lambda c: documents.remove(c, collections.id_of(c, collection), paths, now=1.0)
+            lambda c: writing.remove(c, collections.id_of(c, collection), paths, now=1.0)
         ).result()
 
     def embed(self, uri: str, *collections: str, limit: int = 10_000, dimensions: int = 8, pieces: int = 1) -> int:

@@ -76,7 +76,7 @@ from gnod.shared.engine import Engine
 from gnod.store import migrations
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
-from gnod.store.documents import changes, documents
+from gnod.store.documents import changes, writing
 from gnod.store.health import damage
 from gnod.store.postings.builder import Builder
 from gnod.store.postings.following import Following
@@ -416,6 +416,6 @@ def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> 
 def _rebuild_after_tokenizer_change(connection: Connection) -> None:
     """Queries would silently miss terms that another version of the analyser made."""
     if not migrations.tokenizer_is_current(connection):
-        documents.invalidate(connection)
+        writing.invalidate(connection)
         migrations.record_tokenizer(connection)
         _log.info("index.rebuild", extra={"fields": {"reason": "the tokenizer changed"}})

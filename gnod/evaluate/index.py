@@ -24,7 +24,7 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.ingest.jobs import Failure, Outcome, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents import collections, documents, fulltext, writing
 from gnod.store.documents.records import Prepared, Terms
 
 T = TypeVar("T")
@@ -159,7 +159,7 @@ def _store(collection_id: int, outcomes: list[tuple[str, Outcome]], connection: 
     for document_id, outcome in outcomes:
         match outcome:
             case Prepared():
-                documents.put(connection, collection_id, document_id, outcome, now=now, terms=terms)
+                writing.put(connection, collection_id, document_id, outcome, now=now, terms=terms)
             case Failure():
                 failed[document_id] = f"{outcome.kind}: {outcome.message}"
     fulltext.store(connection, terms)

@@ -30,7 +30,7 @@ from gnod.ingest.scope import WHOLE, Scope
 from gnod.ingest.walk import Enter, Part, Walk, enter_nothing, root_problem
 from gnod.store import packing
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, failures, fulltext, scans
+from gnod.store.documents import collections, documents, failures, fulltext, scans, writing
 from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared, Terms
 
 T = TypeVar("T")
@@ -206,8 +206,8 @@ class Sync:
             await self._remove(plan, walked)
         if plan.read or plan.remove or self.left or self.is_first:
             # Searching a large index for all orphans is slow, and must not delay other writes.
-            left = await self.database.read(documents.orphans) if self.scope.is_whole else self.left
-            await self.database.write(lambda connection: documents.drop_orphans(connection, left))
+            left = await self.database.read(writing.orphans) if self.scope.is_whole else self.left
+            await self.database.write(lambda connection: writing.drop_orphans(connection, left))
             self.left.clear()
 
     async def _remove(self, plan: Plan, walked: Walk) -> None:
@@ -221,7 +221,7 @@ class Sync:
 
     def _forget(self, paths: Sequence[str], connection: Connection) -> int:
         failures.forget(connection, self._id, paths)
-        return documents.remove(connection, self._id, paths, now=time.time(), left=self.left)
+        return writing.remove(connection, self._id, paths, now=time.time(), left=self.left)
 
     def _note(self, plan: Plan, walked: Walk, connection: Connection) -> None:
         """Store what the walk itself found."""
@@ -293,8 +293,8 @@ class Sync:
                 case Container():
                     self._put(connection, path, outcome, now, terms)
                 case Unchanged():
-                    documents.touch(connection, self._id, path, outcome.stat)
-                    documents.touch_members(connection, self._id, path, outcome.stat.mtime_ns)
+                    writing.touch(connection, self._id, path, outcome.stat)
+                    writing.touch_members(connection, self._id, path, outcome.stat.mtime_ns)
                     self._counts["unchanged"] += 1
                 case Failure():
                     fulltext.store(connection, terms)  # of documents that may be removed
@@ -304,31 +304,29 @@ class Sync:
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
 
     def _put(self, connection: Connection, path: str, new: Container, now: float, terms: dict[int, Terms]) -> None:
-        is_new = documents.put(connection, self._id, path, new.document, now=now, left=self.left, terms=terms)
+        is_new = writing.put(connection, self._id, path, new.document, now=now, left=self.left, terms=terms)
         self._counts["added" if is_new else "updated"] += 1
         if not new.members and (is_new or not documents.has_members(connection, self._id, path)):
             return
         for member, outcome in new.members:
             # A file on disk may have the same path, in a folder whose name ends in "!".
             if isinstance(outcome, Prepared) and not documents.is_file(connection, self._id, member):
-                documents.put(
-                    connection, self._id, member, outcome, now=now, left=self.left, terms=terms, container=path
-                )
+                writing.put(connection, self._id, member, outcome, now=now, left=self.left, terms=terms, container=path)
         fulltext.store(connection, terms)  # of members that may be removed
         kept = [member for member, _ in new.members]
-        documents.keep_members(connection, self._id, path, kept, now=now, left=self.left)
+        writing.keep_members(connection, self._id, path, kept, now=now, left=self.left)
         if new.document.stat:
-            documents.touch_members(connection, self._id, path, new.document.stat.mtime_ns)
+            writing.touch_members(connection, self._id, path, new.document.stat.mtime_ns)
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
             if root_problem(self.collection.path):
                 return  # the drive is gone, not the file
-            self._counts["removed"] += documents.remove(connection, self._id, [path], now=now, left=self.left)
+            self._counts["removed"] += writing.remove(connection, self._id, [path], now=now, left=self.left)
             return
         # A file that cannot be read may be unchanged; one that was read and is no document has replaced the old one.
         if failure.stage != "read" or failure.kind in SKIP_KINDS:
-            documents.remove(connection, self._id, [path], now=now, left=self.left)
+            writing.remove(connection, self._id, [path], now=now, left=self.left)
         failures.note(
             connection,
             self._id,

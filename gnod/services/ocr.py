@@ -21,7 +21,7 @@ from gnod.services import throttling
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
-from gnod.store.documents import documents, scans
+from gnod.store.documents import scans, writing
 from gnod.store.documents.records import RecognisedPage
 from gnod.store.documents.scans import Page
 from gnod.store.health import runtime_flags
@@ -162,7 +162,7 @@ class OcrBacklog:
         """Have the documents indexed again whose pages are recognised."""
         self._indexed_at = time.monotonic()
         for source in await self._database.read(scans.outdated):
-            await self._database.write(partial(documents.reread, collection=source.collection, path=source.path))
+            await self._database.write(partial(writing.reread, collection=source.collection, path=source.path))
             self._reread(*source)
 
     def _reason_to_wait(self) -> str | None:

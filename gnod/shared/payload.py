@@ -30,7 +30,7 @@ NO_TERMS = Terms("", "", "")
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """`prepared` has no terms. `path` is relative to the collection, `container` as in `documents.put`."""
+    """`prepared` has no terms. `path` is relative to the collection, `container` as in `writing.put`."""
 
     path: str
     prepared: Prepared

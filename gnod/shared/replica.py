@@ -25,7 +25,7 @@ from gnod.shared.engine import FORMAT, Key, SharedDocument, key_of
 from gnod.shared.payload import Payload
 from gnod.store import joined
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents import collections, fulltext, writing
 from gnod.store.documents.records import Prepared, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
@@ -151,7 +151,7 @@ class Replica:
     ) -> None:
         collection_id, terms = collections.id_of(connection, self.name), dict[int, Terms]()
         for shared, sent, prepared in made:
-            documents.put(
+            writing.put(
                 connection, collection_id, sent.path, prepared, now=time.time(), terms=terms, container=sent.container
             )
             connection.execute(
@@ -178,7 +178,7 @@ class Replica:
             used = dict(self._used)
         rows.sort(key=lambda row: used.get(str(row[0]), 0))
         leaving = rows[: len(rows) - int(self._most * _KEPT)]
-        documents.remove(connection, collection_id, [str(path) for _, path, _ in leaving])
+        writing.remove(connection, collection_id, [str(path) for _, path, _ in leaving])
         connection.executemany("DELETE FROM shared_documents WHERE key = ?", [(key,) for key, *_ in leaving])
         connection.executemany("DELETE FROM documents WHERE id = ? AND NOT active", [(id_,) for *_, id_ in leaving])
         with self._lock:

@@ -23,7 +23,7 @@ from gnod.ingest.sync import Progress, Sync, SyncReport
 from gnod.ingest.walk import Walk
 from gnod.services.configuration import Configuration
 from gnod.store.database import Database
-from gnod.store.documents import documents
+from gnod.store.documents import writing
 from gnod.sync.folder_watch import FolderWatch, OpenSource, WatchState
 from gnod.sync.timings import SyncTimings
 
@@ -260,7 +260,7 @@ class SyncedCollection:
         """Drop the mirrors that the cancelled run of a removed collection could not drop."""
         if self.is_removed:
             left, self._orphaned_mirrors = self._orphaned_mirrors, set()
-            self._services.database.submit_write(lambda connection: documents.drop_orphans(connection, left))
+            self._services.database.submit_write(lambda connection: writing.drop_orphans(connection, left))
 
     def _run_ended(self, task: asyncio.Task[SyncReport]) -> None:
         self._tasks.discard(task)

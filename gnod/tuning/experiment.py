@@ -33,7 +33,7 @@ from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import text_lines
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext
+from gnod.store.documents import collections, documents, fulltext, writing
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.priors import Prior
 from gnod.store.documents.records import Chunk, Prepared, Terms
@@ -235,7 +235,7 @@ def _add_collection(collection: str, connection: Connection) -> int:
 def _store(collection_id: int, batch: list[tuple[str, Prepared]], connection: Connection) -> None:
     terms: dict[int, Terms] = {}
     for path, prepared in batch:
-        documents.put(connection, collection_id, path, prepared, now=0.0, terms=terms)
+        writing.put(connection, collection_id, path, prepared, now=0.0, terms=terms)
     fulltext.store(connection, terms)
 
 

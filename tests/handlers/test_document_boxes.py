@@ -25,7 +25,7 @@ from gnod.protocol.documents import (
 from gnod.rpc.call import Call
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from tests.pdf_files import page_of_text, pdf
 from tests.pictures import encoded
@@ -111,5 +111,5 @@ def _index(folder: Path, connection: Connection) -> None:
         locations=Locations("page", [Start(1, 1), Start(3, 2)]),
     )
     id_ = collections.id_of(connection, "papers")
-    documents.put(connection, id_, "a.pdf", found, now=0.0)
-    documents.put(connection, id_, "a.md", prepared("# A\n", "a.md"), now=0.0)
+    writing.put(connection, id_, "a.pdf", found, now=0.0)
+    writing.put(connection, id_, "a.md", prepared("# A\n", "a.md"), now=0.0)

@@ -19,7 +19,7 @@ from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from tests.shared.attaching import not_attached
 from tests.small_index import SmallIndex, prepared
@@ -67,7 +67,7 @@ async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) 
     def work(connection: Connection) -> None:
         collections.mirror(connection, [Folder("notes", str(root), None)], [])
         found = prepared("# A\n\n\n\nfive\n", "a.md")
-        documents.put(connection, collections.id_of(connection, "notes"), "a.md", found, now=0.0)
+        writing.put(connection, collections.id_of(connection, "notes"), "a.md", found, now=0.0)
 
     small_index.database.submit_write(work).result()
     with pytest.raises(RootUnavailable, match="an unmounted drive"):

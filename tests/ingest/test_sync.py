@@ -23,7 +23,7 @@ from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.walk import Listing
 from gnod.ingest.worker_process import MODULE
 from gnod.store.database import Connection
-from gnod.store.documents import documents
+from gnod.store.documents import documents, writing
 from gnod.store.documents.collections import Folder, mirror
 from gnod.store.documents.failures import FailedFile
 from gnod.store.documents.records import Between, FileStat
@@ -297,7 +297,7 @@ def leave_behind(index: SmallIndex, path: Path) -> set[str]:
     """Take a document out as a sync does that ends in the middle. Returns what it leaves."""
     name = f"{path.parent.name}/{path.name}"
     left: set[str] = set()
-    index.database.submit_write(lambda c: documents.remove(c, 1, [name], now=1.0, left=left)).result()
+    index.database.submit_write(lambda c: writing.remove(c, 1, [name], now=1.0, left=left)).result()
     path.unlink()
     return left
 

@@ -9,7 +9,7 @@ from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidParams, Inv
 from gnod.locations import Locations, Start
 from gnod.pipeline import references
 from gnod.pipeline.dates import moment, period
-from gnod.store.documents import documents
+from gnod.store.documents import writing
 from tests.small_index import SmallIndex, prepared
 
 
@@ -47,7 +47,7 @@ def test_a_reference_to_a_place_in_a_source(small_index: SmallIndex) -> None:
     starts = [Start(3, "Costs, row 2"), Start(5, "Costs, row 2", 4), Start(9, "100% #2")]
     found = replace(prepared("text\n" * 12, "book.xlsx"), locations=Locations("sheet", starts), converter="xlsx/2")
     small_index.add({"other.md": "one"})
-    small_index.database.submit_write(lambda c: documents.put(c, 1, "book.xlsx", found, now=0.0)).result()
+    small_index.database.submit_write(lambda c: writing.put(c, 1, "book.xlsx", found, now=0.0)).result()
     for ref, line in [
         ("notes/book.xlsx:sheet Costs, row 2, row 6", 7),
         ("notes/book.xlsx:sheet 100% #2", 9),

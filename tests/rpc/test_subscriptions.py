@@ -18,7 +18,7 @@ from gnod.rpc.connection import Connection
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
-from gnod.store.documents import collections, documents, maintenance
+from gnod.store.documents import collections, maintenance, writing
 from tests.rpc.harness import Client, places_in
 from tests.small_index import prepared
 from tests.waiting import until
@@ -50,7 +50,7 @@ class Daemon:
         def work(connection: Any) -> None:
             for path in paths:
                 at = collections.id_of(connection, "notes")
-                documents.put(connection, at, path, prepared(text, path), now=0.0)
+                writing.put(connection, at, path, prepared(text, path), now=0.0)
 
         self.services.database.submit_write(work).result()
         self.services.subscriptions.wake()
@@ -212,8 +212,8 @@ async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path)
 
         def come_and_go(connection: Any) -> None:
             at = collections.id_of(connection, "notes")
-            documents.put(connection, at, "b.md", prepared("# B\n", "b.md"), now=0.0)
-            documents.remove(connection, at, ["b.md"])
+            writing.put(connection, at, "b.md", prepared("# B\n", "b.md"), now=0.0)
+            writing.remove(connection, at, ["b.md"])
             maintenance.purge(connection)
 
         daemon.services.database.submit_write(come_and_go).result()

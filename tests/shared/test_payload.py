@@ -13,7 +13,7 @@ from gnod.shared import payload
 from gnod.shared.local import LocalEngine, prepared_of
 from gnod.shared.payload import Payload
 from gnod.store.database import Connection
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, documents, writing
 from gnod.store.documents.records import Chunk
 from tests.small_index import SmallIndex, prepared
 
@@ -54,7 +54,7 @@ def test_a_reader_stores_the_same_document(small_index: SmallIndex, tmp_path: Pa
         def store(connection: Connection) -> None:
             for document in published:
                 found = payload.decode(document.payload)
-                documents.put(connection, collections.id_of(connection, "notes"), found.path, found.prepared, now=1.0)
+                writing.put(connection, collections.id_of(connection, "notes"), found.path, found.prepared, now=1.0)
 
         other.database.submit_write(store).result()
         for table, columns in TABLES.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from gnod.analysis import terms
 from gnod.ingest.document_terms import terms_of
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.postings.builder import Builder
 from gnod.store.postings.following import IDLE_S, Following
@@ -36,13 +36,13 @@ class Index:
             collections.mirror(connection, [Folder("notes", "/notes", None)], [])
             for path in paths:
                 new = prepared(f"{text} {path}", path)
-                documents.put(connection, collections.id_of(connection, "notes"), path, new, now=0.0)
+                writing.put(connection, collections.id_of(connection, "notes"), path, new, now=0.0)
 
         self.database.submit_write(work).result()
 
     def remove(self, *paths: str) -> None:
         self.database.submit_write(
-            lambda c: documents.remove(c, collections.id_of(c, "notes"), list(paths), now=1.0)
+            lambda c: writing.remove(c, collections.id_of(c, "notes"), list(paths), now=1.0)
         ).result()
 
     def size(self) -> int | None:

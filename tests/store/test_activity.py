@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gnod.store.database import Connection
-from gnod.store.documents import activity, collections, documents, failures
+from gnod.store.documents import activity, collections, failures, writing
 from gnod.store.documents.activity import Activity
 from gnod.store.documents.collections import Folder
 from tests.small_index import SmallIndex, prepared
@@ -28,8 +28,8 @@ def _fill(connection: Connection) -> None:
     collections.mirror(connection, [Folder("notes", "/notes", None)], [])
     id_ = collections.id_of(connection, "notes")
     for path, hours in {"old.md": 97.9, "a.md": 98.0, "b.md": 98.5, "gone.md": 98.1}.items():
-        documents.put(connection, id_, path, prepared(path, path), now=hours * HOUR)
-    documents.put(connection, id_, "b.md", prepared("new", "b.md"), now=100.4 * HOUR)
-    documents.remove(connection, id_, ["gone.md"], now=99.5 * HOUR)
+        writing.put(connection, id_, path, prepared(path, path), now=hours * HOUR)
+    writing.put(connection, id_, "b.md", prepared("new", "b.md"), now=100.4 * HOUR)
+    writing.remove(connection, id_, ["gone.md"], now=99.5 * HOUR)
     for path, kind in {"bad.pdf": "corrupt", "skipped.bin": "binary"}.items():
         failures.note(connection, id_, path, stage="convert", kind=kind, message="", stat=None, now=99.1 * HOUR)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from gnod.store.documents import changes, collections, documents, failures, maintenance
+from gnod.store.documents import changes, collections, failures, maintenance, writing
 from gnod.store.documents.changes import Page, Position
 from gnod.store.documents.collections import Folder
 from gnod.store.documents.records import FileStat
@@ -86,9 +86,9 @@ def test_a_touch_is_no_change(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     seen = now(small_index)
     small_index.database.submit_write(
-        lambda c: documents.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3))
+        lambda c: writing.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3))
     ).result()
-    small_index.database.submit_write(documents.invalidate).result()
+    small_index.database.submit_write(writing.invalidate).result()
     small_index.add({"a.md": "# A\n"})
     assert now(small_index) == seen
 

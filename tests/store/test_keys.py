@@ -22,7 +22,7 @@ from gnod.ingest.canonical import canonicalise, digest
 from gnod.shared.local import shared_document
 from gnod.store import keys
 from gnod.store.database import Connection, Database
-from gnod.store.documents import changes, documents
+from gnod.store.documents import changes, documents, writing
 from gnod.store.vectors import vector_rows, vectors
 from tests.small_index import SmallIndex, prepared
 from tests.store.test_upgrades import MODEL, SCHEMAS, assert_whole, contents_of, goes_on, old_index, schema
@@ -130,14 +130,14 @@ def test_an_older_index_is_the_same_with_short_keys(old: Path) -> None:
             document = documents.by_path(connection, "notes", path)
             if document:
                 text = documents.markdown(connection, document.mirror_hash)
-                documents.put(connection, 1, path, prepared(text, path), now=1.0)
+                writing.put(connection, 1, path, prepared(text, path), now=1.0)
 
     count: Callable[[Connection], object] = lambda c: c.execute("SELECT count(*) FROM content_vectors").get  # noqa: E731
     vectors_before = read(count).result()
     database.submit_write(put_again).result()
     assert read(count).result() == vectors_before
     paths = [each.path for each in read(lambda c: documents.under(c, "notes", "", -1, 0)).result()]
-    database.submit_write(lambda c: documents.remove(c, 1, paths)).result()
+    database.submit_write(lambda c: writing.remove(c, 1, paths)).result()
     assert read(count).result() == 0
     assert read(lambda c: c.execute("SELECT count(*) FROM unembedded").get).result() == 0
     maintain(assert_whole).result()
@@ -156,10 +156,10 @@ def test_an_older_index_keeps_its_keys_and_vectors_until_then(old: Path) -> None
         for each in documents.under(connection, "notes", "", -1, 0):
             new = prepared(documents.markdown(connection, each.mirror_hash), each.path)
             if each.mime == "text/markdown":
-                documents.put(connection, 1, each.path, new, now=1.0)
-                documents.put(connection, 1, f"copies/{each.path}", new, now=1.0)
+                writing.put(connection, 1, each.path, new, now=1.0)
+                writing.put(connection, 1, f"copies/{each.path}", new, now=1.0)
         assert connection.execute("SELECT id, embed_hash FROM content_vectors").fetchall() == kept
-        documents.put(connection, 1, "new.md", prepared("# New\n\nA new text.", "new.md"), now=1.0)
+        writing.put(connection, 1, "new.md", prepared("# New\n\nA new text.", "new.md"), now=1.0)
         chunk = vectors.pending(connection, MODEL, ["notes"], 1)[0]
         assert chunk.text.endswith("A new text.")
         assert vectors.put(connection, MODEL, {chunk.embed_hash: [vectors.Piece(vector_rows.mean(connection, 1))]}) == 1

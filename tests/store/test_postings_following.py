@@ -16,7 +16,7 @@ import pytest
 from gnod.pipeline import lexical
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
-from gnod.store.documents import collections, documents
+from gnod.store.documents import collections, writing
 from gnod.store.documents.filters import Filters
 from gnod.store.postings import attachment
 from gnod.store.postings.view import view_of
@@ -209,7 +209,7 @@ def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int]
     index.add("a.md")
 
     def fail(connection: Connection) -> None:
-        documents.put(
+        writing.put(
             connection, collections.id_of(connection, "notes"), "a.md", prepared("other words", "a.md"), now=0.0
         )
         raise LookupError

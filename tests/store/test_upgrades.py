@@ -24,7 +24,7 @@ from gnod.ingest.prepare import prepare
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.store import llm_cache, migrations, packing
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, maintenance
+from gnod.store.documents import collections, documents, maintenance, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.health import runtime_flags
 from gnod.store.migrations import SCHEMA_VERSION
@@ -292,7 +292,7 @@ def test_org_files_get_the_headings_that_version_8_did_not_see(tmp_path: Path) -
     connection = apsw.Connection(str(tmp_path / "index.sqlite"))
     migrations.migrate(connection, tmp_path / "index.sqlite")
     collections.mirror(connection, [Folder("notes", "/notes", None)], [])
-    documents.put(connection, 1, "a.org", org, now=0.0)
+    writing.put(connection, 1, "a.org", org, now=0.0)
     connection.execute("UPDATE chunks SET heading = ''")
     packing.register(connection)
     connection.execute(  # it was a table
@@ -301,7 +301,7 @@ def test_org_files_get_the_headings_that_version_8_did_not_see(tmp_path: Path) -
     )
     migrations.m009_headings(connection)
     assert documents.known_files(connection, 1, ["a.org"])["a.org"].reusable_hash is None
-    documents.put(connection, 1, "a.org", org, now=0.0)
+    writing.put(connection, 1, "a.org", org, now=0.0)
     assert connection.execute("SELECT heading FROM chunks").fetchall() == [("Zebra",)]
     connection.close()
 
@@ -384,7 +384,7 @@ def _prepare_fresh(connection: Connection, notes: Path) -> None:
 def _rebuild_after_tokenizer_change(connection: Connection) -> None:
     """As the daemon does when it starts."""
     if not migrations.tokenizer_is_current(connection):
-        documents.invalidate(connection)
+        writing.invalidate(connection)
         migrations.record_tokenizer(connection)
 
 

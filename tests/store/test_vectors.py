@@ -14,7 +14,7 @@ import pytest
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import migrations
 from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, maintenance
+from gnod.store.documents import collections, documents, maintenance, writing
 from gnod.store.documents.filters import Condition
 from gnod.store.health.faults import INDEX
 from gnod.store.vectors import knn, vector_rows, vectors
@@ -296,7 +296,7 @@ def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
         old.execute("INSERT INTO content VALUES (?, ?)", (document.mirror_hash, document.markdown))
         old.execute("INSERT INTO chunks VALUES (?, 0, 0, 3, 1, 1, 'old cut', 'old hash')", (document.mirror_hash,))
         old.execute("INSERT INTO chunks VALUES (?, 1, 3, 9, 1, 1, 'old cut', 'old hash 2')", (document.mirror_hash,))
-        documents._insert(
+        writing._insert(
             old,
             {
                 "collection_id": 1,

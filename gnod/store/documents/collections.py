@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gnod.errors import CollectionNotFound
 from gnod.store.database import Connection
-from gnod.store.documents import documents
+from gnod.store.documents import documents, writing
 
 # Files of these types may have pages or pictures without text.
 _SCANS = (
@@ -63,7 +63,7 @@ def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence
             folder[:3],
         )
         if folder.name in before and before[folder.name].language != folder.language:
-            documents.invalidate(connection, before[folder.name].id)
+            writing.invalidate(connection, before[folder.name].id)
         _note_reader(connection, folder)
     connection.execute("DELETE FROM contexts")
     connection.executemany("INSERT OR IGNORE INTO contexts VALUES (?, ?)", contexts)
@@ -94,7 +94,7 @@ def remove(connection: Connection, name: str) -> int:
     removed = 0
     for collection_id in ids:
         paths = [path for path, _ in documents.stats(connection, collection_id)]
-        documents.remove(connection, collection_id, paths)
+        writing.remove(connection, collection_id, paths)
         removed += len(paths)
         connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
     return removed

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gnod.store import keys, packing
 from gnod.store.database import Connection
-from gnod.store.documents import changes, documents, scans
+from gnod.store.documents import changes, scans, writing
 
 
 class Totals(NamedTuple):
@@ -33,7 +33,7 @@ def purge(connection: Connection) -> tuple[int, int]:
     removed = connection.changes()
     changes.prune(connection)
     scans.purge(connection)
-    contents = documents.drop_orphans(connection, documents.orphans(connection))
+    contents = writing.drop_orphans(connection, writing.orphans(connection))
     for table in ("content_vectors", "embedding_errors"):
         connection.execute(f"DELETE FROM {table} WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)")
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('optimize')")

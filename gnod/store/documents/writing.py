@@ -1,0 +1,293 @@
+"""Store and remove documents, with their content, chunks and terms.
+
+With the last active document of a mirror, its content and chunks are deleted in the same transaction, and triggers
+delete the vectors. A caller that moves documents can keep the content for a while: `left` collects the mirror hashes,
+for `drop_orphans`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from gnod import locations
+from gnod.store import keys, packing
+from gnod.store.database import Connection
+from gnod.store.documents import definitions, fulltext, links, scans
+from gnod.store.documents.documents import DOCID_DIGITS, count_chunks, known_members
+from gnod.store.documents.records import FileStat, Prepared, Terms
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def put(
+    connection: Connection,
+    collection_id: int,
+    path: str,
+    new: Prepared,
+    *,
+    now: float,
+    left: set[str] | None = None,
+    terms: dict[int, Terms] | None = None,
+    container: str | None = None,
+) -> bool:
+    """Store a document under its path, replacing what was there. Returns whether the path was new. `container`: as in
+    Document. `terms` collects the terms of many documents for `fulltext.store`."""
+    stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
+    before = connection.execute(
+        "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
+        (collection_id, path),
+    ).fetchone()
+    key = keys.form(connection)
+    mirror = key(new.mirror_hash)
+    row = {
+        "docid": "#" + new.source_hash[:DOCID_DIGITS],
+        "source_hash": new.source_hash,
+        "size": stat.size,
+        "mtime_ns": stat.mtime_ns,
+        "inode": stat.inode,
+        "mirror_hash": mirror,
+        "chunks": _put_content(connection, key, new),
+        "title": new.title,
+        "mime": new.mime,
+        "converter": new.converter,
+        "language": new.language,
+        "doc_type": _text(new.metadata.get("type")),
+        "author": _text(new.metadata.get("author")),
+        "dated": _dated(new.metadata, stat),
+        "metadata": msgspec.json.encode(new.metadata).decode(),
+        "line_map": msgspec.json.encode(new.line_map).decode(),
+        "locations": locations.encoded(new.locations),
+        "indexed_at": now,
+        "reader": new.scans.reader if new.scans else None,
+        "pages_used": new.scans.used if new.scans else 0,
+        "scan_note": new.scans.note if new.scans else None,
+        "container": container,
+        "unread": msgspec.json.encode(new.unread).decode() if new.unread else None,
+        "active": 1,
+        "removed_at": None,
+    }
+    if before is None:
+        document_id = _insert(connection, {"collection_id": collection_id, "path": path, **row})
+    else:
+        document_id = int(before[0])
+        _update(connection, document_id, row)
+        _forget_details(connection, document_id)
+        if before[2]:
+            connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
+    if new.scans:
+        scans.note(connection, new.source_hash, new.scans)
+    if new.tags:
+        connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
+    if new.definitions:
+        definitions.put(connection, document_id, new.definitions)
+    links.put(connection, collection_id, document_id, path, new)
+    if terms is None:
+        fulltext.store(connection, {document_id: new.terms})
+    else:
+        terms[document_id] = new.terms
+    # After the new content was stored, so that chunks in both keep their vectors.
+    if before and before[1] != mirror:
+        _leave(connection, [before[1]], left)
+    return not (before and before[2])
+
+
+def touch(connection: Connection, collection_id: int, path: str, stat: FileStat) -> None:
+    """Record that the file was written again with the same bytes."""
+    of_document = (collection_id, path)
+    found = connection.execute(
+        "SELECT metadata FROM documents WHERE collection_id = ? AND path = ?", of_document
+    ).fetchone()
+    if found:
+        connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, dated = ? WHERE collection_id = ? AND path = ?",
+            (stat.size, stat.mtime_ns, stat.inode, _dated(msgspec.json.decode(found[0]), stat), *of_document),
+        )
+
+
+def touch_members(connection: Connection, collection_id: int, container: str, mtime_ns: int) -> None:
+    """Give the documents of the files in another one its time, as a new index would."""
+    rows = connection.execute(
+        "SELECT id, metadata FROM documents WHERE collection_id = ? AND container = ? AND active",
+        (collection_id, container),
+    ).fetchall()
+    connection.executemany(
+        "UPDATE documents SET mtime_ns = ?, dated = ? WHERE id = ?",
+        (
+            (mtime_ns, _dated(msgspec.json.decode(str(metadata)), FileStat(0, mtime_ns, 0)), id_)
+            for id_, metadata in rows
+        ),
+    )
+
+
+def invalidate(connection: Connection, collection_id: int | None = None) -> None:
+    """Make the next sync rebuild every document (of one collection)."""
+    where, values = ("", ()) if collection_id is None else (" WHERE collection_id = ?", (collection_id,))
+    connection.execute(f"UPDATE documents SET mtime_ns = -1{where}", values)
+
+
+def reread(connection: Connection, collection: str, path: str) -> None:
+    """Make the next sync read this file again."""
+    connection.execute(
+        "UPDATE documents SET mtime_ns = -1 WHERE path = ?"
+        " AND collection_id = (SELECT id FROM collections WHERE name = ?)",
+        (path, collection),
+    )
+
+
+def remove(
+    connection: Connection,
+    collection_id: int,
+    paths: Sequence[str],
+    *,
+    now: float = 0.0,
+    left: set[str] | None = None,
+) -> int:
+    """Remove documents, and those of the files in them, from the index. Returns how many of `paths` were in it."""
+    removed = [_remove(connection, collection_id, "path", path, now, left) for path in paths]
+    for path in paths:
+        _remove(connection, collection_id, "container", path, now, left)
+    return sum(removed)
+
+
+def keep_members(
+    connection: Connection,
+    collection_id: int,
+    container: str,
+    paths: Collection[str],
+    *,
+    now: float = 0.0,
+    left: set[str] | None = None,
+) -> None:
+    """Remove the documents of files that are no longer in their container, which has these `paths`."""
+    for path in known_members(connection, collection_id, [container]).get(container, {}).keys() - set(paths):
+        _remove(connection, collection_id, "path", path, now, left)
+
+
+def orphans(connection: Connection) -> list[str]:
+    """Return the mirrors that no active document has. Reads two indexes in the same order, a second for a million
+    documents."""
+    rows = connection.execute(
+        "SELECT mirror_hash FROM mirrors m"
+        " WHERE NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = m.mirror_hash AND active) ORDER BY mirror_hash"
+    )
+    return [mirror for (mirror,) in rows]
+
+
+def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
+    """Delete the content of those of these mirrors that no active document has. Returns how many."""
+    dropped = 0
+    for mirror in mirrors:
+        connection.execute(
+            "DELETE FROM mirrors WHERE mirror_hash = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = ?1 AND active)",
+            (mirror,),
+        )
+        dropped += connection.changes()
+    return dropped
+
+
+def _put_content(connection: Connection, key: Callable[[str], str], new: Prepared) -> int:
+    """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
+    mirror, rest = key(new.mirror_hash), keys.rest_of(new.mirror_hash, new.markdown)
+    text = packing.pack(connection, new.markdown)
+    connection.execute(
+        "INSERT INTO mirrors (mirror_hash, markdown, packed, title, digest_rest) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (mirror, *text, new.own_title, rest),
+    )
+    is_new = connection.changes() > 0
+    if not is_new and not _take_over(connection, mirror, new.own_title):
+        return count_chunks(connection, mirror)
+    connection.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (mirror, seq, *msgspec.structs.astuple(chunk)[:-1], key(chunk.embed_hash))
+            for seq, chunk in enumerate(new.chunks)
+        ),
+    )
+    if not is_new:
+        connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (mirror,))
+        # Of its copies: they share the chunks.
+        connection.execute(
+            "UPDATE documents SET chunks = ?1 WHERE mirror_hash = ?2 AND active AND chunks <> ?1",
+            (len(new.chunks), mirror),
+        )
+    return len(new.chunks)
+
+
+def _take_over(connection: Connection, mirror_hash: str, title: str) -> bool:
+    """Make room for the chunks of a text that an older version stored. Returns whether it did. Old chunks are deleted
+    last, so that chunks in both keep their vectors."""
+    connection.execute("UPDATE mirrors SET title = ? WHERE mirror_hash = ? AND title IS NULL", (title, mirror_hash))
+    if not connection.changes():
+        return False
+    connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (mirror_hash,))
+    return True
+
+
+def _insert(connection: Connection, row: Mapping[str, object]) -> int:
+    """Return the id of the new row."""
+    connection.execute(
+        f"INSERT INTO documents ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
+    )
+    return connection.last_insert_rowid()
+
+
+def _update(connection: Connection, document_id: int, row: Mapping[str, object]) -> None:
+    connection.execute(
+        f"UPDATE documents SET {', '.join(f'{name} = ?' for name in row)} WHERE id = ?", (*row.values(), document_id)
+    )
+
+
+def _forget_details(connection: Connection, document_id: int) -> None:
+    """Delete the rows of a document in other tables, but not its terms."""
+    connection.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
+    definitions.remove(connection, document_id)
+    links.remove(connection, document_id)
+
+
+def _remove(
+    connection: Connection, collection_id: int, column: str, value: str, now: float, left: set[str] | None
+) -> int:
+    rows = list(
+        connection.execute(
+            f"UPDATE documents SET active = 0, removed_at = ? WHERE collection_id = ? AND {column} = ? AND active"
+            " RETURNING id, mirror_hash",
+            (now, collection_id, value),
+        )
+    )
+    for document_id, _ in rows:
+        connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (document_id,))
+        _forget_details(connection, document_id)
+    _leave(connection, [str(mirror) for _, mirror in rows], left)
+    return len(rows)
+
+
+def _leave(connection: Connection, mirrors: Iterable[str], left: set[str] | None) -> None:
+    if left is None:
+        drop_orphans(connection, set(mirrors))
+    else:
+        left.update(mirrors)
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, list):
+        return ", ".join(str(v) for v in value) or None
+    return str(value) if value not in (None, "") else None
+
+
+def _dated(metadata: Mapping[str, object], stat: FileStat) -> float:
+    """Return the frontmatter's date when it is one, else the file's time."""
+    value = str(metadata.get("date", ""))
+    if match := _ISO_DATE.match(value):
+        for text in (value, match[0]):
+            try:
+                moment = datetime.fromisoformat(text)
+            except ValueError:
+                continue
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return stat.mtime_ns / 1e9
