@@ -125,7 +125,8 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
             raise _failure(child.returncode, log, offset)
         if time.monotonic() > deadline:
             raise errors.TimedOut(
-                f"gnod did not answer within {START_TIMEOUT_S:g} s after its start: see {places.log_file}"
+                f"gnod did not answer within {START_TIMEOUT_S:g} s after its start: it may still be upgrading a large"
+                f" index, so try again in a minute, or see {places.log_file}"
             )
         time.sleep(pause)
         pause = min(pause * 1.5, SLOWEST_POLL_S)
