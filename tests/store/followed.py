@@ -10,7 +10,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.postings.builder import Builder
-from gnod.store.postings.following import IDLE_S, Following
+from gnod.store.postings.following import IDLE_S, REST_S, Following
 from gnod.store.postings.versions import Postings, folder_of
 from gnod.store.postings.view import view_of
 from tests.small_index import prepared
@@ -19,12 +19,22 @@ from tests.small_index import prepared
 class Index:
     """A database with the thread. `least` may be changed. `uses_process`: for all work, however small."""
 
-    def __init__(self, path: Path, least: int, *, uses_process: bool = False, idle_s: float = IDLE_S) -> None:
+    def __init__(
+        self,
+        path: Path,
+        least: int,
+        *,
+        uses_process: bool = False,
+        rest_s: float = REST_S,
+        idle_s: float = IDLE_S,
+    ) -> None:
         self.least = least
         self.builder = Builder(terms_of, 0) if uses_process else Builder(terms_of)
         self.database = Database(path, readers=1, use_knn=False)
         self.postings = Postings(folder_of(path), terms.VERSION)
-        self.following = Following(self.database, self.postings, self.builder, lambda: self.least, idle_s=idle_s)
+        self.following = Following(
+            self.database, self.postings, self.builder, lambda: self.least, rest_s=rest_s, idle_s=idle_s
+        )
         self.following.start()
 
     def close(self) -> None:
@@ -48,6 +58,10 @@ class Index:
     def size(self) -> int | None:
         """Return the number of documents in the view of a reader; None without a view."""
         return self.database.submit_read(lambda c: view.size if (view := view_of(c)) else None).result()
+
+    def segments(self) -> int | None:
+        """Return how many segments the view of a reader has; None without a view."""
+        return self.database.submit_read(lambda c: len(view._parts) if (view := view_of(c)) else None).result()
 
     def is_current(self) -> bool:
         newest = self.postings.newest

@@ -116,14 +116,16 @@ def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
 
 
 def test_segments_are_merged_at_rest(tmp_path: Path) -> None:
-    index = Index(tmp_path / "index.sqlite", 1, idle_s=0.3)
+    """Readers see it, and the process ends later."""
+    index = Index(tmp_path / "index.sqlite", 1, uses_process=True, rest_s=0.3, idle_s=0.6)
     try:
         for number in range(3):
             index.add(*names(10 * number, 10 * number + 10))
             wait_until(index.is_current)
-        wait_until(lambda: index.postings.newest is not None and len(index.postings.newest.parts) == 1)
+        wait_until(lambda: index.segments() == 1)
         assert index.is_current()
         assert index.size() == 30
+        wait_until(lambda: not index.builder.is_running)
     finally:
         index.close()
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from gnod.store.documents.records import Terms
-from gnod.store.postings.versions import Postings
+from gnod.store.postings.versions import Postings, Version
 
 
 class Remembering(Protocol):
@@ -23,11 +23,12 @@ class Remembering(Protocol):
 
 @dataclass
 class Attachment:
-    """`view`: the view that was used last, and its clock. `seen`: the view, or that there is none, of the snapshot that
+    """`view`: the view that was used last, its clock, and the version that it reads: segments are merged without a
+    change of the database. `seen`: the view, or that there is none, of the snapshot that
     is read now; empty until it is asked for."""
 
     postings: Postings
-    view: tuple[int, Remembering] | None = None
+    view: tuple[int, Version, Remembering] | None = None
     seen: list[Remembering | None] | None = None
 
 

@@ -28,7 +28,10 @@ _TOGETHER_S = 0.05
 _BURST_S = 1.0
 # After a failure.
 _RETRY_S = 60.0
-# Without work, until segments are merged that would otherwise wait for more, and until the process ends that does it.
+# Without changes, until segments are merged that would otherwise wait for more: longer than between one save and the
+# next while somebody writes.
+REST_S = 3.0
+# Without work, until the process ends that does it.
 IDLE_S = 10.0
 # A smaller index than this share of the least size loses its postings.
 _HYSTERESIS = 0.5
@@ -47,6 +50,7 @@ class Following:
         builder: Builder,
         least: Callable[[], int | None],
         *,
+        rest_s: float = REST_S,
         idle_s: float = IDLE_S,
     ) -> None:
         self._database = database
@@ -56,8 +60,8 @@ class Following:
         self._feed = Feed()
         self._closing = threading.Event()
         self._is_loaded = threading.Event()
+        self._rest_s = rest_s
         self._idle_s = idle_s
-        self._is_at_rest = False
         database.postings = postings
         postings.when_in_doubt = self.wake
         database.follow(self)
@@ -96,21 +100,26 @@ class Following:
         self._guarded(self._postings.load)
         self._is_loaded.set()
         while not self._closing.is_set():
-            if not self._feed.wake.wait(None if self._is_at_rest else self._idle_s):
-                self._tidy()
-                continue
+            self._wait()
             self._feed.wake.clear()
-            self._is_at_rest = False
             while not self._closing.is_set() and self._guarded(lambda: self._step(connection)):
                 pass
             self._closing.wait(_BURST_S if self._builder.is_running else _TOGETHER_S)
 
-    def _tidy(self) -> None:
-        """Merge some segments, or end the process when there is nothing left to do."""
-        if self._guarded(lambda: updating.compact(self._postings, self._builder.perform, worth_merging_at_rest)):
+    def _wait(self) -> None:
+        """Wait for work; meanwhile merge what is left, and then end the process."""
+        wake = self._feed.wake
+        if wake.wait(self._rest_s):
+            return
+        while not wake.is_set() and self._guarded(self._tidy):
+            pass
+        if wake.is_set() or (self._builder.is_running and wake.wait(self._idle_s)):
             return
         self._builder.rest()
-        self._is_at_rest = True
+        wake.wait()
+
+    def _tidy(self) -> bool:
+        return updating.compact(self._postings, self._builder.perform, worth_merging_at_rest)
 
     def _guarded(self, work: Callable[[], object]) -> bool:
         """Run a step. Postings that cannot be used are deleted, and built again; on a full disk they wait."""

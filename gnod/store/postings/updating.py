@@ -74,7 +74,7 @@ def compact(
     newest = postings.newest
     if newest is None:
         return False
-    sizes = [Size(len(part.segment), part.size, part.segment.postings) for part in newest.parts]
+    sizes = sizes_of(newest)
     chosen = choose(sizes)
     if not chosen:
         return False
@@ -87,6 +87,10 @@ def compact(
         others = (*others, postings.part(path, checksum))
     postings.publish(newest._replace(parts=others))
     return True
+
+
+def sizes_of(version: Version) -> list[Size]:
+    return [Size(len(part.segment), part.size, part.segment.postings) for part in version.parts]
 
 
 def _read(newest: Version, feed: Feed, connection: Connection) -> _Found | None:

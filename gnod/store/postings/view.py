@@ -416,13 +416,15 @@ def view_of(connection: Connection) -> View | None:
 
 def _present_view(connection: Connection, attached: Attachment) -> View | None:
     clock = changes.present(connection).clock
-    if attached.view is None or attached.view[0] != clock:
-        version = attached.postings.up_to(clock)
-        view = _view(connection, version, clock) if version else None
+    version = attached.postings.up_to(clock)
+    if version is None:
+        return None
+    if attached.view is None or attached.view[0] != clock or attached.view[1] is not version:
+        view = _view(connection, version, clock)
         if view is None:
             return None  # there may be one soon
-        attached.view = clock, view
-    return cast(View, attached.view[1])
+        attached.view = clock, version, view
+    return cast(View, attached.view[2])
 
 
 def _view(connection: Connection, version: Version, clock: int) -> View | None:
