@@ -74,15 +74,15 @@ class Segment:
         return self._ids[chosen].astype(np.int64) + self._first_id
 
     def numbers_of(self, ids: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
-        """Return which of these ids are here, and the numbers of those."""
+        """Return which of these ids, which are sorted, are here, and the numbers of those."""
         if not len(self._ids):
             return np.zeros(len(ids), bool), np.empty(0, np.intp)
-        wanted = ids - self._first_id
-        is_here = (wanted >= 0) & (wanted <= int(self._ids[-1]))
-        within = wanted[is_here].astype(self._ids.dtype)
-        at = np.searchsorted(self._ids, within)
-        is_found = self._ids[at] == within
-        is_here[is_here] = is_found
+        first, last = self._first_id, self._first_id + int(self._ids[-1])
+        start, end = ids.searchsorted([first, last + 1]).tolist()
+        is_here = np.zeros(len(ids), bool)
+        within = (ids[start:end] - first).astype(self._ids.dtype)
+        at = self._ids.searchsorted(within)
+        is_found = is_here[start:end] = self._ids[at] == within
         return is_here, at[is_found]
 
     def record(self, term: bytes) -> Record:
