@@ -30,19 +30,19 @@ class Record:
     __slots__ = ("_codes", "_sizes", "documents")
 
     def __init__(self, units: Numbers) -> None:
-        self._sizes: list[int] = []
+        self._sizes: Numbers | None = None
         if len(units) <= 2 * _SINGLE:
             self.documents, self._codes = units[1::2], units[::2]
         else:
             runs = int(units[0])
             self._codes = units[1 : 1 + runs]
-            self._sizes = [less + 1 for less in units[1 + runs : 1 + 2 * runs].tolist()]
+            self._sizes = units[1 + runs : 1 + 2 * runs].astype(np.intp) + 1
             self.documents = units[1 + 2 * runs :]
 
     def of_postings(self, by_code: Numbers) -> Numbers:
         """Return what each posting has, where `by_code` has it for each code."""
         of_runs = by_code.take(self._codes)
-        return np.repeat(of_runs, self._sizes) if self._sizes else of_runs
+        return of_runs if self._sizes is None else of_runs.repeat(self._sizes)
 
 
 def posting(terms: Numbers, codes: Numbers, documents: Numbers) -> NDArray[np.uint64]:

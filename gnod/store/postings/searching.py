@@ -51,6 +51,9 @@ def survey(
 
 def count(connection: Connection, view: View, phrases: AnyOf, passing: Conditions) -> int:
     """Return how many documents have one of the phrases; copies count once."""
+    is_free = passing.filters.are_empty and not passing.required and not passing.excluded
+    if len(phrases) == 1 and is_free and not copies.exist(connection):
+        return view.frequency(phrases[0])
     found = _in_collections(connection, view.matching([*passing.required, phrases], passing.excluded), passing.filters)
     if not _is_slow(passing.filters) and not passing.filters.excluded:
         return found.size - _surplus(connection, found)

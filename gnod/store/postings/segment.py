@@ -58,7 +58,6 @@ class Segment:
         self._texts = texts
         self._known: dict[bytes, tuple[int, int]] = {}
         self._weighted: dict[tuple[float, ...], NDArray[np.float64]] = {}
-        self._norm: tuple[float, NDArray[np.float64]] | None = None
 
     @classmethod
     def of_documents(cls, ids: Numbers, docids: Numbers, collections: Numbers, lengths: Numbers) -> Segment:
@@ -112,13 +111,6 @@ class Segment:
         if weights not in self._weighted:
             self._weighted[weights] = self.counts @ np.array(weights)
         return self._weighted[weights]
-
-    def norm(self, mean: float, k1: float, b: float) -> NDArray[np.float64]:
-        """Return BM25's norm of the documents' lengths, where `mean` is the mean length."""
-        known = self._norm
-        if known is None or known[0] != mean:
-            known = self._norm = mean, k1 * (1 - b + b / mean * self.lengths.astype(np.float64))
-        return known[1]
 
     def terms(self) -> list[bytes]:
         return self._texts.all() if self._texts else []

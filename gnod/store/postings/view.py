@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from struct import Struct
 from typing import NamedTuple, cast
 from weakref import WeakSet
@@ -53,6 +53,10 @@ _with_counts: WeakSet[Connection] = WeakSet()
 AnyOf = tuple[str, ...]
 # A phrase with its part of the score.
 Weights = Sequence[tuple[str, float]]
+
+
+# The numbers of documents in a part (None: of all), each once, and their scores.
+_OfPart = tuple[Numbers | None, NDArray[np.float64]]
 
 
 class Phrase(NamedTuple):
@@ -192,7 +196,7 @@ class View:
     ) -> Scored:
         """Return the documents with the best BM25 scores, unordered: `depth` of them and those as good as the last
         (None: all)."""
-        return self._best(map(partial(self._scores, phrases=phrases, weights=weights), self._parts), depth, among)
+        return self._best((self._scored(part, phrases, weights) for part in self._parts), depth, among)
 
     def surveyed(
         self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
@@ -200,13 +204,15 @@ class View:
         """As `scored`, with the sums of all scores, on which `among` has no influence."""
         scores = [self._scores(part, phrases, weights) for part in self._parts]
         sums = Sums(sum(float(each.sum()) for each in scores), sum(float(np.sqrt(each).sum()) for each in scores))
-        return self._best(scores, depth, among), sums
+        return self._best(((None, each) for each in scores), depth, among), sums
 
-    def _best(self, scores: Iterable[NDArray[np.float64]], depth: int | None, among: Matching | None) -> Scored:
+    def _best(self, of_parts: Iterable[_OfPart], depth: int | None, among: Matching | None) -> Scored:
         best = _Best(depth)
         masks = among.masks if among else [None] * len(self._parts)
-        for part, of_part, mask in zip(self._parts, scores, masks, strict=True):
-            best.add(part.segment, of_part if mask is None else of_part * mask)
+        for part, (documents, scores), mask in zip(self._parts, of_parts, masks, strict=True):
+            if mask is not None:
+                scores = scores * (mask if documents is None else mask[documents])
+            best.add(part.segment, documents, scores)
         return best.documents()
 
     def lengths(self, ids: Collection[int]) -> dict[int, int]:
@@ -218,17 +224,31 @@ class View:
             found.update(zip(part.segment.ids(numbers).tolist(), part.segment.lengths[numbers].tolist(), strict=True))
         return found
 
+    def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> _OfPart:
+        if len(phrases) != 1:
+            return None, self._scores(part, phrases, weights)
+        ((phrase, weight),) = phrases
+        found = self._found(part, phrase, weights)  # different documents: nothing is added up
+        return found.documents, self._gains(part, found, weight)
+
     def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
+        """Return the scores of all documents of a part."""
         scores = np.zeros(len(part.segment))
-        norm = part.segment.norm(self._mean, K1, B)
         for phrase, weight in phrases:
             found = self._found(part, phrase, weights)
-            of_documents = norm.take(found.documents)
-            of_documents += found.frequencies
-            gains = weight * (K1 + 1) * found.frequencies
-            gains /= of_documents
-            np.add.at(scores, found.documents, gains)
+            np.add.at(scores, found.documents, self._gains(part, found, weight))
         return scores
+
+    def _gains(self, part: Part, found: Found, weight: float) -> NDArray[np.float64]:
+        """Return what a phrase adds to the scores of its documents. BM25's norm of a length is k1 (1 - b + b length /
+        mean): to compute it is as fast as to look it up, and needs no memory."""
+        below: NDArray[np.float64] = part.segment.lengths.take(found.documents) * (B / self._mean)
+        below += 1 - B
+        below *= K1
+        below += found.frequencies
+        gains: NDArray[np.float64] = weight * (K1 + 1) * found.frequencies
+        gains /= below
+        return gains
 
     def _with_any(self, part: Part, phrases: AnyOf) -> NDArray[np.bool_]:
         """Tell which documents have one of the phrases; of those that are not alive, anything."""
@@ -258,23 +278,24 @@ class View:
 
     def _mark(self, part: Part, phrase: str, mask: NDArray[np.bool_]) -> None:
         """Set the documents that have a phrase; of those that are not alive, any."""
-        if self._is_plain(part, phrase):
-            documents = self._record(part.segment, Phrase.of(phrase).terms[0]).documents
-            mask[documents.astype(np.intp)] = True
-        else:
-            mask[self._found(part, phrase, _ALL_COLUMNS).documents] = True
+        record = self._record_of(part, phrase)
+        found = self._found(part, phrase, _ALL_COLUMNS) if record is None else record
+        mask[found.documents.astype(np.intp, copy=False)] = True
 
     def _number(self, part: Part, phrase: str) -> int:
         """Return how many documents, alive, have a phrase."""
-        if not self._is_plain(part, phrase):
+        record = self._record_of(part, phrase)
+        if record is None:
             return len(self._found(part, phrase, _ALL_COLUMNS).documents)
-        documents = self._record(part.segment, Phrase.of(phrase).terms[0]).documents
+        documents = record.documents
         return len(documents) if part.alive is None else int(np.count_nonzero(part.alive[documents]))
 
-    def _is_plain(self, part: Part, phrase: str) -> bool:
-        """Tell whether a phrase is one term whose postings are in a segment."""
-        parsed = Phrase.of(phrase)
-        return len(parsed.terms) == 1 and not parsed.is_prefix and part.segment is not self._changed
+    def _record_of(self, part: Part, phrase: str) -> Record | None:
+        """Return the postings of a phrase that is one term of a segment with postings; None: of another."""
+        terms, is_prefix = Phrase.of(phrase)
+        if len(terms) != 1 or is_prefix or part.segment is self._changed:
+            return None
+        return self._record(part.segment, terms[0])
 
     def _found(self, part: Part, phrase: str, weights: tuple[float, ...]) -> Found:
         """Return where a phrase occurs in documents that are alive."""
@@ -385,10 +406,12 @@ class _Best:
         self._least = np.nextafter(0.0, 1.0)
         self._found: list[Scored] = []
 
-    def add(self, segment: Segment, scores: NDArray[np.float64]) -> None:
+    def add(self, segment: Segment, documents: Numbers | None, scores: NDArray[np.float64]) -> None:
+        """Take the documents with these numbers (None: all), each once."""
         good = np.flatnonzero(scores >= self._least)
         good = good[self._are_best(scores[good])]
-        self._found.append(Scored(segment.ids(good), segment.docids[good], scores[good]))
+        numbers = good if documents is None else documents[good]
+        self._found.append(Scored(segment.ids(numbers), segment.docids[numbers], scores[good]))
 
     def documents(self) -> Scored:
         together = Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
