@@ -245,6 +245,21 @@ def test_a_reader_of_an_older_snapshot_sees_no_newer_postings(followed: Followed
     assert followed.compare("green river", Filters())
 
 
+def test_a_view_reads_no_change_but_the_new_ones(followed: Followed) -> None:
+    """Also where SQLite has the statistics that a daemon leaves when it ends."""
+    followed.add({f"{number}.md": f"red house {number}" for number in range(300)})
+    followed.catch_up()
+    analyse = "ANALYZE changes; ANALYZE collections"
+    followed.database.submit_maintenance(lambda connection: connection.execute(analyse).fetchall()).result()
+    assert followed.view()  # reads the schema again
+    followed.add({"new.md": "green boat"})
+    steps = itertools.count()
+    followed._with.set_progress_handler(lambda: next(steps) < 0, 1)
+    assert followed.view()
+    followed._with.set_progress_handler(None)
+    assert next(steps) < 300
+
+
 def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) -> None:
     followed.add({"a.md": "red house", "b.md": "green boat"})
     followed.catch_up()

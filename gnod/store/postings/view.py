@@ -469,9 +469,10 @@ def _view(connection: Connection, version: Version, clock: int) -> View | None:
 
 def _changed(connection: Connection, clock: int, limit: int) -> list[_Changed]:
     """Return documents that changed after a clock."""
+    # The order is fixed: SQLite would read all changes of each collection, 40 ms for a million.
     rows = connection.execute(
-        "SELECT d.id, d.docid, d.collection_id, s.sz FROM changes h JOIN collections c ON c.name = h.collection"
-        " JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
+        "SELECT d.id, d.docid, d.collection_id, s.sz FROM changes h CROSS JOIN collections c ON c.name = h.collection"
+        " CROSS JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob' WHERE h.clock > ? LIMIT ?",
         (clock, limit),
     )
