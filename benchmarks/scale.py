@@ -27,7 +27,7 @@ from benchmarks.throwaway import REPOSITORY, Throwaway, percentile, require_shar
 
 SIZES = (1_000, 10_000, 100_000)
 QUERIES = 100
-SAVES = 10
+SAVES = 40
 PLOT = REPOSITORY / "docs" / "scale.svg"
 
 Figures = dict[str, float]
