@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +21,10 @@ from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.vocabulary import Words
+from gnod.store.postings.following import Following
+from tests.machine import wait_until
 from tests.small_index import SmallIndex
+from tests.store.followed import Index
 
 PAGES = {
     "tls.md": "# TLS\n\nRenew the certificate of the server before it expires. Restart the machine afterwards.\n",
@@ -139,6 +143,31 @@ def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -
     assert corrected("thermomter") == "thermometer"
     small_index.remove("heat.md")
     assert corrected("thermomter") == "thermomter"
+
+
+def test_the_words_of_a_large_index_are_read_when_the_postings_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of documents that are in the full-text table alone, they are not: that takes seconds."""
+    monkeypatch.setattr("gnod.pipeline.correction.corrector.SHARE", 1e9)  # as often as there is a change
+    index = Index(tmp_path / "index.sqlite", 0)
+    corrector = Corrector(index.database.submit_read, at_once_s=0)
+
+    def corrected() -> str:
+        """There is one reader thread: what was begun by the search before has been done."""
+        return index.database.submit_read(lambda c: corrector.correct(c, "thermomter").text).result()
+
+    index.add("a.md", text="nothing")
+    wait_until(index.is_current)
+    assert corrected() == "thermomter"
+    index.following.close()
+    index.add("heat.md", text="thermometer")
+    assert {corrected() for _ in range(3)} == {"thermomter"}
+    index.following = Following(index.database, index.postings, index.builder, lambda: 0)
+    index.following.start()
+    wait_until(index.is_current)
+    wait_until(lambda: corrected() == "thermometer")
+    index.close()
 
 
 @settings(max_examples=30)

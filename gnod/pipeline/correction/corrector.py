@@ -101,7 +101,12 @@ class Corrector:
         is_due = time.monotonic() - state.read_at > state.took_s / SHARE
         with self._lock:
             if is_due and (self._reading is None or self._reading.done()):
-                self._reading = self._submit(lambda connection: (self._read(connection), None)[1])
+                self._reading = self._submit(self._read_unless_soon_quicker)
+
+    def _read_unless_soon_quicker(self, connection: Connection) -> None:
+        """Read the words, or leave it to a later search."""
+        if not vocabulary.is_soon_quicker(connection):
+            self._read(connection)
 
     def _read(self, connection: Connection) -> Knowledge:
         started = time.monotonic()

@@ -134,14 +134,19 @@ class View:
             known = self._frequencies[phrase] = sum(self._number(part, phrase) for part in self._parts)
         return known
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the postings have all documents; otherwise some are in the full-text table alone."""
+        return self._changed is None
+
     def has_all(self, phrases: Iterable[str]) -> bool:
         """Tell whether the postings alone say where each of the phrases occurs."""
-        return self._changed is None and all(len(Phrase.of(phrase).terms) == 1 for phrase in phrases)
+        return self.is_complete and all(len(Phrase.of(phrase).terms) == 1 for phrase in phrases)
 
     def frequencies(self, first: bytes = b"") -> dict[bytes, int] | None:
-        """Return in how many documents each term occurs, of the terms from `first` on; None: some documents are in the
-        full-text table alone."""
-        if self._changed is not None:
+        """Return in how many documents each term occurs, of the terms from `first` on; None: the postings are not
+        complete."""
+        if not self.is_complete:
             return None
         found: dict[bytes, int] = {}
         for part in self._parts:
