@@ -192,6 +192,7 @@ def test_comments_tell_the_language() -> None:
     assert found.prose.startswith("Berechnet die Gebühren.\nDer Liegeplatz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "text"),
     [

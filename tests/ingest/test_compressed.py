@@ -97,6 +97,7 @@ def test_a_compressed_archive_is_read_as_an_archive(name: str) -> None:
     assert unpacked(buffer.getvalue(), name).texts == {name: "- note.md\n", f"{name}!/note.md": "words\n"}
 
 
+@pytest.mark.slow
 @packed_with
 def test_a_bomb_is_named_before_it_needs_memory(suffix: str) -> None:
     data = PACKERS[suffix](bytes(25_000_000))

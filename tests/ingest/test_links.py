@@ -101,6 +101,7 @@ def test_any_text_has_links_in_its_lines(syntax: str, text: str) -> None:
         assert link.key is None or ".." not in link.key.split("/")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("syntax", "part", "count"),  # 0: only the time counts
     [

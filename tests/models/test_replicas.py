@@ -34,6 +34,7 @@ def converted(folder: Path, replica: replicas.Replica, weights: WeightsType) -> 
     return ModelSpec(path=str(folder / "model.gguf"), window=profile.window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weights", "least"), [("f32", 0.9999), ("f16", 0.999)])
 @pytest.mark.parametrize("name", EMBEDDERS)
 def test_vectors_are_those_of_transformers(name: str, weights: WeightsType, least: float, tmp_path: Path) -> None:

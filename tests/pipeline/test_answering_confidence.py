@@ -59,6 +59,7 @@ def test_both_ends() -> None:
     assert not NOTHING_FOUND.is_enough
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [{}, OTHERS], ids=["small", "large"])
 @pytest.mark.parametrize(
     ("asked", "beside"),

@@ -98,6 +98,7 @@ def test_nearly_all_of_the_nearest_are_found_with_any_filter(many: SmallIndex, n
     assert recall(many, searched, Filters(collections=collections)) >= 0.99
 
 
+@pytest.mark.slow
 def test_documents_that_are_asked_for_come_at_any_rank(many: SmallIndex) -> None:
     query, also = clustered(1, seed=4)[0], set(range(1, 4000, 97))
 

@@ -58,6 +58,7 @@ def read(parts: list[bytes]) -> tuple[list[bytes], str | None]:
     return got, framer.fault.message if framer.fault else None
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(anything, cuts)
 def test_every_split_gives_the_same_messages(data: bytes, at: list[int]) -> None:

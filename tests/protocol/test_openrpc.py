@@ -47,10 +47,12 @@ def references(value: object) -> Iterator[str]:
                 yield from references(item)
 
 
+@pytest.mark.slow
 def test_it_is_a_valid_openrpc_document() -> None:
     assert [error.message for error in official().iter_errors(DOCUMENT)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "value"),
     [

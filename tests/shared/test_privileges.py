@@ -125,6 +125,7 @@ def test_a_reader_needs_to_read_only_and_a_publisher_one_database(
     assert {"Upsert", "Delete", "DropCollection"} <= of_publisher.demanded <= COLLECTION_ADMIN | DATABASE_ADMIN
 
 
+@pytest.mark.slow
 def test_the_names_of_milvus_collections_in_the_pages(milvus: MilvusServer) -> None:
     names = set(milvus.engine("handbook")._names.values())
     assert set(re.findall(r'"(gnod_\w+)"', script("SECURITY.md"))) == names

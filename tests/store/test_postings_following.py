@@ -115,6 +115,7 @@ def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
     assert not builders(tmp_path)
 
 
+@pytest.mark.slow
 def test_segments_are_merged_at_rest(tmp_path: Path) -> None:
     """Readers see it, and the process ends later."""
     index = Index(tmp_path / "index.sqlite", 1, uses_process=True, rest_s=0.3, idle_s=0.6)
