@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -238,6 +239,12 @@ class ModelFactory:
 
 def physical_cores() -> int:
     """Return the number of cores for this process; hyper-threads do not help a model."""
-    physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    physical = _physical_cores()
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
     return max(1, min(physical, allowed))
+
+
+@cache
+def _physical_cores() -> int:
+    # psutil reads files of each core, which every query would wait for.
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
