@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gnod.pipeline.distinct import without_copies
 from gnod.pipeline.matrix import FLOAT_NOISE
-from gnod.pipeline.places import Floats, Ids, Layout
+from gnod.pipeline.places import Floats, Ids, Layout, ascending
 from gnod.pipeline.ranked import Held, RankedDocument, Span
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition, Filters
@@ -58,16 +58,19 @@ class Spread(NamedTuple):
         return Spread(mean, max(squares - mean**2, 0.0) ** 0.5, whole)
 
 
-class Winner(NamedTuple):
-    """A vector that may be the best of a document."""
+class Winners(NamedTuple):
+    """Vectors that may be the best of their documents: for each, the ids of the document and of the vector, and the
+    cosine. Those of a document are in the order of their places."""
 
-    document_id: int
-    vector_id: int
-    cosine: float
+    documents: Ids
+    vectors: Ids
+    cosines: Cosines
 
-    @property
-    def held(self) -> Held:
-        return Held(self.document_id, self.vector_id)
+    def __len__(self) -> int:
+        return len(self.cosines)
+
+    def chosen(self, which: NDArray[np.bool_]) -> Winners:
+        return Winners(*(column[which] for column in self))
 
 
 class Wanted(NamedTuple):
@@ -109,7 +112,7 @@ class Ranking(Protocol):
     def __len__(self) -> int:
         """Return how many documents there are."""
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
         """Return the best vectors of those of the best `depth` documents that pass, and an upper bound for all
         documents beyond these (-inf: there are none)."""
 
@@ -150,7 +153,7 @@ class Scored:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
         numbers, floor = _best(self._best, depth)
         if wanted is not None:
             numbers = wanted.among(self._layout, numbers)
@@ -160,10 +163,8 @@ class Scored:
         # Rounding may give more than 1, which would tell equal vectors apart.
         cosines = self._exact(rows)
         cosines = np.where(cosines > 1, 1.0, cosines)
-        documents = self._layout.documents[numbers][owners]
-        columns = (documents.tolist(), self._ids[rows].tolist(), cosines.tolist())
-        winners = [Winner(*each) for each in zip(*columns, strict=True) if each[2] > -np.inf]
-        return winners, max(floor + self._margin, self._below)
+        winners = Winners(self._layout.documents[numbers][owners], self._ids[rows], cosines)
+        return winners.chosen(cosines > -np.inf), max(floor + self._margin, self._below)
 
     def share(self, _: Wanted) -> None:
         return None
@@ -192,7 +193,7 @@ class OnDisk:
     def __len__(self) -> int:
         return len(self._scored)
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
         return self._scored.top(depth, wanted)
 
     def share(self, _: Wanted) -> None:
@@ -334,7 +335,7 @@ def _search(
     while True:
         winners, below = ranking.top(depth, None if is_narrowed else wanted)
         if not is_narrowed:
-            share = len({each.document_id for each in winners}) / depth
+            share = len(ascending(winners.documents)) / depth
         best = _first(connection, winners, limit, look_up=look_up)
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):
@@ -353,32 +354,33 @@ def _deeper(depth: int, share: float, limit: int) -> int:
     return min(max(wanted, 2 * depth), _DEEPER * depth)
 
 
-def _first(connection: Connection, winners: list[Winner], limit: int, *, look_up: bool) -> list[RankedDocument]:
+def _first(connection: Connection, winners: Winners, limit: int, *, look_up: bool) -> list[RankedDocument]:
     """Return the best documents. With `look_up`, with the places of their vectors: only these are looked up; a vector
     without a place, which this snapshot does not have, does not count."""
     while True:
-        best: dict[int, list[Winner]] = {}
-        for winner in winners:
-            known = best.setdefault(winner.document_id, [winner])
-            if winner.cosine > known[0].cosine:
-                best[winner.document_id] = [winner]
-            elif winner.cosine == known[0].cosine and winner is not known[0]:
-                known.append(winner)
-        ordered = sorted(best.items(), key=lambda each: (-each[1][0].cosine, each[0]))
-        ranked = [_unplaced(id_, of_document) for id_, of_document in ordered]
-        first = without_copies(connection, ranked)[:limit]
+        first = without_copies(connection, _ranked(winners))[:limit]
         if not look_up:
             return first
         spans = _spans(connection, [held for each in first for held in each.unplaced])
         lost = {held for each in first for held in each.unplaced} - spans.keys()
         if not lost:
             return [_with_first(each, spans) for each in first]
-        winners = [each for each in winners if each.held not in lost]
+        held = map(Held, winners.documents.tolist(), winners.vectors.tolist())
+        winners = winners.chosen(np.asarray([each not in lost for each in held], bool))
 
 
-def _unplaced(document_id: int, best: Sequence[Winner]) -> RankedDocument:
-    score = _score(best[0].cosine)
-    return RankedDocument(document_id, score, None, {"similarity": score}, tuple(each.held for each in best))
+def _ranked(winners: Winners) -> list[RankedDocument]:
+    """Return the documents by their best vector, each with all vectors that are as good; ties by document id."""
+    order = np.lexsort((winners.documents, -winners.cosines))
+    scores = ((1 + winners.cosines) / 2).clip(0.0, 1.0)
+    best: dict[int, tuple[float, float, list[Held]]] = {}
+    for id_, vector, cosine, score in zip(*(column[order].tolist() for column in (*winners, scores)), strict=True):
+        first = best.setdefault(id_, (cosine, score, []))
+        if cosine == first[0]:
+            first[2].append(Held(id_, vector))
+    return [
+        RankedDocument(id_, score, None, {"similarity": score}, tuple(held)) for id_, (_, score, held) in best.items()
+    ]
 
 
 def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
@@ -399,10 +401,6 @@ def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
         if held not in spans or span.start < spans[held].start:
             spans[held] = span
     return spans
-
-
-def _score(cosine: float) -> float:
-    return min(max((1 + cosine) / 2, 0.0), 1.0)
 
 
 def _layout(ids: Ids, places: Places) -> Layout:

@@ -12,7 +12,7 @@ from copy import copy
 import numpy as np
 
 from gnod.pipeline import signs
-from gnod.pipeline.candidates import Scored, Spread, Wanted, Winner, passing, stored
+from gnod.pipeline.candidates import Scored, Spread, Wanted, Winners, passing, stored
 from gnod.pipeline.matrix import Matrix
 from gnod.pipeline.places import Floats, Ids, Layout, Owners, ascending
 from gnod.pipeline.signs import Differences
@@ -72,7 +72,7 @@ class Presorted:
         numbers = ascending(np.random.default_rng(1).integers(0, len(self), _TRIED))
         return len(wanted.among(self._layout, numbers)) / len(numbers)
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[list[Winner], float]:
+    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
         self._compare_near(depth)
         numbers, cosines, is_all = self._numbers, self._cosines, self._most >= len(self._query)
         if len(numbers) > (kept := _PER_DOCUMENT * depth):
