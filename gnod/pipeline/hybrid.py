@@ -168,13 +168,13 @@ class _Search:
         vector_lines = _vector_lines(lines) + (_vector_lines(variants) if more else [])
         lists = ([*words, *more_words], vector_lines, vectors.joined(more) if vectors else None)
         found, fused = await self._retrieve(*lists)
-        ranked, least = await self._rerank(found, fused)
-        if self._options.limit > len(ranked) >= POOL:
+        ranked, compared, least = await self._rerank(found, fused)
+        if self._options.limit > len(compared) >= POOL:
             ranked = await self._with_those_behind(ranked, *await self._retrieve(*lists, LARGE_POOL))
+            compared = [each.id for each in ranked]
         left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
-        compared = [each.id for each in ranked]
         best = await self._placed(ranked[: self._options.limit])
-        result = HybridResult(best, len(ranked), self._budget.stages, vectors, left_out, compared, least)
+        result = HybridResult(best, len(compared), self._budget.stages, vectors, left_out, compared, least)
         enough = [each.score >= self._options.min_score for each in result.shown()]
         return result._replace(ranked=[each for each, is_enough in zip(best, enough, strict=True) if is_enough])
 
@@ -342,8 +342,9 @@ class _Search:
         self._budget.note("fuse", started, details)
         return fused
 
-    async def _rerank(self, found: Retrieved, fused: Fusion) -> tuple[list[RankedDocument], float]:
-        """Return the documents, and the `least` that is not in their scores yet."""
+    async def _rerank(self, found: Retrieved, fused: Fusion) -> tuple[list[RankedDocument], list[int], float]:
+        """Return the best `limit` documents, the ids of all in their order, and the `least` that is not in the scores
+        yet."""
         started = time.monotonic()
         try:
             reranked = await self._reranked(found, fused.ranked)
@@ -351,12 +352,15 @@ class _Search:
             reranked = RerankedDocuments([], [], str(skipped), {})
         self._budget.note("rerank", started, reranked.details, why=reranked.reason, ran=bool(reranked.scores))
         blended = reranking.blend([each.score for each in fused.ranked], reranked.scores, fused.least)
-        ranked = []
-        for rank, (each, score) in enumerate(zip(fused.ranked, blended, strict=True), 1):
-            components = reranked.components[rank - 1] if rank <= len(reranked.components) else {}
-            ranked.append(_ranked(each, score, rank, found, components))
-        ranked.sort(key=lambda each: -each.score)  # stable: of equals, the fused order
-        return ranked, 0.0 if reranked.scores else fused.least
+        # Stable: of equals, the fused order.
+        order = sorted(range(len(blended)), key=lambda number: -blended[number])
+        ranked = [
+            _ranked(fused.ranked[number], blended[number], number + 1, found, components)
+            for number in order[: self._options.limit]
+            for components in [reranked.components[number] if number < len(reranked.components) else {}]
+        ]
+        compared = [fused.ranked[number].document_id for number in order]
+        return ranked, compared, 0.0 if reranked.scores else fused.least
 
     async def _with_those_behind(
         self, ranked: list[RankedDocument], found: Retrieved, fused: Fusion
