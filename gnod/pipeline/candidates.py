@@ -70,7 +70,7 @@ class Winners(NamedTuple):
         return len(self.cosines)
 
     def chosen(self, which: NDArray[np.bool_]) -> Winners:
-        return Winners(*(column[which] for column in self))
+        return Winners(self.documents[which], self.vectors[which], self.cosines[which])
 
 
 class Wanted(NamedTuple):
