@@ -240,7 +240,8 @@ class _Segment:
 
     def cosines(self, query: Floats, into: Floats) -> None:
         if self._scales is None:
-            np.dot(self._values[: len(into)], query, out=into)
+            # As fast as memory is read. For one vector, OpenBLAS takes half as long again.
+            np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
             return
         self._quantised_cosines(self._values[: len(into)], self._scales[: len(into)], query, into)
 
