@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from math import log, sqrt
+from operator import itemgetter
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -42,6 +43,8 @@ _MOST_COPIES = 10
 _DEEPER = 4
 # A prefix that more documents match is no help, and slow to rank.
 _MAX_PREFIX_MATCHES = 5000
+
+_SCORE = itemgetter(1)
 
 
 class LexicalResult(NamedTuple):
@@ -285,12 +288,13 @@ def _matches(
 
 def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Collection[int]) -> dict[int, float]:
     """Return the scores, best first, each content once. The documents in `whole` have all words."""
-    raised = [(id_, score * (1 + ALL_WORDS_BONUS) if id_ in whole else score) for id_, score in found.matches]
+    scores = found.matches
     if whole:
-        raised.sort(key=lambda each: -each[1])  # stable: ties stay in docid order
+        raised = [(each[0], each[1] * (1 + ALL_WORDS_BONUS)) if each[0] in whole else each for each in scores]
+        scores = sorted(raised, key=_SCORE, reverse=True)  # stable: ties stay in docid order
     if not copies.exist(connection):
-        return dict(raised)
-    return dict(without_copies(connection, [_Scored(*each) for each in raised]))
+        return dict(scores)
+    return dict(without_copies(connection, [_Scored(*each) for each in scores]))
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
@@ -329,7 +333,7 @@ def _added(found: Sequence[fulltext.Survey]) -> fulltext.Survey:
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:
     """Return the mean score of the documents that are not returned, those without a match included."""
-    rest = found.total - sum(score for _, score in found.matches)
+    rest: float = found.total - sum(map(_SCORE, found.matches))
     return min(max(rest, 0.0) / max(found.documents - len(found.matches), 1), found.matches[-1][1])
 
 

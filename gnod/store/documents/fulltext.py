@@ -311,6 +311,8 @@ def in_path(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int
     view = view_of(connection)
     if view is not None:
         found = view.in_path(groups)
+        if not len(found):
+            return 0, set()
         return len(found), set(np.intersect1d(found, np.array(list(ids), np.int64)).tolist())
     rows = _rows_of(connection, f"filepath : ({_all_of(groups)})")
     return len(rows), rows.intersection(ids)
