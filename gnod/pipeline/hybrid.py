@@ -154,15 +154,12 @@ class _Search:
     async def run(self) -> HybridResult:
         lines = self._query.lines
         embedding = asyncio.create_task(self._vectors(lines, "embed"))
-        language = asyncio.create_task(asyncio.to_thread(_language_of, self._query.text))
         try:
             words = await self._survey_words(lines, "bm25")
             variants = await self._variants(words)
             vectors = await embedding
-            self._language = await language
         finally:
             embedding.cancel()
-            language.cancel()
         more = await self._variant_vectors(vectors, variants)
         more_words = await self._survey_words(variants, "bm25 variants") if variants else []
         vector_lines = _vector_lines(lines) + (_vector_lines(variants) if more else [])
@@ -181,13 +178,24 @@ class _Search:
     async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
         started = time.monotonic()
         read, sources = self._dependencies.read, self._dependencies.sources
+
+        def surveyed(connection: Connection) -> list[tuple[QueryLine, LexicalSurvey]]:
+            self._detect_language()  # here, since each change of threads waits
+            return retrieval.survey_words(connection, lines, self._filters)
+
         if sources:
+            await asyncio.to_thread(self._detect_language)
             surveys = await joint.survey_words(read, sources, lines, self._filters)
         else:
-            surveys = await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
+            surveys = await read(surveyed)
         if surveys:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
         return surveys
+
+    def _detect_language(self) -> None:
+        """In a thread: the first time it takes long."""
+        if self._language is None:
+            self._language = _language_of(self._query.text)
 
     async def _vectors(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
         """Return the vectors of the lines that have one; None, which is noted, when there are none."""
