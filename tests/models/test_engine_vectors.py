@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.convert import repository
+from gnod.models.convert.repository import WeightsType
 from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.messages import ModelSpec
 from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
@@ -58,14 +59,17 @@ def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine, every: int
 
 
 @EVERY
-def test_minilm_in_eight_bits(minilm_folder: Path, tmp_path: Path, every: int) -> None:
+@pytest.mark.parametrize(("weights", "least"), [("bf16", 0.999), ("q8_0", 0.99)])
+def test_minilm_in_other_precisions(
+    weights: WeightsType, least: float, minilm_folder: Path, tmp_path: Path, every: int
+) -> None:
     rows = json.loads((EXPECTED / "minilm.json").read_text())[::every]
     expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)[::every]
-    repository.convert(minilm_folder, tmp_path / "q8.gguf", weights="q8_0")
-    engine = EmbeddingEngine(ModelSpec(path=str(tmp_path / "q8.gguf"), window=256, gpu=False, threads=2))
+    repository.convert(minilm_folder, tmp_path / "other.gguf", weights=weights)
+    engine = EmbeddingEngine(ModelSpec(path=str(tmp_path / "other.gguf"), window=256, gpu=False, threads=2))
     vectors, _, _ = engine.embed([row["text"] for row in rows])
     engine.close()
-    assert _cosines(vectors, expected).min() >= 0.99
+    assert _cosines(vectors, expected).min() >= least
 
 
 @EVERY
@@ -88,6 +92,21 @@ def test_the_order_and_company_of_texts_do_not_matter(minilm: EmbeddingEngine) -
     alone = np.stack([minilm.embed([text])[0][0] for text in texts[:5]])
     assert _cosines(together, backwards[::-1]).min() > 0.9999
     assert _cosines(together[:5], alone).min() > 0.9999
+
+
+@pytest.mark.parametrize("words", [1, 20, 60, 61, 62, 63, 200])
+def test_queries_and_documents_have_the_same_vectors(minilm: EmbeddingEngine, words: int) -> None:
+    """Short queries are computed without flash attention."""
+    text = " ".join(["harbour", "light"] * words)[: 8 * words]
+    query, document = (minilm.embed([text], interactive=interactive)[0] for interactive in (True, False))
+    assert _cosines(query, document).min() > 0.99999
+
+
+def test_many_short_texts_of_a_client(minilm: EmbeddingEngine) -> None:
+    texts = ["a harbour"] * 100
+    vectors, tokens, _ = minilm.embed(texts, interactive=True)
+    assert (len(vectors), tokens) == (100, 400)
+    assert _cosines(vectors, minilm.embed(texts)[0]).min() > 0.99999
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "[CLS] [SEP]", "\ud800 lone", "🙂" * 2000, "a" * 100_000, "\n\n"])

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+import gguf
 import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected
@@ -14,6 +15,7 @@ from gnod.models import fetching
 from gnod.models.convert import repository
 from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed, ModelFiles
+from gnod.models.llama import library
 from gnod.models.llama.embedding import EmbeddingEngine
 from gnod.models.llama.generation import GenerationEngine
 from gnod.models.llama.ranking import RankingEngine
@@ -76,6 +78,9 @@ async def test_a_repository_is_converted(
     engine = EmbeddingEngine(ModelSpec(path=str(installed.path), window=256))
     assert engine.embed(["A text"]).vectors.shape == (1, 40)
     engine.close()
+    precisions = {tensor.tensor_type.name for tensor in gguf.GGUFReader(installed.path).tensors}
+    is_fast = library.has_bf16() and not library.has_graphics_card()
+    assert precisions == {"F32", "BF16" if is_fast else "F16"}
     downloads = [step for step in steps if step.stage == "download"]
     assert downloads[-1].done == downloads[-1].total
     assert [step.done for step in downloads] == sorted(step.done for step in downloads)

@@ -27,7 +27,7 @@ from gnod.models.convert.safetensors import SafeTensors
 from gnod.models.output_layers import Dense, Layer, Normalize
 from gnod.models.profiles import Profile
 
-WeightsType = Literal["f32", "f16", "q8_0"]
+WeightsType = Literal["f32", "f16", "bf16", "q8_0"]
 
 _CLASSIFIER = "ForSequenceClassification"
 # Models with short windows were trained on a few sentences; gnod embeds texts of that length (docs/adr/0013).

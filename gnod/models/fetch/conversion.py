@@ -18,12 +18,15 @@ def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress
     path, profile = model, None
     if not _begins(model, MAGIC):
         from gnod.models.convert import e5, repository  # 0.3 s
+        from gnod.models.llama import library
 
         report(FetchProgress("convert", 0))
         path = folder / "converted.gguf"
         if repository.accepts(model):
             with named(name):
-                profile = repository.convert(model, path, name=name)
+                # With a graphics card, the processor's instructions do not matter.
+                is_fast = library.has_bf16() and not library.has_graphics_card()
+                profile = repository.convert(model, path, name=name, weights="bf16" if is_fast else "f16")
         elif e5.accepts(model):
             e5.convert(model, path)
         else:

@@ -1,7 +1,7 @@
 """One embedding model: text in, vector out.
 
-The model is loaded once. Lanes compute with it (docs/adr/0012): one for interactive requests, and one for each core
-for the rest. They never wait for each other.
+The model is loaded once. Lanes compute with it (docs/adr/0012): one for interactive requests, another for short ones,
+and one for each core for the rest. They never wait for each other.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from gnod.models.output_layers import OutputLayers, unit
 MAX_WINDOW = 2048
 # Decoders keep keys and values of every token; queries are short.
 _INTERACTIVE_TOKENS = 512
+# With fewer, llama.cpp's flash attention computes row by row.
+_SHORT_TOKENS = 64
 
 
 class EngineVectors(NamedTuple):
@@ -53,7 +55,7 @@ class EmbeddingEngine:
             self._room = self.window - len(specials.prefix) - len(specials.suffix)
             dimensions = llama_cpp.llama_model_n_embd(self._model)
             self._output = OutputLayers(library.metadata(self._model, gguf_keys.OUTPUT_LAYERS), dimensions)
-            self._interactive, self._background = self._make_lanes(spec)
+            self._short, self._interactive, self._background = self._make_lanes(spec)
             self._self_test()
         except BaseException:
             self.close()
@@ -84,8 +86,7 @@ class EmbeddingEngine:
 
     def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
         """Return the vector of each part, of length 1."""
-        fits = all(len(part) <= self._interactive.tokens for part in parts)
-        lanes = [self._interactive] if interactive and fits else self._background
+        lanes = self._interactive_lanes(parts) if interactive else self._background
         steps: SimpleQueue[list[int]] = SimpleQueue()
         # Similar lengths together: the attention of a step costs the square of its longest part.
         longest_first = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
@@ -107,17 +108,24 @@ class EmbeddingEngine:
             future.result()
         return unit(self._output(vectors))
 
-    def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
+    def _interactive_lanes(self, parts: Sequence[Sequence[int]]) -> list[Lane]:
+        lengths = [len(part) for part in parts]
+        if sum(lengths) <= self._short.tokens:
+            return [self._short]
+        return [self._interactive] if max(lengths) <= self._interactive.tokens else self._background
+
+    def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, Lane, list[Lane]]:
         is_encoder = not library.is_causal(self._model)
         step = max(STEP_TOKENS, self.window)
         tokens = step if is_encoder else min(step, _INTERACTIVE_TOKENS)
-        interactive = self._lane(tokens, spec.threads, background=False)
+        interactive = self._lane(tokens, spec.threads)
         if is_encoder:
-            return interactive, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
-        return interactive, [self._lane(step, spec.threads, background=True)]
+            short = self._lane(_SHORT_TOKENS, spec.threads, flash_attention=False)
+            return short, interactive, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
+        return interactive, interactive, [self._lane(step, spec.threads, background=True)]
 
-    def _lane(self, tokens: int, threads: int, *, background: bool) -> Lane:
-        lane = Lane(self._model, tokens=tokens, threads=threads, background=background)
+    def _lane(self, tokens: int, threads: int, *, background: bool = False, flash_attention: bool = True) -> Lane:
+        lane = Lane(self._model, tokens=tokens, threads=threads, background=background, flash_attention=flash_attention)
         self._lanes.append(lane)
         return lane
 

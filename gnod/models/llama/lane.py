@@ -33,7 +33,7 @@ class Stopped(Exception):
 class Lane:
     """Runs steps of at most `tokens` tokens on `threads` threads, short ones on one thread less. `background`: at lower
     priority for the processor and the disk. `ranks`: the output of a part is the number of the model's head, not a
-    vector. Raises ModelRejected."""
+    vector. `flash_attention`: slower for fewer than 64 tokens. Raises ModelRejected."""
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Lane:
         threads: int,
         background: bool = False,
         ranks: bool = False,
+        flash_attention: bool = True,
     ) -> None:
         self.tokens = tokens
         # llama-cpp-python reads as many numbers as a vector has, also where a head gives one.
@@ -51,6 +52,7 @@ class Lane:
             model,
             "for reranking" if ranks else "for embeddings",
             threads=threads,
+            flash_attention=flash_attention,
             n_ctx=tokens,
             n_batch=tokens,
             n_ubatch=tokens,

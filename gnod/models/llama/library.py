@@ -62,6 +62,12 @@ def has_graphics_card() -> bool:
     return bool(llama_cpp.llama_supports_gpu_offload())
 
 
+def has_bf16() -> bool:
+    """Tell whether this llama.cpp multiplies weights in bfloat16 with the processor's own instructions: about twice as
+    fast as in float16."""
+    return b"AVX512_BF16 = 1" in llama_cpp.llama_print_system_info()
+
+
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt."""
     settings = llama_cpp.llama_model_default_params()
@@ -73,13 +79,15 @@ def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
 
 
 def new_context(
-    model: llama_cpp.llama_model_p, purpose: str, *, threads: int, **settings: int
+    model: llama_cpp.llama_model_p, purpose: str, *, threads: int, flash_attention: bool = True, **settings: int
 ) -> llama_cpp.llama_context_p:
     """Return a context with these fields of `llama_context_params`, to be freed with `llama_free`. Raises
     ModelRejected."""
     params = llama_cpp.llama_context_default_params()
     params.n_threads = params.n_threads_batch = threads
-    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.flash_attn_type = (
+        llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    )
     params.no_perf = True
     for name, value in settings.items():
         setattr(params, name, value)
