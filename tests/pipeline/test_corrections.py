@@ -67,6 +67,7 @@ def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
         ("groessere Strassen", "groessere Strassen"),  # finds them already
         ("decieds later", "decides later"),
         ("renew certifcate", "renew certificate"),
+        ("the certifcate pasword", "the certificate password"),
     ],
 )
 def test_an_error_is_corrected(correct: Callable[..., Corrected], written: str, searched: str) -> None:
@@ -91,6 +92,8 @@ def test_an_error_is_corrected(correct: Callable[..., Corrected], written: str, 
         "証明書の更新",
         "lex:",
         "wann muss ich den Wagen zur Werkstatt fahren",
+        "pool de connexion dépassé",
+        "koneksi basis data gagal",
         "zzzzzzzzzz",
         "",
     ],

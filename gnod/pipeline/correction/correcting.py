@@ -126,7 +126,8 @@ class _Correcting:
     def corrected(self) -> Corrected:
         query, places = self._query, self._split_words()
         doubtful = [word for word in query.doubtful() if not any(p.start <= word.start < p.end for p in places)]
-        if not _is_foreign(query, [word for word in doubtful if not query.times(word.text)]):
+        unknown = [word for word in doubtful if not query.times(word.text)]
+        if not _is_foreign(query, unknown, self._knowledge.languages):
             for word in doubtful[:MAX_CORRECTIONS]:
                 places += self._correction(word)
         return _replaced(query.text, sorted(places[:MAX_CORRECTIONS]))
@@ -288,14 +289,16 @@ class _Correcting:
         return self._known_together[groups, word]
 
 
-def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord]) -> bool:
-    """Tell whether the words are unknown because the query is in a language that the index does not have."""
+def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord], languages: Collection[str]) -> bool:
+    """Tell whether the words are unknown because the query is in a language that the index does not have.
+    `languages`: those with many documents; most words of a query in one of these may be errors."""
     share = len(unknown) / max(len(query.words), 1)
     if len(query.words) < 3 or share <= 1 / 3:
         return False
-    language = detect_query(query.text)
-    is_new = language is not None and stemming_language(language) not in {a.language for a in query.analyzers}
-    return share > 0.5 or is_new
+    detected = detect_query(query.text)
+    language = stemming_language(detected) if detected else None
+    is_new = language is not None and language not in {a.language for a in query.analyzers}
+    return is_new or (share > 0.5 and language not in languages)
 
 
 def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
