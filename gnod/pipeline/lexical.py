@@ -93,13 +93,14 @@ class _Scored(NamedTuple):
     score: float
 
 
-class _Candidate(NamedTuple):
-    """`score`: `bm25` with the bonus for every word."""
+class _Found(NamedTuple):
+    """`scores`, best first, each content once: `bm25`, with the bonus for those that have every word, which are in
+    `whole`. `total`: how many documents match."""
 
-    id: int
-    score: float
-    bm25: float
-    has_every_word: bool
+    scores: dict[int, float]
+    bm25: Mapping[int, float]
+    whole: Collection[int]
+    total: int
 
 
 def search(
@@ -132,11 +133,11 @@ def rank(
 ) -> Matches:
     """Return the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
     look = partial(_matches, connection, wanted, terms, filters, average=average)
-    matches, total = look(depth=_MIN_DEPTH)
-    windowed = [each.id for each in matches[:_WINDOWED]]
+    found = look(depth=_MIN_DEPTH)
+    windowed = list(islice(found.scores, _WINDOWED))
     if 2 * limit > _MIN_DEPTH:
-        matches, total = look(depth=2 * limit)
-    return Matches(_with_windows(matches, _best_windows(connection, windowed, terms), limit), total)
+        found = look(depth=2 * limit)
+    return Matches(_with_windows(found, _best_windows(connection, windowed, terms), limit), found.total)
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
@@ -162,7 +163,8 @@ def survey_part(
         found = fulltext.survey(
             connection, terms, filters, depth, required=required, excluded=excluded, average=average
         )
-        scores = _distinct_scores(connection, found, _whole(connection, wanted, [id_ for id_, _ in found.matches]))
+        whole = _whole(connection, wanted, [id_ for id_, _ in found.matches])
+        scores = _distinct_scores(connection, found.matches, whole)
         if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
             break
         depth *= _DEEPER
@@ -268,27 +270,30 @@ def _matches(
     *,
     depth: int,
     average: float | None,
-) -> tuple[list[_Candidate], int]:
-    """Return the best documents, each content once: at least half of `depth`, if there are so many. And how many match
-    in all."""
+) -> _Found:
+    """Return the best documents: at least half of `depth`, if there are so many."""
     enough, required, excluded = depth // 2, wanted.required_groups(), wanted.excluded_phrases()
     while True:
         matches = fulltext.search(
             connection, terms, filters, depth, required=required, excluded=excluded, average=average
         )
-        ranked = without_copies(connection, _with_bonus(connection, matches, wanted))
+        bm25 = dict(matches)
+        whole = _whole(connection, wanted, bm25)
+        scores = _distinct_scores(connection, matches, whole)
+        has_every_word = whole if len(wanted.every_word()) > 1 else bm25
         if len(matches) < depth:
-            return ranked, len(ranked)
-        if len(ranked) >= enough:
+            return _Found(scores, bm25, has_every_word, len(scores))
+        if len(scores) >= enough:
             phrases = tuple(wanted.phrases())
             total = fulltext.count(connection, phrases, filters, required=required, excluded=excluded)
-            return ranked, total
+            return _Found(scores, bm25, has_every_word, total)
         depth *= _DEEPER
 
 
-def _distinct_scores(connection: Connection, found: fulltext.Survey, whole: Collection[int]) -> dict[int, float]:
+def _distinct_scores(
+    connection: Connection, scores: Sequence[tuple[int, float]], whole: Collection[int]
+) -> dict[int, float]:
     """Return the scores, best first, each content once. The documents in `whole` have all words."""
-    scores = found.matches
     if whole:
         raised = [(each[0], each[1] * (1 + ALL_WORDS_BONUS)) if each[0] in whole else each for each in scores]
         scores = sorted(raised, key=_SCORE, reverse=True)  # stable: ties stay in docid order
@@ -346,32 +351,20 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
     return fusion.prominence(sqrt(best), mean, sqrt(variance))
 
 
-def _with_bonus(connection: Connection, matches: Sequence[fulltext.Match], wanted: Expression) -> list[_Candidate]:
-    if len(wanted.every_word()) < 2 or not matches:
-        return [_Candidate(id_, score, score, True) for id_, score in matches]
-    whole = _whole(connection, wanted, [match.document_id for match in matches])
-    raised = 1 + ALL_WORDS_BONUS
-    candidates = [
-        _Candidate(id_, score * raised, score, True) if id_ in whole else _Candidate(id_, score, score, False)
-        for id_, score in matches
-    ]
-    return sorted(candidates, key=lambda each: -each.score)  # stable: ties stay in docid order
-
-
-def _with_windows(candidates: Sequence[_Candidate], near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
+def _with_windows(found: _Found, near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
     """Return the best `limit` documents. `near`: the best windows of those that are long."""
-    if not near:
-        return [_ranked(each, each.score, None) for each in candidates[:limit]]
-    scores = windows.blended({each.id: each.score for each in candidates}, near)
-    best = sorted(candidates, key=lambda each: -scores[each.id])[:limit]  # stable: ties stay in docid order
-    return [_ranked(each, scores[each.id], near.get(each.id)) for each in best]
+    scores = found.scores
+    if near:
+        blended = windows.blended(scores, near)
+        scores = dict(sorted(blended.items(), key=_SCORE, reverse=True))  # stable: ties stay in docid order
+    return [_ranked(found, id_, score, near.get(id_)) for id_, score in islice(scores.items(), limit)]
 
 
-def _ranked(candidate: _Candidate, score: float, window: Window | None) -> RankedDocument:
-    components = {"bm25": candidate.bm25, "every_word": float(candidate.has_every_word)}
+def _ranked(found: _Found, id_: int, score: float, window: Window | None) -> RankedDocument:
+    components = {"bm25": found.bm25[id_], "every_word": float(id_ in found.whole)}
     if window is not None:
         components["window"] = window.score
-    return RankedDocument(candidate.id, score, None, components)
+    return RankedDocument(id_, score, None, components)
 
 
 def _best_windows(

@@ -101,11 +101,6 @@ class Weighed(NamedTuple):
         return Weighed(self.weight, [(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
-class Match(NamedTuple):
-    document_id: int
-    score: float
-
-
 class Survey(NamedTuple):
     """The best documents, and the distribution of the scores over all `documents`, where one without a match has 0: the
     sum of the scores, and of their square roots. `coverage`: the share of the terms, by weight, that occur at all."""
@@ -161,8 +156,9 @@ def search(
     required: Sequence[AnyOf] = (),
     excluded: AnyOf = (),
     average: float | None = None,
-) -> list[Match]:
-    """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
+) -> list[tuple[int, float]]:
+    """Return the ids and scores of the best `depth` documents with at least one term that pass the filters; ties are
+    ordered by docid.
     `average`: the mean length of the documents, where the index holds only a part of them.
 
     Every document must have a phrase of each group in `required`, and none of `excluded`. Each phrase reads the
@@ -173,10 +169,10 @@ def search(
     if view is not None:
         phrases = _weights(worth_reading(terms, view.size, thorough=False))
         passing = Conditions(filters, required, excluded)
-        return [Match(*each) for each in searching.best(connection, view, phrases, WEIGHTS, depth, passing)]
+        return searching.best(connection, view, phrases, WEIGHTS, depth, passing)
     if average is not None:
         best, _ = _against(connection, WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded)
-        return [Match(*each) for each in best]
+        return best
     scored = _factors(terms, size(connection), thorough=False)
     if not scored:
         return []
@@ -196,7 +192,7 @@ def search(
             " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
             (*_bound(scored), *bound, depth),
         )
-    return [Match(*row) for row in rows]
+    return list(rows)
 
 
 def survey(
