@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -353,15 +354,17 @@ def _malformed(scope: str) -> str:
     return f"{scope!r} is not a scope: expected '/', 'name:' or 'gno://name/prefix'{hint}"
 
 
-def contexts_for(config: Config, collection: str, path: str) -> str | None:
+def contexts_for(contexts: Sequence[ContextConfig], collection: str, path: str) -> str | None:
     """Return the texts that apply to a document, joined by newlines; None where there are none.
 
     Global first, then the collection's, then prefixes from broad to specific; equal texts appear once, and the file's
     order breaks ties. `path` is relative to the collection. "a/b" covers "a/b/c" and not "a/bc".
     """
+    if not contexts:
+        return None
     texts: list[tuple[int, str]] = []
     document = normalise(path).strip("/") + "/"
-    for context in config.contexts:
+    for context in contexts:
         named, prefix = parse_scope(context.scope)
         if named is None:
             texts.append((-1, context.text))

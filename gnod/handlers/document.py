@@ -205,7 +205,7 @@ def _text(
         tags=documents.tags_of(connection, document.id),
         metadata=metadata(document),
         converter=document.converter,
-        context=contexts_for(config, document.collection, document.path),
+        context=contexts_for(config.contexts, document.collection, document.path),
     )
 
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from gnod.analysis.terms import Analyzer
-from gnod.config.model import Config, contexts_for
+from gnod.config.model import ContextConfig, contexts_for
 from gnod.errors import LimitExceeded
 from gnod.handlers.wire_types import copies_of, iso, location_of
 from gnod.pipeline import anchors, lexical, related, several_passages
@@ -51,7 +51,7 @@ def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
 
 def hits_of(
     connection: Connection,
-    config: Config,
+    contexts: Sequence[ContextConfig],
     ranked: Sequence[RankedDocument],
     words: Marked,
     params: wire.FilterParams,
@@ -64,18 +64,18 @@ def hits_of(
     that no answer can hold."""
     groups = joined.split(connection, [each.id for each in ranked])
     if len(groups) == 1:
-        return list(_hits_of(groups[0][0], config, ranked, words, params, vectors, filters).values())
+        return list(_hits_of(groups[0][0], contexts, ranked, words, params, vectors, filters).values())
     by_id = {each.id: each for each in ranked}
     hits: dict[int, wire.Hit] = {}
     for of_it, ids in groups:
-        hits |= _hits_of(of_it, config, [by_id[id_] for id_ in ids], words, params, vectors, filters)
+        hits |= _hits_of(of_it, contexts, [by_id[id_] for id_ in ids], words, params, vectors, filters)
     found = [hits[each.id] for each in ranked if each.id in hits]
     return [replace(hit, rank=rank) for rank, hit in enumerate(found, 1)]
 
 
 def _hits_of(
     connection: Connection,
-    config: Config,
+    contexts: Sequence[ContextConfig],
     ranked: Sequence[RankedDocument],
     words: Marked,
     params: wire.FilterParams,
@@ -128,7 +128,7 @@ def _hits_of(
             location=location_of(document, passage.line),
             definition=_definition(connection, document, passage.line) if of_document.is_code else None,
             tags=of_document.tags,
-            context=contexts_for(config, document.collection, document.path),
+            context=contexts_for(contexts, document.collection, document.path),
             text=text,
             explain=dict(each.components) if params.explain else None,
             passages=passages,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from gnod.config.model import Config
+from gnod.config.model import ContextConfig
 from gnod.errors import InvalidParams, QuerySyntaxError
 from gnod.handlers.attached import with_lag
 from gnod.handlers.hits import Marked, hits_of, marked
@@ -72,7 +72,7 @@ class _Request(NamedTuple):
     """One request while it is answered. `query`: without the fields, which are in `filters`. `report` of how current
     the index is. That of a keyword search is data, for any process."""
 
-    config: Config
+    contexts: tuple[ContextConfig, ...]
     query: FieldedQuery
     filters: Filters
     started: float
@@ -124,7 +124,7 @@ def handlers(
             report = partial(freshness.report, collections=params.collections, embedded=True)
         else:
             report = partial(reported, known=freshness.known(params.collections))
-        return _Request(configuration.current, query, query.within(filters), started, report)
+        return _Request(configuration.current.contexts, query, query.within(filters), started, report)
 
     async def listed(asked: _Request, params: wire.SearchParams) -> wire.SearchResult:
         result = await database.read(lambda connection: _list(asked, connection, params))
@@ -427,7 +427,7 @@ def _result(
 ) -> wire.SearchResult:
     """Return the result with its hits. `explain`: what is said besides the stages. `vectors`: of the query."""
     begun = time.perf_counter()
-    hits = hits_of(connection, asked.config, ranked, words, params, vectors, asked.filters)
+    hits = hits_of(connection, asked.contexts, ranked, words, params, vectors, asked.filters)
     fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
     stages.append({"stage": "passages", "ran": True, "ms": milliseconds_since(begun)})
     return wire.SearchResult(

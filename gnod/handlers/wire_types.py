@@ -36,6 +36,7 @@ Stages = list[dict[str, object]]
 
 
 MAX_COPIES = 10
+_TO_THE_SECOND = len("1970-01-01T00:00:00")
 
 
 class Also(TypedDict, total=False):
@@ -64,7 +65,7 @@ def iso(seconds: float) -> str:
     '1970-01-01T00:00:00Z'
     """
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return datetime.fromtimestamp(seconds, UTC).isoformat()[:_TO_THE_SECOND] + "Z"
     except (OverflowError, ValueError, OSError):  # a file's time may be anything
         return "1970-01-01T00:00:00Z"
 

@@ -69,23 +69,23 @@ def test_contexts_go_from_broad_to_specific() -> None:
         ("/", "all"),
         ("other:", "no"),
     )
-    assert contexts_for(found, "work", "api/v2/x.md") == "all\nwork\napi\nv2"
-    assert contexts_for(found, "work", "readme.md") == "all\nwork"
-    assert contexts_for(found, "nowhere", "api/v2/x.md") == "all"
+    assert contexts_for(found.contexts, "work", "api/v2/x.md") == "all\nwork\napi\nv2"
+    assert contexts_for(found.contexts, "work", "readme.md") == "all\nwork"
+    assert contexts_for(found.contexts, "nowhere", "api/v2/x.md") == "all"
 
 
 def test_a_prefix_covers_whole_segments_in_any_normal_form() -> None:
     found = config(("gno://work/projects/a", "A"), ("gno://work/caf\u00e9", "B"))
-    assert contexts_for(found, "work", "projects/a/x.md") == "A"
-    assert contexts_for(found, "work", "projects/a") == "A"
-    assert contexts_for(found, "work", "projects/ab/x.md") is None
-    assert contexts_for(found, "work", "cafe\u0301/x.md") == "B"
+    assert contexts_for(found.contexts, "work", "projects/a/x.md") == "A"
+    assert contexts_for(found.contexts, "work", "projects/a") == "A"
+    assert contexts_for(found.contexts, "work", "projects/ab/x.md") is None
+    assert contexts_for(found.contexts, "work", "cafe\u0301/x.md") == "B"
 
 
 def test_equal_texts_appear_once() -> None:
     found = config(("/", "same"), ("work:", "same"), ("gno://work/", "other"))
-    assert contexts_for(found, "work", "x") == "same\nother"
-    assert contexts_for(Config(), "work", "x") is None
+    assert contexts_for(found.contexts, "work", "x") == "same\nother"
+    assert contexts_for((), "work", "x") is None
 
 
 def test_the_first_viewer_for_a_file_is_used() -> None:

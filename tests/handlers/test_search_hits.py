@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from gnod.config.model import Config
 from gnod.handlers.hits import hits_of
 from gnod.handlers.hits import marked as marks_of
 from gnod.ingest.chunking import MAX_CHARACTERS
@@ -45,7 +44,7 @@ def hits(index: SmallIndex, query: str, chunk: int | None, **wanted: int) -> Hit
         span = None if chunk is None else Span(*spans[chunk])
         found = RankedDocument(document.id, 0.75, span, {"similarity": 0.75})
         params = SearchVectorParams(query=query, **wanted)  # type: ignore[arg-type]
-        (hit,) = hits_of(connection, Config(), [found], marks_of(connection, parse_text(query)), params)
+        (hit,) = hits_of(connection, (), [found], marks_of(connection, parse_text(query)), params)
         return hit
 
     return index.database.submit_read(work).result()
@@ -162,7 +161,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
         assert ranked.span
         assert ranked.span.start == starts[piece]
         params, words = SearchVectorParams(query=query, passages=2), marks_of(connection, parse_text(query))
-        (hit,) = hits_of(connection, Config(), [ranked], words, params, vectors)
+        (hit,) = hits_of(connection, (), [ranked], words, params, vectors)
         return hit
 
     hit = small_index.database.submit_read(partial(work, asyncio.run(query_vectors()))).result()
@@ -203,5 +202,5 @@ def _document(path: str, connection: Connection) -> Document:
 
 
 def _only_hit(ranked: list[RankedDocument], params: SearchVectorParams, connection: Connection) -> Hit:
-    (hit,) = hits_of(connection, Config(), ranked, marks_of(connection, parse_text(params.query)), params)
+    (hit,) = hits_of(connection, (), ranked, marks_of(connection, parse_text(params.query)), params)
     return hit

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnod.config.model import Config
 from gnod.handlers.hits import hits_of, marked
 from gnod.handlers.wire_types import MAX_COPIES
 from gnod.pipeline import candidates, lexical, retrieval, vector
@@ -73,7 +72,7 @@ def hits(index: SmallIndex, query: str, params: SearchLexicalParams, filters: Fi
     def work(connection: Connection) -> list[Hit]:
         clauses = parse_clauses(query)
         ranked = lexical.search(connection, clauses, filters or Filters(), limit=5).ranked
-        return hits_of(connection, Config(), ranked, marked(connection, clauses), params, filters=filters or Filters())
+        return hits_of(connection, (), ranked, marked(connection, clauses), params, filters=filters or Filters())
 
     return index.database.submit_read(work).result()
 
