@@ -29,7 +29,7 @@ from gnod.handlers.wire_types import (
     stages_of,
 )
 from gnod.pipeline import joint, lexical, listing, references, related, symbols, vector
-from gnod.pipeline.correction.correcting import Corrected
+from gnod.pipeline.correction.correcting import Corrected, needs_correction
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.fields import facets, ordering, reading
 from gnod.pipeline.fields.reading import FieldedQuery
@@ -134,11 +134,14 @@ def handlers(
         asked = await request(params, params.query, among=params.collections, embedded=False)
         if asked.query.is_filter_only:
             return await listed(asked, params)
-        parse_clauses(asked.query.text)  # a query with an error is not corrected
+        clauses = parse_clauses(asked.query.text)  # a query with an error is not corrected
         if attached.concerns(asked.filters):
             async with database.snapshot() as read, attached.searching(read, asked.filters) as shared:
                 return await _search_lexical_jointly(asked, params, corrector, shared)
-        return await readers.run(lambda connection: _worded(asked, connection, params, corrector), _search_lexical)
+        return await readers.run(
+            lambda connection: _search_lexical(connection, _worded(asked, connection, params, corrector)),
+            *(_search_as_written, asked, params, clauses, corrector.languages),
+        )
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
         if not params.query.strip():
@@ -227,19 +230,21 @@ class _Worded(NamedTuple):
     is_unfinished: bool
 
 
-def _worded(
-    asked: _Request, connection: Connection, params: wire.SearchLexicalParams, corrector: Corrector
-) -> tuple[_Worded]:
-    is_unfinished = (params.prefix_last_term or params.unfinished) and not asked.query.text[-1:].isspace()
+def _worded(asked: _Request, connection: Connection, params: wire.SearchLexicalParams, corrector: Corrector) -> _Worded:
+    is_unfinished = _is_unfinished(asked, params)
     corrected = asked.corrected(connection, corrector, params, is_unfinished=is_unfinished)
     clauses = corrector.resolved(connection, parse_clauses(corrected.text))
-    return (_Worded(asked, params, corrected, clauses, is_unfinished),)
+    return _Worded(asked, params, corrected, clauses, is_unfinished)
+
+
+def _is_unfinished(asked: _Request, params: wire.SearchLexicalParams) -> bool:
+    return (params.prefix_last_term or params.unfinished) and not asked.query.text[-1:].isspace()
 
 
 async def _search_lexical_jointly(
     asked: _Request, params: wire.SearchLexicalParams, corrector: Corrector, shared: Joined
 ) -> wire.SearchResult:
-    (worded,) = await shared.read(lambda connection: _worded(asked, connection, params, corrector))
+    worded = await shared.read(lambda connection: _worded(asked, connection, params, corrector))
     corrected = await _unless_known(shared, worded.corrected, asked.query.text)
     if corrected is not worded.corrected:
         worded = worded._replace(corrected=corrected, clauses=parse_clauses(corrected.text))
@@ -273,8 +278,24 @@ async def _unless_known(shared: Joined, corrected: Corrected, text: str) -> Corr
     return corrected
 
 
+def _search_as_written(
+    connection: Connection,
+    asked: _Request,
+    params: wire.SearchLexicalParams,
+    clauses: list[Clause],
+    languages: frozenset[str] | None,
+) -> wire.SearchResult | None:
+    """Search in another process, which does not have the words of the index; None: they are needed, to correct the
+    query or for its wildcards. `languages`: as `Corrector.languages`."""
+    text, is_unfinished = asked.query.text, _is_unfinished(asked, params)
+    if any(clause.is_wildcard for clause in clauses):
+        return None
+    if not params.exact and needs_correction(connection, text, unfinished=is_unfinished, languages=languages):
+        return None
+    return _search_lexical(connection, _Worded(asked, params, Corrected(text), clauses, is_unfinished))
+
+
 def _search_lexical(connection: Connection, worded: _Worded) -> wire.SearchResult:
-    """May run in another process."""
     asked, params, _, clauses, is_unfinished = worded
     found = lexical.search(
         connection,

@@ -78,7 +78,8 @@ class _Reader:
     def _result(self, pickled: bytes) -> bytes | None:
         try:
             work, arguments = pickle.loads(pickled)
-            return msgspec.json.encode(in_snapshot(self._connection, lambda connection: work(connection, *arguments)))
+            found = in_snapshot(self._connection, lambda connection: work(connection, *arguments))
+            return None if found is None else msgspec.json.encode(found)
         except Exception:
             return None
 

@@ -46,7 +46,7 @@ class Readers:
         self._most = most
         self._module = module
         self._idle_s = idle_s
-        # One more than there are processes: it is prepared meanwhile, and slow reads do not hold up the others.
+        # One more than there are processes: it follows at once, and slow reads do not hold up the others.
         self._turns = Turns(most + 1)
         self._here = 0
         self._processes: set[_Process] = set()
@@ -58,22 +58,21 @@ class Readers:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(self, prepare: Callable[[Connection], tuple[object, ...]], work: Callable[..., T]) -> T | msgspec.Raw:
-        """Return `work(connection, *prepare(connection))`, or that as JSON. `prepare` runs in the daemon, `work` where
-        there is room: it must be a function of a module, and its arguments data."""
+    async def run(
+        self, here: Callable[[Connection], T], there: Callable[..., T | None], *arguments: object
+    ) -> T | msgspec.Raw:
+        """Return `here(connection)`, in the daemon, or where there is room `there(connection, *arguments)` as JSON.
+        `there` must be a function of a module, and its arguments data; if it returns None, the daemon does the work."""
         if not self._most:
-            return await self._database.read(lambda connection: work(connection, *prepare(connection)))
+            return await self._database.read(here)
         async with self._turns:
             is_alone = not (self._here or self._turns.waiting)
             self._grow()
-            if is_alone or not self._processes:
-                return await self._read_here(lambda connection: work(connection, *prepare(connection)))
-            arguments = await self._database.read(prepare)
-            if (process := await self._idle_process()) is not None:
-                found = await self._elsewhere(process, pickle.dumps((work, arguments)))
+            if not is_alone and (process := await self._idle_process()) is not None:
+                found = await self._elsewhere(process, pickle.dumps((there, arguments)))
                 if found is not None:
                     return msgspec.Raw(found)
-            return await self._read_here(lambda connection: work(connection, *arguments))
+            return await self._read_here(here)
 
     async def close(self) -> None:
         self._most = 0

@@ -46,11 +46,13 @@ def _word(number: int) -> str:
 
 
 def _query(number: int) -> str:
-    return f"common {_word(number)}"
+    """Return a query; some have a slip or a wildcard, for which a reader does not have the words."""
+    first = ("common", "common", "comon", "comm*")[number % 4]
+    return f"{first} {_word(number)}"
 
 
 def _shown(answer: Any) -> Any:
-    return answer["result"]["hits"], answer["result"]["total"], answer["result"]["freshness"]
+    return [answer["result"][name] for name in ("hits", "total", "corrections", "freshness")]
 
 
 def _request(number: int) -> bytes:
@@ -97,6 +99,8 @@ def test_a_reader_gives_the_same_answers_and_may_be_killed(machine: Machine) -> 
         for number in range(WORDS)
     }
     assert not machine.processes(_READER), "a single client needs none"
+    corrections = [{"written": "comon", "searched": "common"}]
+    assert [corrections in shown for shown in expected.values()] == [number % 4 == 2 for number in range(WORDS)]
     reader = _reader(machine, expected)
     assert _all_at_once(machine) == expected
     assert _all_at_once(machine, kill=reader) == expected

@@ -21,6 +21,10 @@ def crash(connection: Connection, daemon: int) -> dict[str, object]:
     return count(connection, "survived")
 
 
+def only_here(connection: Connection, daemon: int) -> dict[str, object] | None:
+    return count(connection, "here") if os.getpid() == daemon else None
+
+
 def fail(_: Connection) -> None:
     raise QuerySyntaxError("not like this")
 

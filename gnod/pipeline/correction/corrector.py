@@ -53,11 +53,15 @@ class Corrector:
 
     def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
         """Return the query with its corrections. `unfinished`: the last word is still being typed."""
-        languages = self._state.knowledge.languages if self._state else None
-        if not correcting.needs_correction(connection, text, unfinished=unfinished, languages=languages):
+        if not correcting.needs_correction(connection, text, unfinished=unfinished, languages=self.languages):
             self._prepare()
             return Corrected(text)
         return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages with many documents; None: not known yet."""
+        return self._state.knowledge.languages if self._state else None
 
     def resolved(self, connection: Connection, clauses: Iterable[Clause]) -> list[Clause]:
         """Return the clauses with what their wildcards stand for."""
