@@ -139,8 +139,9 @@ def handlers(
             async with database.snapshot() as read, attached.searching(read, asked.filters) as shared:
                 return await _search_lexical_jointly(asked, params, corrector, shared)
         return await readers.run(
-            lambda connection: _search_lexical(connection, _worded(asked, connection, params, corrector)),
-            *(_search_as_written, asked, params, clauses, corrector.languages),
+            (_search_as_written, (asked, params, clauses, corrector.languages)),
+            lambda connection: (_worded(asked, connection, params, corrector),),
+            _search_lexical,
         )
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
@@ -296,6 +297,7 @@ def _search_as_written(
 
 
 def _search_lexical(connection: Connection, worded: _Worded) -> wire.SearchResult:
+    """May run in another process."""
     asked, params, _, clauses, is_unfinished = worded
     found = lexical.search(
         connection,

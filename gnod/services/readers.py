@@ -34,6 +34,8 @@ _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARE
 _REPLIES: msgspec.msgpack.Decoder[reader.Reply] = msgspec.msgpack.Decoder(reader.Reply)
 
 T = TypeVar("T")
+Attempt = tuple[Callable[..., object], tuple[object, ...]]
+"""A function and its arguments besides the connection."""
 _log = logging.getLogger(__name__)
 
 
@@ -59,20 +61,25 @@ class Readers:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
-        self, here: Callable[[Connection], T], there: Callable[..., T | None], *arguments: object
+        self, attempt: Attempt, prepare: Callable[[Connection], tuple[object, ...]], work: Callable[..., T]
     ) -> T | msgspec.Raw:
-        """Return `here(connection)`, in the daemon, or where there is room `there(connection, *arguments)` as JSON.
-        `there` must be a function of a module, and its arguments data; if it returns None, the daemon does the work."""
+        """Return `work(connection, *prepare(connection))`, or that as JSON. For many clients, a process tries `attempt`
+        first, which returns the same, or None where it cannot without what `prepare` finds out. That runs in the
+        daemon. `work` and the function of `attempt` must be of a module, and their arguments data."""
         if not self._most:
-            return await self._database.read(here)
+            return await self._database.read(lambda connection: work(connection, *prepare(connection)))
         async with self._turns:
             is_alone = not (self._here or self._turns.waiting)
             self._grow()
-            if not is_alone and (process := await self._idle_process()) is not None:
-                found = await self._elsewhere(process, pickle.dumps((there, arguments)))
-                if found is not None:
-                    return msgspec.Raw(found)
-            return await self._read_here(here)
+            if is_alone or not self._processes:
+                return await self._read_here(lambda connection: work(connection, *prepare(connection)))
+            found = await self._elsewhere(*attempt)
+            if found is None:
+                arguments = await self._database.read(prepare)
+                found = await self._elsewhere(work, arguments)
+            if found is None:
+                return await self._read_here(lambda connection: work(connection, *arguments))
+            return msgspec.Raw(found)
 
     async def close(self) -> None:
         self._most = 0
@@ -102,9 +109,11 @@ class Readers:
             pass
         return self._idle.pop() if self._idle else None
 
-    async def _elsewhere(self, chosen: _Process, work: bytes) -> bytes | None:
-        """Return the result as JSON; None where the process has none."""
-        task = asyncio.create_task(chosen.perform(work))
+    async def _elsewhere(self, work: Callable[..., object], arguments: tuple[object, ...]) -> bytes | None:
+        """Return the result as JSON; None where a process has none, or no process is free for a moment."""
+        if (chosen := await self._idle_process()) is None:
+            return None
+        task = asyncio.create_task(chosen.perform(pickle.dumps((work, arguments))))
         task.add_done_callback(lambda _: self._freed(chosen))
         try:
             return await asyncio.shield(task)

@@ -20,12 +20,14 @@ from tests.waiting import until
 pytestmark = pytest.mark.slow
 
 MANY = 24
+FAILING = (reader_work.fail, ())
+ENDLESS = (reader_work.endless, ())
 Found = dict[str, object]
 
 
 async def at_once(readers: Readers, work: Callable[..., object], *arguments: object) -> list[Found]:
     async def one() -> Found:
-        found = await readers.run(lambda connection: work(connection, *arguments), work, *arguments)
+        found = await readers.run((work, arguments), lambda _: arguments, work)
         return msgspec.json.decode(msgspec.json.encode(found))  # type: ignore[no-any-return]
 
     return await asyncio.gather(*(one() for _ in range(MANY)))
@@ -57,7 +59,7 @@ async def test_a_process_reads_for_many_and_what_it_cannot_do_is_done_all_the_sa
     readers = Readers(database, 1, reader_work.__name__)
     before = psutil.Process().children()
     try:
-        alone = await readers.run(lambda connection: reader_work.count(connection, "ü"), reader_work.count, "ü")
+        alone = await readers.run((reader_work.fail, ()), lambda _: ("ü",), reader_work.count)
         assert alone == {"pid": os.getpid(), "text": "ü", "count": 0}, "nothing is started for a single client"
         assert psutil.Process().children() == before
         first = await reader_pid(readers, "ü")
@@ -65,14 +67,16 @@ async def test_a_process_reads_for_many_and_what_it_cannot_do_is_done_all_the_sa
         assert {each["count"] for each in await at_once(readers, reader_work.count, "")} == {1}, "it sees each write"
 
         with pytest.raises(QuerySyntaxError):
-            await asyncio.gather(*(readers.run(reader_work.fail, reader_work.fail) for _ in range(MANY)))
+            await asyncio.gather(*(readers.run(FAILING, lambda _: (), reader_work.fail) for _ in range(MANY)))
         assert await reader_pid(readers) == first, "an error is no reason to end"
 
-        found = await at_once(readers, reader_work.only_here, os.getpid())
-        assert {each["pid"] for each in found} == {os.getpid()}
-        assert await reader_pid(readers) == first, "to leave work to the daemon is no reason either"
+        left = (reader_work.leave, ())
+        tried = [readers.run(left, lambda _: ("prepared",), reader_work.count) for _ in range(MANY)]
+        found = [msgspec.json.decode(msgspec.json.encode(each)) for each in await asyncio.gather(*tried)]
+        assert {each["text"] for each in found} == {"prepared"}
+        assert first in {each["pid"] for each in found}, "what is prepared is read there, too"
 
-        hanging = [asyncio.create_task(readers.run(reader_work.endless, reader_work.endless)) for _ in range(2)]
+        hanging = [asyncio.create_task(readers.run(ENDLESS, lambda _: (), reader_work.endless)) for _ in range(2)]
         await until(lambda: psutil.Process(first).cpu_percent(0.02) > 0)
         for task in hanging:
             task.cancel()
