@@ -154,7 +154,7 @@ def test_the_words_of_a_large_index_are_read_when_the_postings_have_them(
     """Of documents that are in the full-text table alone, they are not: that takes seconds."""
     monkeypatch.setattr("gnod.pipeline.correction.corrector.SHARE", 1e9)  # as often as there is a change
     index = Index(tmp_path / "index.sqlite", 0)
-    corrector = Corrector(index.database.submit_read, at_once_s=0)
+    corrector = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
 
     def corrected() -> str:
         """There is one reader thread: what was begun by the search before has been done."""
@@ -170,6 +170,25 @@ def test_the_words_of_a_large_index_are_read_when_the_postings_have_them(
     index.following.start()
     wait_until(index.is_current)
     wait_until(lambda: corrected() == "thermometer")
+    index.close()
+
+
+def test_the_words_of_a_large_index_are_read_when_changes_rest_or_go_on_for_long(tmp_path: Path) -> None:
+    index = Index(tmp_path / "index.sqlite", 0)
+    at_rest = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
+    waiting = Corrector(index.database.submit_read, at_once_s=0)
+    old = Corrector(index.database.submit_read, at_once_s=0, oldest_s=0)
+
+    def corrected(corrector: Corrector) -> str:
+        return index.database.submit_read(lambda c: corrector.correct(c, "thermomter").text).result()
+
+    index.add("a.md", text="nothing")
+    wait_until(index.is_current)
+    assert {corrected(each) for each in (at_rest, waiting, old)} == {"thermomter"}
+    index.add("heat.md", text="thermometer")
+    wait_until(index.is_current)
+    wait_until(lambda: corrected(at_rest) == corrected(old) == "thermometer")
+    assert corrected(waiting) == "thermomter"
     index.close()
 
 
@@ -211,10 +230,10 @@ def test_a_long_query_has_few_corrections(correct: Callable[..., Corrected]) -> 
 
 
 def test_words_have_their_places() -> None:
-    query = 'Fix "the qouted" -certifcate (pasword), id_42 x.y ÉCOLE naïve'
+    query = 'Fix "the qouted" -certifcate (pasword), id_42 x.y ÉCOLE naïve pa55word 3f5c0de12b1a'
     found = query_words(query)
     assert [query[each.start : each.end] for each in found] == [each.text for each in found]
-    assert [each.text for each in found] == ["Fix", "pasword", "ÉCOLE", "naïve"]
+    assert [each.text for each in found] == ["Fix", "pasword", "ÉCOLE", "naïve", "pa55word"]
 
 
 def test_a_vocabulary_knows_its_words() -> None:

@@ -1,7 +1,8 @@
 """Keeps the words of the index in memory, in step with the database, and corrects queries with them.
 
 For the reader threads of one database. A small index is read again after each change, before it is used; a large one
-beside the searches, which use its former words until then.
+beside the searches, which use its former words until then. That is done once no change has come for some seconds: it
+holds Python's lock for about half a second per million documents, while the next save is being indexed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from gnod.store.documents import changes, documents, vocabulary
 AT_ONCE_S = 0.05
 # Of the time, at most this share is spent on reading them.
 SHARE = 0.05
+# Without changes, until they are read; and while changes go on, how old they may become. Longer than between one save
+# and the next while somebody writes.
+REST_S, OLDEST_S = 5.0, 60.0
 # A language of fewer documents is tried when the others have no word.
 _MAIN_LANGUAGE = 0.02
 
@@ -41,11 +45,18 @@ class _State(NamedTuple):
 
 
 class Corrector:
-    """`submit` runs a read in another thread. An index whose words are read within `at_once_s` is small."""
+    """`submit` runs a read in another thread. An index whose words are read within `at_once_s` is small; the words of
+    others are read when no search has seen a change for `rest_s`, or when they are older than `oldest_s`."""
 
-    def __init__(self, submit: Submit, *, at_once_s: float = AT_ONCE_S) -> None:
+    def __init__(
+        self, submit: Submit, *, at_once_s: float = AT_ONCE_S, rest_s: float = REST_S, oldest_s: float = OLDEST_S
+    ) -> None:
         self._submit = submit
         self._at_once_s = at_once_s
+        self._rest_s = rest_s
+        self._oldest_s = oldest_s
+        # The clock of the newest change that a search has seen, and when it saw it first.
+        self._changed = (0, 0.0)
         self._state: _State | None = None
         self._lock = threading.Lock()
         self._reading: Future[None] | None = None
@@ -92,7 +103,7 @@ class Corrector:
             return state.knowledge
         if state.took_s < self._at_once_s:
             return self._read(connection)
-        self._read_beside(state)
+        self._read_beside(state, clock)
         return state.knowledge
 
     def _prepare(self) -> None:
@@ -101,9 +112,13 @@ class Corrector:
             if self._state is None and self._reading is None:
                 self._reading = self._submit(lambda connection: (self.knowledge(connection), None)[1])
 
-    def _read_beside(self, state: _State) -> None:
-        is_due = time.monotonic() - state.read_at > state.took_s / SHARE
+    def _read_beside(self, state: _State, clock: int) -> None:
+        now = time.monotonic()
         with self._lock:
+            if clock > self._changed[0]:
+                self._changed = clock, now
+            age, at_rest_s = now - state.read_at, now - self._changed[1]
+            is_due = age > state.took_s / SHARE and (at_rest_s >= self._rest_s or age > self._oldest_s)
             if is_due and (self._reading is None or self._reading.done()):
                 self._reading = self._submit(self._read_unless_soon_quicker)
 

@@ -27,8 +27,9 @@ _PRONOUNS = frozenset(
     for first in ("any", "some", "every", "no")
     for second in ("one", "body", "thing", "where", "how", "time", "times")
 ) | {"else", "elsewhere", "whether", "itself", "himself", "herself", "myself", "yourself", "themselves", "ourselves"}
-# Text recognition takes o for 0, l for 1 and s for 5.
-_WITH_DIGITS = re.compile(r"(?=.*[^\W\d_].*[^\W\d_])[^\W_]*[015][^\W_]*[^\W\d_]")
+# Text recognition takes o for 0, l for 1 and s for 5. With more than two digits, which two corrections cannot replace,
+# it is an identifier.
+_WITH_DIGITS = re.compile(r"(?=.*[^\W\d_].*[^\W\d_])(?!(?:\D*\d){3})[^\W_]*[015][^\W_]*[^\W\d_]")
 
 
 class QueryWord(NamedTuple):
