@@ -7,12 +7,12 @@ truth, and answers by itself. Knows FTS5's tables; knows no filters and no query
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from struct import Struct
 from typing import NamedTuple, cast
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import apsw
 import numpy as np
@@ -34,8 +34,6 @@ K1, B = 1.2, 0.75
 # Documents behind the version: looking one up takes 30 µs for each phrase. In a large index, one of so many documents.
 MOST_CHANGED = 50
 CHANGED_OF = 2000
-# A phrase of several words is looked up in so many documents; beyond, the full-text table is read.
-_MOST_LOOKED_UP = 200
 # Phrases whose counts a view remembers.
 _MOST_REMEMBERED = 32
 _MOST_FREQUENCIES = 4096
@@ -44,10 +42,11 @@ POSTINGS_OF_A_LOOKUP = 300
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
-# How often a row has a phrase, by column.
-_COUNTS = Struct(f"={COLUMNS}I")
-# Connections that know the SQL function column_counts.
-_with_counts: WeakSet[Connection] = WeakSet()
+# A row, and how often it has a phrase, by column.
+_PACK = Struct(f"=q{COLUMNS}I").pack
+_OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
+# Connections that know the SQL function note_counts, and the rows that it has noted.
+_noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
 
 # Any of the phrases, in FTS5's syntax.
 AnyOf = tuple[str, ...]
@@ -325,11 +324,6 @@ class View:
         different = np.flatnonzero(together)
         return Found(different, together[different])
 
-    def _documents(self, segment: Segment, term: bytes, *, is_prefix: bool) -> Numbers:
-        if is_prefix:
-            return segment.of_prefix(term, segment.weighted(_ALL_COLUMNS))[0]
-        return self._record(segment, term).documents
-
     def _record(self, segment: Segment, term: bytes) -> Record:
         if self._records is None:
             return segment.record(term)
@@ -351,34 +345,11 @@ class View:
         """Return where the full-text table has a phrase: of one term, among the changed documents."""
         if not parsed.terms:
             return np.empty(0, np.int64), np.empty((0, COLUMNS))
-        candidates = self._candidates(parsed)
-        rows = list(_counts(self._connection, phrase, candidates))
-        ids = np.array([id_ for id_, _ in rows], np.int64)
-        counts = np.frombuffer(b"".join(data for _, data in rows), np.uint32).reshape(-1, COLUMNS)
+        changed = self._changed.ids().tolist() if self._changed else []
+        # A row with a phrase of several words is looked up as slowly as the table is read up to the first such row.
+        ids, counts = _counts(self._connection, phrase, changed if len(parsed.terms) == 1 else None)
         order = np.argsort(ids)
         return ids[order], counts[order]
-
-    def _candidates(self, parsed: Phrase) -> list[int] | None:
-        """Return the documents that may have a phrase; None: they are so many that reading where it occurs is
-        faster."""
-        changed = self._changed.ids().tolist() if self._changed else []
-        if len(parsed.terms) == 1:
-            return changed
-        found, postings = list(changed), 0
-        for part in self._parts:
-            if part.segment is not self._changed:
-                mask = part.mask()
-                for number, term in enumerate(parsed.terms):
-                    is_last = number == len(parsed.terms) - 1
-                    documents = self._documents(part.segment, term, is_prefix=is_last and parsed.is_prefix)
-                    has = np.zeros(len(mask), bool)
-                    has[documents] = True
-                    mask &= has
-                    postings += len(documents)
-                found += part.segment.ids(mask).tolist()
-            if len(found) > _MOST_LOOKED_UP:
-                return None
-        return found if len(found) * POSTINGS_OF_A_LOOKUP < postings else None
 
 
 @dataclass(frozen=True)
@@ -504,23 +475,25 @@ def totals(connection: Connection) -> tuple[int, int]:
     return rows, sum(lengths)
 
 
-def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:
-    """Yield how often documents have a phrase in each column: these documents, or all (None)."""
-    if connection not in _with_counts:
-        connection.register_fts5_function("column_counts", _counts_of_row)
-        _with_counts.add(connection)
-    order = columns.order(connection)
-    for document in [None] if among is None else among:
-        where, bound = (" AND rowid = ?", (document,)) if document is not None else ("", ())
-        yield from connection.execute(
-            "SELECT rowid, column_counts(documents_fts, ?, ?, ?) FROM documents_fts"
-            f" WHERE documents_fts MATCH ?{where}",
-            (*order, phrase, *bound),
-        )
+def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) -> tuple[Numbers, Numbers]:
+    """Return documents with a phrase, and how often each column has it: of these, or of all (None)."""
+    noted = _noted.get(connection)
+    if noted is None:
+        noted = _noted[connection] = []
+        connection.register_fts5_function("note_counts", partial(_note_counts, noted.append))
+    noted.clear()
+    # No row is returned: that would take as long as noting it.
+    statement = "SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? AND note_counts(documents_fts)"
+    if among is None:
+        connection.execute(statement, (phrase,)).fetchone()
+    for document in among or ():
+        connection.execute(f"{statement} AND rowid = ?", (phrase, document)).fetchone()
+    found = np.frombuffer(b"".join(noted), _OF_ROW)
+    noted.clear()
+    return found["id"], found["counts"][:, columns.order(connection)]
 
 
-def _counts_of_row(api: apsw.FTS5ExtensionApi, /, *order: apsw.SQLiteValue) -> bytes:
+def _note_counts(note: Callable[[bytes], None], api: apsw.FTS5ExtensionApi, /) -> None:
     # SQLite calls it for each row, of which a common phrase has thousands.
-    places = api.phrase_locations(0)
-    path, title, body = order
-    return _COUNTS.pack(len(places[path]), len(places[title]), len(places[body]))  # type: ignore[index]
+    first, second, third = api.phrase_locations(0)
+    note(_PACK(api.rowid, len(first), len(second), len(third)))
