@@ -27,6 +27,7 @@ from gnod.pipeline.correction.surfaces import Surfaces
 from gnod.pipeline.correction.words import Vocabulary
 from gnod.pipeline.query import MAX_CHARACTERS
 from gnod.store.database import Connection
+from gnod.store.documents import vocabulary
 from gnod.store.postings.view import AnyOf
 
 # More corrections would take long.
@@ -242,8 +243,14 @@ class _Correcting:
     def _two_words(self, written: str) -> list[_Candidate]:
         """Return pairs of words that occur together."""
         query, found = self._query, []
-        for place in range(2, len(written) - 1) if written.isalpha() else ():
-            first, second = written[:place], written[place:]
+        pairs = [(written[:at], written[at:]) for at in range(2, len(written) - 1)] if written.isalpha() else []
+        terms = {part: query.terms(part) for pair in pairs for part in pair}
+        known = self._knowledge.vocabulary.known({term for each in terms.values() for term in each})
+        # The vocabulary has no shorter words.
+        possible = {
+            part for part, each in terms.items() if each & known or min(map(len, each)) < vocabulary.MIN_LETTERS
+        }
+        for first, second in (pair for pair in pairs if possible.issuperset(pair)):
             phrases, text = query.phrases(first, second), f"{first} {second}"
             if query.occurs(phrases):
                 found.append(self._candidate([text], JOINED, phrases))

@@ -130,8 +130,14 @@ class View:
         if known is None:
             if len(self._frequencies) == _MOST_FREQUENCIES:
                 self._frequencies.clear()
-            known = self._frequencies[phrase] = sum(self._number(part, phrase) for part in self._parts)
+            known = self._frequencies[phrase] = self._count(phrase)
         return known
+
+    def _count(self, phrase: str) -> int:
+        parsed = Phrase.of(phrase)
+        if len(parsed.terms) > 1:
+            return len(self._in_table(phrase, parsed)[0])  # the table has the documents of the view
+        return sum(self._number(part, phrase) for part in self._parts)
 
     @property
     def is_complete(self) -> bool:
@@ -160,9 +166,11 @@ class View:
         """Return the documents with a phrase of every group, and with none that is excluded."""
         masks = []
         for part in self._parts:
-            mask = part.mask()
-            for group in groups:
-                mask &= self._with_any(part, group)
+            mask, *others = [self._with_any(part, group) for group in groups] or [part.mask()]
+            for other in others:
+                mask &= other
+            if part.alive is not None:
+                mask &= part.alive
             if excluded:
                 mask &= ~self._with_any(part, excluded)
             masks.append(mask)
@@ -333,13 +341,17 @@ class View:
         return known
 
     def _elsewhere(self, part: Part, phrase: str, parsed: Phrase, weights: tuple[float, ...]) -> Found:
+        ids, counts = self._in_table(phrase, parsed)
+        is_here, numbers = part.segment.numbers_of(ids)
+        return Found(numbers, counts[is_here] @ np.array(weights))
+
+    def _in_table(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
+        """As `_from_table`, once."""
         if phrase not in self._counted:
             if len(self._counted) == _MOST_REMEMBERED:
                 self._counted.clear()
             self._counted[phrase] = self._from_table(phrase, parsed)
-        ids, counts = self._counted[phrase]
-        is_here, numbers = part.segment.numbers_of(ids)
-        return Found(numbers, counts[is_here] @ np.array(weights))
+        return self._counted[phrase]
 
     def _from_table(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
         """Return where the full-text table has a phrase: of one term, among the changed documents."""
