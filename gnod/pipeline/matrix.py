@@ -9,7 +9,7 @@ time which rows may be near.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 
@@ -22,10 +22,14 @@ from gnod.pipeline.signs import Differences, Signs
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
+Quantised = tuple[NDArray[np.int8], np.float32]
+"""A query as a matrix of one row, and its scale."""
+Range = tuple[int, int, int, int]
+"""A segment, its first row, and from where to where those of its rows that are wanted are among all wanted ones."""
 
 SEGMENT_ROWS = 65_536
 _INT8_MAX = 127
-# Counts signs beside the thread of a query, where a core is free.
+# Works beside the thread of a query, where a core is free.
 _helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-signs")
 # Rows quantised at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
@@ -33,7 +37,7 @@ _BLOCK_ROWS = 1024
 _COMPACT_ABOVE = 0.2
 _MIN_DEAD = 1024
 # A larger share of rows is not counted faster than all.
-_SCATTERED = 0.125
+_SCATTERED = 0.25
 # The maximum error of a float32 sum of a few hundred products.
 FLOAT_NOISE = 2e-6
 # Rounding errors are uniform over one step of the scale; their sum is normal. In standard deviations:
@@ -124,23 +128,20 @@ class Matrix:
         """Return a function that counts in how many signs rows differ from a query: all, as they are numbered now, with
         more than there are for removed ones; or some, which ascend and are not removed. The matrix must have a centre.
         Later changes do not affect it."""
+        assert self.centre is not None
         segments, total, dead = tuple(self._segments), self._rows, self._dead_rows()
+        of_query = signs.of_query(query, self.centre)
 
         def differences(rows: Ids | None) -> Differences:
             if rows is not None and len(rows) > _SCATTERED * total:
                 return differences(None)[rows]
             found = np.empty(total if rows is None else len(rows), np.uint16)
-            parts = iter(
-                [
-                    (segments[number].signs, found[low:high], None if rows is None else rows[low:high] - first)
-                    for number, first, low, high in _ranges(total, rows)
-                ]
-            )
-            most = min(len(found), SEGMENT_ROWS)
-            helping = _helper.submit(signs.count, query, parts, most)
-            signs.count(query, parts, most)
-            if not helping.cancel():  # it is not busy with another query
-                helping.result()
+
+            def count(number: int, first: int, low: int, high: int) -> None:
+                chosen = None if rows is None else rows[low:high] - first
+                segments[number].signs.count(of_query, found[low:high], chosen)
+
+            _share(count, _ranges(total, rows))
             if rows is None:
                 found[dead] = signs.INFINITE
             return found
@@ -150,17 +151,16 @@ class Matrix:
     def comparer(self, query: Floats) -> Callable[[Ids], Floats]:
         """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`. The
         rows are quantised, and ascend. Later changes do not affect it."""
-        segments = tuple(self._segments)
-        lows = np.arange(len(segments)) * SEGMENT_ROWS
+        segments, total, quantised = tuple(self._segments), self._rows, _quantised(query)
 
         def cosines(rows: Ids) -> Floats:
-            parts = np.split(rows, np.searchsorted(rows, lows[1:]))
-            found = [
-                segment.cosines_of(part - low, query)
-                for segment, low, part in zip(segments, lows, parts, strict=False)
-                if len(part)
-            ]
-            return np.concatenate([np.empty(0, np.float32), *found])
+            found = np.empty(len(rows), np.float32)
+
+            def compare(number: int, first: int, low: int, high: int) -> None:
+                segments[number].cosines_of(rows[low:high] - first, quantised, found[low:high])
+
+            _share(compare, _ranges(total, rows))
+            return found
 
         return cosines
 
@@ -197,9 +197,22 @@ class Matrix:
         self._dead, self._squared_scales = set(), compact._squared_scales
 
 
-def _ranges(total: int, rows: Ids | None) -> Iterator[tuple[int, int, int, int]]:
-    """Yield each segment that has some of the rows (None: all of a `total`): its number, its first row, and from where
-    to where its rows are among those."""
+def _share(work: Callable[[int, int, int, int], None], ranges: Iterable[Range]) -> None:
+    """Work at each of the ranges, on a second thread too while a core is free."""
+    left = iter(list(ranges))
+
+    def some() -> None:
+        for each in left:
+            work(*each)
+
+    helping = _helper.submit(some)
+    some()
+    if not helping.cancel():  # it is not busy with another query
+        helping.result()
+
+
+def _ranges(total: int, rows: Ids | None) -> Iterator[Range]:
+    """Yield each segment that has some of the rows; None: of all, a `total`."""
     firsts = np.arange(0, total, SEGMENT_ROWS)
     lows = firsts if rows is None else np.searchsorted(rows, firsts)
     highs = np.append(lows[1:], total if rows is None else len(rows))
@@ -243,25 +256,16 @@ class _Segment:
             # As fast as memory is read. For one vector, OpenBLAS takes half as long again.
             np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
             return
-        self._quantised_cosines(self._values[: len(into)], self._scales[: len(into)], query, into)
+        _multiply(self._values[: len(into)], self._scales[: len(into)], _quantised(query), into)
 
-    def cosines_of(self, rows: Ids, query: Floats) -> Floats:
+    def cosines_of(self, rows: Ids, query: Quantised, into: Floats) -> None:
         assert self._scales is not None
-        found = np.empty(len(rows), np.float32)
-        self._quantised_cosines(np.take(self._values, rows, axis=0), self._scales[rows], query, found)
-        return found
+        _multiply(np.take(self._values, rows, axis=0), self._scales[rows], query, into)
 
     @property
     def signs(self) -> Signs:
         assert self._signs is not None
         return self._signs
-
-    @staticmethod
-    def _quantised_cosines(values: NDArray[np.number], scales: Floats, query: Floats, into: Floats) -> None:
-        scale = _scale_of(query)
-        _products(values, np.rint(query / scale).astype(np.int8), into)
-        into *= scales
-        into *= np.float32(scale)
 
 
 def _scale_of(query: Floats) -> float:
@@ -271,6 +275,14 @@ def _scale_of(query: Floats) -> float:
 _NOTHING = _Segment(0, False, 0)
 
 
-def _products(rows: NDArray[np.number], query: NDArray[np.int8], into: Floats) -> None:
-    """Multiply int8 rows by an int8 vector."""
-    into[:] = np.asarray(numkong.cdist(query[None, :], rows, metric="dot"))[0]
+def _quantised(query: Floats) -> Quantised:
+    scale = _scale_of(query)
+    return np.rint(query / scale).astype(np.int8)[None, :], np.float32(scale)
+
+
+def _multiply(rows: NDArray[np.number], scales: Floats, query: Quantised, into: Floats) -> None:
+    """Write the products of int8 rows and a query."""
+    values, scale = query
+    into[:] = np.asarray(numkong.cdist(values, rows, metric="dot"))[0]
+    into *= scales
+    into *= scale

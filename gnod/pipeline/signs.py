@@ -6,7 +6,6 @@ Vectors of a model have a common part, which says nothing; so it is the signs of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import isqrt, sqrt
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 Differences = NDArray[np.uint16]
-Scratch = tuple[NDArray[np.uint64], NDArray[np.uint8]]
+Words = NDArray[np.uint64]
 
 INFINITE = np.iinfo(np.uint16).max
 _WORD = 64
@@ -37,11 +36,11 @@ class Signs:
     def fill(self, at: int, vectors: Floats) -> None:
         self._bits[:, at : at + len(vectors)] = _bits(vectors, self._centre).T
 
-    def count(self, query: Floats, into: Differences, scratch: Scratch, rows: Ids | None) -> None:
-        """Write in how many signs each of the first rows, or each of `rows`, differs from a query."""
-        different, counts = (each[: len(into)] for each in scratch)
+    def count(self, query: Words, into: Differences, rows: Ids | None = None) -> None:
+        """Write in how many signs each of the first rows, or each of `rows`, differs from a query (`of_query`)."""
+        different, counts = np.empty(len(into), np.uint64), np.empty(len(into), np.uint8)
         into[:] = 0
-        for bits, of_query in zip(self._bits, _bits(query[None, :], self._centre)[0], strict=True):
+        for bits, of_query in zip(self._bits, query, strict=True):
             if rows is None:
                 np.bitwise_xor(bits[: len(into)], of_query, out=different)
             else:
@@ -52,17 +51,9 @@ class Signs:
             into += counts
 
 
-Part = tuple[Signs, Differences, Ids | None]
-"""Signs, what is written, and for which rows; None: as many of the first as are written."""
-
-
-def count(query: Floats, parts: Iterator[Part], rows: int) -> None:
-    """Write in how many signs the rows of each part, at most `rows`, differ from a query. Threads may share the
-    parts."""
-    # Once for all parts: the system clears memory of this size each time it gives it (gnod/daemon/allocator.py).
-    scratch = np.empty(rows, np.uint64), np.empty(rows, np.uint8)
-    for each, into, chosen in parts:
-        each.count(query, into, scratch, chosen)
+def of_query(query: Floats, centre: Floats) -> Words:
+    """Return the signs of a query as `Signs.count` takes them."""
+    return _bits(query[None, :], centre).ravel()
 
 
 def fewest(differences: Differences, count: int) -> NDArray[np.int64]:

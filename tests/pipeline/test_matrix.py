@@ -91,13 +91,23 @@ def test_signs_of_some_rows_are_counted_in_all_segments() -> None:
         assert count(some).tolist() == every[some].tolist()
 
 
+def test_some_rows_of_all_segments_are_compared_as_all_are() -> None:
+    vectors = unit_vectors(140_000)
+    matrix = Matrix(16, quantised=True)
+    matrix.add(np.arange(140_000), vectors)
+    compare, every = matrix.comparer(vectors[0]), matrix.cosines(vectors[0])
+    for rows in ([], [3], [65_535, 65_536], [139_999], [*range(0, 140_000, 50)]):
+        some = np.asarray(rows, np.int64)
+        assert compare(some).tolist() == every[some].tolist()
+
+
 def test_products_of_int8_are_exact() -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(-127, 128, (5000, 384), dtype=np.int8)
-    query = rng.integers(-127, 128, 384, dtype=np.int8)
-    true = rows.astype(np.int64) @ query.astype(np.int64)
+    query = rng.integers(-127, 128, (1, 384), dtype=np.int8)
+    true = rows.astype(np.int64) @ query[0].astype(np.int64)
     found = np.empty(5000, np.float32)
-    matrix_module._products(rows, query, found)
+    matrix_module._multiply(rows, np.ones(5000, np.float32), (query, np.float32(1)), found)
     assert np.array_equal(found, true)
 
 

@@ -22,10 +22,11 @@ def test_differences_are_counted(dimensions: int) -> None:
     of_rows.fill(20, rows[20:])
     found = np.empty(50, np.uint16)
     expected = ((rows > centre) != (query > centre)).sum(axis=1)
-    signs.count(query, iter([(of_rows, found, None)]), 60)
+    of_query = signs.of_query(query, centre)
+    of_rows.count(of_query, found)
     assert found.tolist() == expected.tolist()
     chosen = np.arange(1, 50, 7)
-    signs.count(query, iter([(of_rows, found[: len(chosen)], chosen)]), 60)
+    of_rows.count(of_query, found[: len(chosen)], chosen)
     assert found[: len(chosen)].tolist() == expected[chosen].tolist()
 
 
