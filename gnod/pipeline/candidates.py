@@ -19,7 +19,7 @@ from gnod.store.documents.filters import Condition, Filters
 from gnod.store.vectors import knn, vector_rows
 from gnod.store.vectors.vector_rows import Places
 
-_MIN_DEPTH = 64
+_MIN_DEPTH = 32
 _DEEPER = 4
 # What it costs to look at one more document, relative to querying one that passes.
 _COST = 10

@@ -21,7 +21,9 @@ from gnod.store.database import Connection
 # Vectors that are compared first, and for each document wanted.
 _LEAST = 4096
 _PER_DOCUMENT = 16
-_SIGMAS = 2.0
+# Rows are compared that differ in as many signs as these nearest ones, and so many standard deviations more.
+_JUDGED = 64
+_SIGMAS = 1.75
 # So many vectors are compared without a look at their signs.
 _FEW = 32_768
 # Documents that stand for all in `spread`, and in `sample`.
@@ -96,8 +98,9 @@ class Presorted:
         if len(self._numbers) < (least := max(_LEAST, _PER_DOCUMENT * depth)):
             fewest = signs.fewest(differences, least)
             self._compare_more(fewest, int(differences[fewest].max(initial=0)))
-        while len(self._numbers) > depth:
-            nearest = self._numbers[np.argpartition(self._cosines, -depth)[-depth:]]
+        judged = max(depth, _JUDGED)
+        while len(self._numbers) > judged:
+            nearest = self._numbers[np.argpartition(self._cosines, -judged)[-judged:]]
             wanted = signs.expected(differences[nearest], len(self._query), _SIGMAS)
             if wanted <= self._most:
                 break
