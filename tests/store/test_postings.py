@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 from hypothesis import given
@@ -243,6 +244,27 @@ def test_a_reader_of_an_older_snapshot_sees_no_newer_postings(followed: Followed
     followed._plain.execute("COMMIT")
     assert followed.compare("red boat", Filters())
     assert followed.compare("green river", Filters())
+
+
+def test_a_phrase_is_read_in_one_pass(followed: Followed) -> None:
+    """Although no document has it, and many have its words."""
+    followed.add({f"{number}.md": "house red" for number in range(40)})
+    followed.catch_up()
+    followed.add({"new.md": "boat house red"})
+    assert followed.compare("red-house boat", Filters())
+    followed.add({"newer.md": "red house boat"})
+    assert followed.view()
+    read: list[str] = []
+
+    def trace(_: apsw.Cursor, statement: str, __: object) -> bool:
+        read.append(statement)
+        return True
+
+    followed._with.set_exec_trace(trace)
+    found = lexical.search(followed._with, parse_clauses("red-house"), Filters(), limit=9)
+    followed._with.set_exec_trace(None)
+    assert found.total == 1
+    assert sum("note_counts" in each for each in read) == 1
 
 
 def test_a_view_reads_no_change_but_the_new_ones(followed: Followed) -> None:
