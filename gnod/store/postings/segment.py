@@ -169,11 +169,12 @@ class _Texts:
         block = bisect_right(self._sample, term) - 1
         if block < 0:
             return 0, 0
-        words = self._block(block)
-        at = bisect_left(words, term)
-        if at == len(words) or words[at] != term:
+        # Among bytes: to divide a block into its terms takes as long as all the rest.
+        words = _SEPARATOR + self._text(block)
+        at = words.find(_SEPARATOR + term + _SEPARATOR)
+        if at < 0:
             return 0, 0
-        number = block * _BLOCK + at
+        number = block * _BLOCK + words.count(_SEPARATOR, 0, at)
         start, end = self._starts.part(number, number + 2).tolist()
         return start, end
 
@@ -183,7 +184,11 @@ class _Texts:
         return Records(starts - starts[0], self.units.part(int(starts[0]), int(starts[-1])))
 
     def _block(self, number: int) -> list[bytes]:
-        return self._terms.part(self._blocks[number], self._blocks[number + 1]).tobytes().split()
+        return self._text(number).split()
+
+    def _text(self, block: int) -> bytes:
+        """Return the terms of a block, each with a separator behind it."""
+        return self._terms.raw(self._blocks[block], self._blocks[block + 1])
 
 
 class _Array:
@@ -200,8 +205,12 @@ class _Array:
         return self.part(0, self.length)
 
     def part(self, first: int, last: int) -> Numbers:
+        return np.frombuffer(self.raw(first, last), self._kind)
+
+    def raw(self, first: int, last: int) -> bytes:
+        """As `part`, as it is in the file."""
         size = self._kind.itemsize
-        return np.frombuffer(self._file.read(self._at + first * size, (last - first) * size), self._kind)
+        return self._file.read(self._at + first * size, (last - first) * size)
 
 
 def encode(contents: Contents) -> list[bytes]:
