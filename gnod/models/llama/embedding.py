@@ -119,10 +119,12 @@ class EmbeddingEngine:
         step = max(STEP_TOKENS, self.window)
         tokens = step if is_encoder else min(step, _INTERACTIVE_TOKENS)
         interactive = self._lane(tokens, spec.threads)
-        if is_encoder:
+        if not is_encoder:
+            return interactive, interactive, [self._lane(step, spec.threads, background=True)]
+        short = interactive
+        if not library.is_quantised(self._model):
             short = self._lane(_SHORT_TOKENS, spec.threads, flash_attention=False)
-            return short, interactive, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
-        return interactive, interactive, [self._lane(step, spec.threads, background=True)]
+        return short, interactive, [self._lane(step, 1, background=True) for _ in range(spec.threads)]
 
     def _lane(self, tokens: int, threads: int, *, background: bool = False, flash_attention: bool = True) -> Lane:
         lane = Lane(self._model, tokens=tokens, threads=threads, background=background, flash_attention=flash_attention)

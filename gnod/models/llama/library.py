@@ -16,6 +16,8 @@ KNOWN_PAIRS = (
     ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
     ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
 )
+# llama_ftype: all in 32 bits, mostly in 16 (float16, bfloat16).
+_WIDE = ("0", "1", "32")
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
 
@@ -107,6 +109,12 @@ def is_causal(model: llama_cpp.llama_model_p) -> bool:
     """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
     architecture = metadata(model, "general.architecture")
     return metadata(model, f"{architecture}.attention.causal") != "false"
+
+
+def is_quantised(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether the weights have fewer than 16 bits, or the file does not say. Then activations are rounded too, and
+    two ways to compute the same differ in the fourth digit of a cosine."""
+    return metadata(model, "general.file_type") not in _WIDE
 
 
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
