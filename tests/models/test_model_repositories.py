@@ -79,8 +79,7 @@ async def test_a_repository_is_converted(
     assert engine.embed(["A text"]).vectors.shape == (1, 40)
     engine.close()
     precisions = {tensor.tensor_type.name for tensor in gguf.GGUFReader(installed.path).tensors}
-    is_fast = library.has_bf16() and not library.has_graphics_card()
-    assert precisions == {"F32", "BF16" if is_fast else "F16"}
+    assert precisions == {"F32", "BF16" if library.prefers_bf16() else "F16"}
     downloads = [step for step in steps if step.stage == "download"]
     assert downloads[-1].done == downloads[-1].total
     assert [step.done for step in downloads] == sorted(step.done for step in downloads)

@@ -24,9 +24,8 @@ def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress
         path = folder / "converted.gguf"
         if repository.accepts(model):
             with named(name):
-                # With a graphics card, the processor's instructions do not matter.
-                is_fast = library.has_bf16() and not library.has_graphics_card()
-                profile = repository.convert(model, path, name=name, weights="bf16" if is_fast else "f16")
+                weights: repository.WeightsType = "bf16" if library.prefers_bf16() else "f16"
+                profile = repository.convert(model, path, name=name, weights=weights)
         elif e5.accepts(model):
             e5.convert(model, path)
         else:

@@ -52,7 +52,6 @@ class Lane:
             model,
             "for reranking" if ranks else "for embeddings",
             threads=threads,
-            flash_attention=flash_attention,
             n_ctx=tokens,
             n_batch=tokens,
             n_ubatch=tokens,
@@ -61,6 +60,7 @@ class Lane:
             kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
             # Files do not always say that a model has a head.
             **({"pooling_type": llama_cpp.LLAMA_POOLING_TYPE_RANK} if ranks else {}),
+            **({} if flash_attention else {"flash_attn_type": llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED}),
         )
         if not ranks and llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
             llama_cpp.llama_free(self._context)

@@ -28,7 +28,7 @@ from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, searching
 from gnod.store.postings.searching import Conditions
-from gnod.store.postings.view import POSTINGS_OF_A_LOOKUP, AnyOf, view_of
+from gnod.store.postings.view import AnyOf, view_of
 
 # Column weights: filepath, title, body.
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
@@ -44,6 +44,8 @@ FUSED_WEIGHTS = (1.5, 2.0, 1.0)
 _FUSED_NEGLIGIBLE = 0.05
 # Documents read before common words are ignored: about 10 ms.
 _WALK = 10_000
+# The full-text table reads so many postings in the time in which it looks a phrase up in one document.
+_POSTINGS_OF_A_LOOKUP = 300
 
 
 def _score(connection: Connection, weights: Sequence[float]) -> str:
@@ -481,7 +483,7 @@ def texts(connection: Connection, expression: str, limit: int, characters: int) 
 def _is_common(connection: Connection, phrase: str, documents: int) -> bool:
     """Tell whether it is faster to look a phrase up in each of some documents than to read where it occurs."""
     view = view_of(connection)
-    return view is not None and view.frequency(phrase) > POSTINGS_OF_A_LOOKUP * documents
+    return view is not None and view.frequency(phrase) > _POSTINGS_OF_A_LOOKUP * documents
 
 
 def _fts5_idf(total: int, n: int) -> float:

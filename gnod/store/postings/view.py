@@ -37,8 +37,6 @@ CHANGED_OF = 2000
 # Phrases whose counts a view remembers.
 _MOST_REMEMBERED = 32
 _MOST_FREQUENCIES = 4096
-# The full-text table reads so many postings in the time in which it looks a phrase up in one document.
-POSTINGS_OF_A_LOOKUP = 300
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
