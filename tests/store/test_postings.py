@@ -31,6 +31,7 @@ from gnod.store.postings.files import Damaged, File
 from gnod.store.postings.merging import (
     AT_REST,
     FACTOR,
+    FULL,
     MOST_POSTINGS,
     Kept,
     Size,
@@ -455,6 +456,31 @@ def test_segments_of_about_the_same_size_are_merged() -> None:
     assert worth_merging([Size(1, 1, 9)] * (FACTOR - 1)) == []
     assert worth_merging([Size(60_000, 60_000, 9)] * 20) == []
     assert worth_merging([Size(60_000, 20_000, 9), Size(5, 5, 9)]) == [0]
+
+
+@pytest.mark.parametrize("documents", [500, 1600, 2300, 4000])
+def test_the_segments_of_many_documents_are_full(documents: int) -> None:
+    sizes: list[Size] = []
+    copied = total = 0
+    while total < 500_000:
+        total += documents
+        sizes.append(Size(documents, documents, 100 * documents))
+        while chosen := worth_merging(sizes):
+            together = sum(sizes[number].alive for number in chosen)
+            copied += together
+            others = [size for number, size in enumerate(sizes) if number not in chosen]
+            sizes = [*others, Size(together, together, 100 * together)]
+    large = [size.alive for size in sizes if size.alive > MOST_DOCUMENTS // 2]
+    assert sum(large) >= FULL * MOST_DOCUMENTS * len(large)
+    assert sum(large) >= total - MOST_DOCUMENTS
+    assert copied <= 3 * total
+
+
+def test_segments_of_a_third_are_merged_although_they_fill_none() -> None:
+    third = MOST_DOCUMENTS // 3 + 1
+    some = [Size(third, third, 9)] * FACTOR
+    assert worth_merging(some) == [0, 1]
+    assert worth_merging(some[1:]) == []
 
 
 def test_at_rest_small_segments_become_one_and_a_large_one_is_left_alone() -> None:

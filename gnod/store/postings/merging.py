@@ -15,6 +15,8 @@ from gnod.store.postings.records import MOST_DOCUMENTS, Numbers, code_of, docume
 from gnod.store.postings.segment import Segment
 
 FACTOR = 8
+# A segment with this share of the documents or postings that it may have is full.
+FULL = 15 / 16
 # At rest, a segment is merged with smaller ones that together have at least a quarter of its documents.
 AT_REST = 4
 # A merge takes about 25 bytes of memory for each posting: a document of a few pages has a thousand.
@@ -91,16 +93,23 @@ def _renumbered(
 
 def worth_merging(sizes: Sequence[Size]) -> list[int]:
     """Return which segments to merge next, by their numbers; none when all is well. Segments of about the same number
-    of documents are merged when there are FACTOR of them, so a document is copied a few times only."""
+    of documents are merged when there are FACTOR of them, so a document is copied a few times only. Those that fill a
+    segment are merged at once: a search reads all segments, so there should be few."""
     tiers: dict[int, list[int]] = {}
     for number, size in enumerate(sizes):
         if size.alive < size.documents / 2:
             return [number]
-        if size.documents <= MOST_DOCUMENTS // 2 and size.postings <= MOST_POSTINGS // 2:
+        if _may_grow(size):
             tiers.setdefault(_tier(size.documents), []).append(number)
+    filling = _filling([number for tier in tiers.values() for number in tier], sizes)
+    if _share(_together([sizes[number] for number in filling])) >= FULL:
+        return filling
     for _, numbers in sorted(tiers.items()):
-        if len(numbers) >= FACTOR:
-            return _fitting(numbers, sizes)
+        together = _together([sizes[number] for number in numbers])
+        if len(numbers) >= FACTOR and _may_grow(together):
+            return numbers
+        if len(numbers) >= FACTOR and not _is_one_segment(together):
+            return filling
     return []
 
 
@@ -111,8 +120,8 @@ def worth_merging_at_rest(sizes: Sequence[Size]) -> list[int]:
     for first in range(len(order) - 1):
         chosen = [order[first]]
         for number in order[first + 1 :]:
-            together = [sizes[each] for each in (*chosen, number)]
-            if sizes[number].alive > AT_REST * sum(size.alive for size in together[:-1]):
+            together = _together([sizes[each] for each in (*chosen, number)])
+            if sizes[number].alive > AT_REST * (together.alive - sizes[number].alive):
                 break
             if not _is_one_segment(together):
                 break
@@ -122,19 +131,34 @@ def worth_merging_at_rest(sizes: Sequence[Size]) -> list[int]:
     return []
 
 
-def _is_one_segment(sizes: Sequence[Size]) -> bool:
-    alive, postings = sum(size.alive for size in sizes), sum(size.postings for size in sizes)
-    return alive <= MOST_DOCUMENTS and postings <= MOST_POSTINGS
+def _may_grow(size: Size) -> bool:
+    """Tell whether another one of this size would fit into the same segment."""
+    return size.documents <= MOST_DOCUMENTS // 2 and size.postings <= MOST_POSTINGS // 2
+
+
+def _is_one_segment(size: Size) -> bool:
+    return size.documents <= MOST_DOCUMENTS and size.postings <= MOST_POSTINGS
+
+
+def _together(sizes: Sequence[Size]) -> Size:
+    """Return the size of a segment with the documents of all that are alive."""
+    alive = sum(size.alive for size in sizes)
+    return Size(alive, alive, sum(size.postings for size in sizes))
 
 
 def _tier(documents: int) -> int:
     return (max(documents, 1).bit_length() - 1) // (FACTOR.bit_length() - 1)
 
 
-def _fitting(numbers: Sequence[int], sizes: Sequence[Size]) -> list[int]:
+def _filling(numbers: Sequence[int], sizes: Sequence[Size]) -> list[int]:
+    """Return segments that fill one: the largest, and smaller ones in the rest of it."""
     chosen: list[int] = []
-    for number in sorted(numbers, key=lambda each: sizes[each].alive):
-        if not _is_one_segment([sizes[each] for each in (*chosen, number)]):
-            break
-        chosen.append(number)
-    return chosen if len(chosen) > 1 else []
+    for number in sorted(numbers, key=lambda each: -_share(sizes[each])):
+        if _is_one_segment(_together([sizes[each] for each in (*chosen, number)])):
+            chosen.append(number)
+    return chosen
+
+
+def _share(size: Size) -> float:
+    """Return which share of a segment it takes."""
+    return max(size.alive / MOST_DOCUMENTS, size.postings / MOST_POSTINGS)
