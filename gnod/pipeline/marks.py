@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -62,7 +61,7 @@ class Finder:
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
         self._first: dict[str, list[int]] = {}
-        self._around: dict[tuple[int, int], tuple[int, int, frozenset[str]]] = {}
+        self._around: dict[int, tuple[int, int, frozenset[str]]] = {}
 
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
         """See `find_marks`. `within`: only the places in this range."""
@@ -225,10 +224,10 @@ class Finder:
         """Return the word around a needle, and whether it has the term."""
         if _is_unspaced(term):
             return start, end, True
-        known = self._around.get((start, end))  # each place is looked at several times
-        if known is None:
+        known = self._around.get(start)  # each place is looked at several times
+        if known is None or known[1] < end:
             low, high = _word_around(self.text, start, end)
-            known = self._around[start, end] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)
+            known = self._around[start] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)
         start, end, terms = known
         return start, end, _is_among(term, terms)
 
@@ -312,7 +311,10 @@ def _is_combining(character: str) -> bool:
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    worth = {term: 1 / log(2 + count) for term, count in Counter([mark.term for mark in marks]).items()}
+    counts: dict[int, int] = {}
+    for _, _, term in marks:
+        counts[term] = counts.get(term, 0) + 1
+    worth = {term: 1 / log(2 + count) for term, count in counts.items()}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0

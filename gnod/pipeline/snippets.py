@@ -89,8 +89,16 @@ def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list
     is_code = text.count(_FENCE, 0, low) % 2 == 1
     above = "```\n" if is_code else ""
     shift = low - len(above)
-    units = [_whole(text, shift + unit.start, shift + unit.end) for unit in sentences.units(above + text[low:high])]
-    units = [unit for unit in units if unit.end > low and _says_something(text, unit, start, end)]
+    units: list[_Part] = []
+    done = low
+    for unit in sentences.cutting(above + text[low:high]):
+        part = _whole(text, shift + unit.start, shift + unit.end, done)
+        done = part.end
+        if part.end > low and _says_something(text, part, start, end):
+            units.append(part)
+        if end and part.start >= end + SNIPPET_CHARACTERS:  # out of reach
+            high = done
+            break
     units = _rejoined(text, units)
     return sorted([*units, *_heads(text, low, high, units, start, end)])
 
@@ -109,10 +117,10 @@ def _rejoined(text: str, units: Sequence[_Part]) -> list[_Part]:
     return joined
 
 
-def _whole(text: str, start: int, end: int) -> _Part:
-    """Return the unit with the bullet before it, or the bars around it."""
+def _whole(text: str, start: int, end: int, done: int) -> _Part:
+    """Return the unit with the bullet before it, or the bars around it. `done`: where the unit before it ends."""
     line = text.rfind("\n", 0, start) + 1
-    before = text[line:start]
+    before = text[line:start] if done <= line else ""
     if before.strip() and (sentences.is_item_mark(before) or not _WORD.search(before)):
         start = line + len(before) - len(before.lstrip())
     line_end = _end_of_line(text, end)

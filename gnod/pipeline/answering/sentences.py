@@ -37,6 +37,8 @@ _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _WORD = re.compile(r"[^\W_]")
 _DELIMITERS = frozenset(" \t|:+=-")
 _COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
+# Nothing but text begins so. Most lines do, and need no further look.
+_PLAIN = re.compile(r"[^\W\d_]{2}")
 
 # Bounded, so that rows of dots take no quadratic time.
 _SPACED_END = r"(?P<spaced>[.!?…؟۔։።]{1,8}[\"'”’»)\]*_]{0,8})(?=\s)"
@@ -70,7 +72,12 @@ class Unit(NamedTuple):
 def units(text: str, language: str | None = None, *, is_code: bool = False) -> list[Unit]:
     """Return the units in order; they do not overlap. `is_code`: every line stands for itself. `language` decides
     whether a full stop follows an ordinal number."""
-    return list(_Cutter(text, language).cut(is_code=is_code))
+    return list(cutting(text, language, is_code=is_code))
+
+
+def cutting(text: str, language: str | None = None, *, is_code: bool = False) -> Iterator[Unit]:
+    """As `units`, one by one: who needs no more of them stops."""
+    return _Cutter(text, language).cut(is_code=is_code)
 
 
 def is_item_mark(text: str) -> bool:
@@ -130,6 +137,8 @@ class _Cutter:
                 closes = line.text.strip().startswith(fence) and not line.text.strip(" \t`~")
                 fence = "" if closes else fence
                 yield from () if closes else self._line(line)
+            elif _PLAIN.match(line.text) and (self._open is not None or not _UNDERLINE.match(following)):
+                self._go_on(line)
             elif match := _FENCE.match(line.text):
                 yield from self._flush()
                 self._next_block()
@@ -151,11 +160,15 @@ class _Cutter:
                 self._begin(line.start + match.end(), "item")
                 self._end = line.end
             else:
-                quoted = _QUOTE_MARK.match(line.text)
-                if self._open is None:
-                    self._begin(line.start + (quoted.end() if quoted else 0), "sentence")
-                self._end = line.end
+                self._go_on(line)
         yield from self._flush()
+
+    def _go_on(self, line: _Line) -> None:
+        """Add a line to the open paragraph or item; it begins a paragraph if there is none."""
+        if self._open is None:
+            quoted = _QUOTE_MARK.match(line.text)
+            self._begin(line.start + (quoted.end() if quoted else 0), "sentence")
+        self._end = line.end
 
     def _begin(self, start: int, kind: Kind) -> None:
         if kind == "item":
@@ -215,7 +228,7 @@ class _Cutter:
 
     def _sentences(self, paragraph: str) -> Iterator[tuple[int, int]]:
         start = 0
-        end = _END if _OTHER_END.search(paragraph) else _ONLY_SPACED_END
+        end = _ONLY_SPACED_END if paragraph.isascii() or not _OTHER_END.search(paragraph) else _END
         for match in end.finditer(paragraph):
             is_end = True
             if match["spaced"]:

@@ -378,8 +378,8 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
     """Return the documents whose bodies have at least so many terms; none whose record is damaged."""
     view = view_of(connection)
     if view is not None:
-        lengths = view.lengths(document_ids)
-        document_ids = [id_ for id_ in document_ids if lengths.get(id_, 0) >= least]
+        long = set(view.with_length(document_ids, least))
+        document_ids = [id_ for id_ in document_ids if id_ in long]
     if not document_ids:
         return []
     rows = connection.execute(

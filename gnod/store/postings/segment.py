@@ -58,6 +58,7 @@ class Segment:
         self._texts = texts
         self._known: dict[bytes, tuple[int, int]] = {}
         self._weighted: dict[tuple[float, ...], NDArray[np.float64]] = {}
+        self._long: dict[int, NDArray[np.int64]] = {}
 
     @classmethod
     def of_documents(cls, ids: Numbers, docids: Numbers, collections: Numbers, lengths: Numbers) -> Segment:
@@ -83,6 +84,12 @@ class Segment:
         at = self._ids.searchsorted(within)
         is_found = is_here[start:end] = self._ids[at] == within
         return is_here, at[is_found]
+
+    def ids_from(self, least: int) -> NDArray[np.int64]:
+        """Return the ids of the documents with at least so many terms. Remembered: most have few such documents."""
+        if least not in self._long:
+            self._long[least] = self.ids(np.flatnonzero(self.lengths >= least))
+        return self._long[least]
 
     def record(self, term: bytes) -> Record:
         """Return the postings of a term. Raises Damaged and OSError."""

@@ -40,6 +40,8 @@ _MOST_FREQUENCIES = 4096
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
+# Documents of a segment by which the score of the last of the best is estimated, and how many more should reach it.
+_STRIDE, _TWICE = 16, 2
 # A row, and how often it has a phrase, by column.
 _PACK = Struct(f"=q{COLUMNS}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
@@ -225,13 +227,14 @@ class View:
             best.add(part.segment, documents, scores)
         return best.documents()
 
-    def lengths(self, ids: Collection[int]) -> dict[int, int]:
-        """Return the number of terms in each of some documents."""
+    def with_length(self, ids: Collection[int], least: int) -> list[int]:
+        """Return those of the documents that have at least so many terms."""
         wanted = np.array(sorted(ids), np.int64)
-        found: dict[int, int] = {}
+        found: list[int] = []
         for part in self._parts:
-            numbers = part.numbers_of(wanted)
-            found.update(zip(part.segment.ids(numbers).tolist(), part.segment.lengths[numbers].tolist(), strict=True))
+            if len(long := part.segment.ids_from(least)):
+                at = long.searchsorted(wanted).clip(max=len(long) - 1)
+                found += wanted[long[at] == wanted].tolist()
         return found
 
     def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> _OfPart:
@@ -394,10 +397,23 @@ class _Best:
 
     def add(self, segment: Segment, documents: Numbers | None, scores: NDArray[np.float64]) -> None:
         """Take the documents with these numbers (None: all), each once."""
+        if not self._found:
+            self._least = max(self._least, self._estimated(scores))
         good = np.flatnonzero(scores >= self._least)
         good = good[self._are_best(scores[good])]
         numbers = good if documents is None else documents[good]
         self._found.append(Scored(segment.ids(numbers), segment.docids[numbers], scores[good]))
+
+    def _estimated(self, scores: NDArray[np.float64]) -> float:
+        """Return a score that enough documents reach, but not many more: to partition all takes ten times as long."""
+        if self._depth is None or len(scores) < _STRIDE * self._depth:
+            return 0.0
+        some, wanted = scores[::_STRIDE], _TWICE * self._depth // _STRIDE
+        some = some[some > 0]
+        if len(some) <= wanted:
+            return 0.0
+        least = float(np.partition(some, -wanted)[-wanted])
+        return least if np.count_nonzero(scores >= least) >= self._depth else 0.0
 
     def documents(self) -> Scored:
         together = Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
