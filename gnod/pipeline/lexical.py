@@ -272,21 +272,24 @@ def _matches(
     average: float | None,
 ) -> _Found:
     """Return the best documents: at least half of `depth`, if there are so many."""
-    enough, required, excluded = depth // 2, wanted.required_groups(), wanted.excluded_phrases()
+    enough, every_word = depth // 2, wanted.every_word()
+    look = partial(
+        fulltext.search,
+        *(connection, terms, filters),
+        every_word=every_word if len(every_word) > 1 else (),
+        required=wanted.required_groups(),
+        excluded=wanted.excluded_phrases(),
+        average=average,
+    )
     while True:
-        matches = fulltext.search(
-            connection, terms, filters, depth, required=required, excluded=excluded, average=average
-        )
-        bm25 = dict(matches)
-        whole = _whole(connection, wanted, bm25)
-        scores = _distinct_scores(connection, matches, whole)
-        has_every_word = whole if len(wanted.every_word()) > 1 else bm25
-        if len(matches) < depth:
+        matches = look(depth)
+        bm25 = dict(matches.best)
+        scores = _distinct_scores(connection, matches.best, matches.whole)
+        has_every_word = matches.whole if len(every_word) > 1 else bm25
+        if len(bm25) < depth:
             return _Found(scores, bm25, has_every_word, len(scores))
         if len(scores) >= enough:
-            phrases = tuple(wanted.phrases())
-            total = fulltext.count(connection, phrases, filters, required=required, excluded=excluded)
-            return _Found(scores, bm25, has_every_word, total)
+            return _Found(scores, bm25, has_every_word, matches.total)
         depth *= _DEEPER
 
 

@@ -43,7 +43,7 @@ def put(index: SmallIndex, stored: list[Terms]) -> None:
 def scores(index: SmallIndex, words: list[str]) -> dict[int, float]:
     def work(connection: Connection) -> dict[int, float]:
         terms = [Term((fulltext.quote(word),)) for word in words]
-        return dict(fulltext.search(connection, fulltext.weigh(connection, terms), Filters(), 100))
+        return dict(fulltext.search(connection, fulltext.weigh(connection, terms), Filters(), 100).best)
 
     return index.database.submit_read(work).result()
 

@@ -57,7 +57,7 @@ def test_both_orders_give_the_same_results(
         return (
             [(each.id - first, each.score) for each in lexical.search(connection, clauses, Filters(), limit=20).ranked],
             [(id_ - first, score) for id_, score in fulltext.survey(connection, terms, Filters(), 20).matches],
-            [tuple(each)[1:] for each in fulltext.search(connection, terms, Filters(), 20, average=7.0)],
+            [tuple(each)[1:] for each in fulltext.search(connection, terms, Filters(), 20, average=7.0).best],
             [places for _, places in fulltext.body_positions(connection, fulltext.quote(query[0]), ids)],
             [id_ - first for id_ in fulltext.with_long_bodies(connection, ids, 3)],
             view._counts(connection, fulltext.quote(query[0]), None)[1].tolist(),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from gnod.analysis import terms
 from gnod.ingest.document_terms import terms_of
 from gnod.pipeline import lexical
+from gnod.pipeline.expression import Expression
 from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
 from gnod.pipeline.query import parse_clauses
 from gnod.store.database import Connection, in_one_view
@@ -25,6 +26,7 @@ from gnod.store.documents import changes, collections, fulltext, maintenance, vo
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, building, files, updating
+from gnod.store.postings.best import Best
 from gnod.store.postings.contents import Contents, Document, build
 from gnod.store.postings.feed import Feed
 from gnod.store.postings.files import Damaged, File
@@ -43,7 +45,7 @@ from gnod.store.postings.records import MOST_DOCUMENTS, Record, Records, code_of
 from gnod.store.postings.segment import Segment, opened
 from gnod.store.postings.segment import encode as encode_segment
 from gnod.store.postings.versions import Postings, SharedPostings, folder_of
-from gnod.store.postings.view import View, view_of
+from gnod.store.postings.view import Noted, View, view_of
 from tests.small_index import SmallIndex
 
 PERFORM = partial(building.perform, analyse=terms_of)
@@ -128,11 +130,31 @@ class Followed(SmallIndex):
         ]
         same_results(found[0][0], found[1][0])
         same_surveys(found[0][1], found[1][1])
+        self._compare_few(found[0][0].expression, filters)
         every_word = found[0][0].expression.every_word()
         counts = {fulltext.frequency_of_all(each, every_word) for each in (self._plain, self._with)}
         assert len(counts) == 1
         assert words(self._plain) == words(self._with)
         return self.view() is not None
+
+    def _compare_few(self, wanted: Expression, filters: Filters) -> None:
+        """Compare the best three: the others are only counted."""
+        one, other = (
+            fulltext.search(
+                each,
+                fulltext.weigh(each, wanted.terms()),
+                filters,
+                3,
+                every_word=wanted.every_word(),
+                required=wanted.required_groups(),
+                excluded=wanted.excluded_phrases(),
+            )
+            for each in (self._plain, self._with)
+        )
+        same_scores(dict(one.best), dict(other.best))
+        assert one.total == other.total
+        both = dict(one.best).keys() & dict(other.best).keys()
+        assert one.whole & both == other.whole & both
 
 
 def words(connection: Connection) -> dict[str, bool]:
@@ -266,6 +288,19 @@ def test_a_phrase_is_read_in_one_pass(followed: Followed) -> None:
     followed._with.set_exec_trace(None)
     assert found.total == 1
     assert sum("note_counts" in each for each in read) == 1
+
+
+def test_documents_with_a_phrase_that_is_not_scored_are_counted(followed: Followed) -> None:
+    followed.add({f"{number}.md": ["red", "house", "red house", "boat"][number % 4] for number in range(40)})
+    followed.catch_up()
+    followed.remove("1.md", "2.md")
+    followed.step()
+    view = followed.view()
+    assert view is not None
+    phrases = ('"red"', '"hous"')
+    for scored in (phrases, phrases[:1]):
+        found = view.scored([(each, 1.0) for each in scored], fulltext.WEIGHTS, 3, None, Noted((), phrases))
+        assert found[1] == view.matching([phrases]).size == 28
 
 
 def test_a_view_reads_no_change_but_the_new_ones(followed: Followed) -> None:
@@ -449,6 +484,27 @@ def test_terms_are_found_in_a_file(tmp_path: Path) -> None:
             id_ for id_, *_, terms in documents for word in {*terms.body.split(), "p", "t"} if word.startswith(prefix)
         ]
         assert sorted(segment.ids(found).tolist()) == sorted(expected_all)
+
+
+@given(
+    st.integers(1, 9),
+    st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), min_size=1, max_size=4),
+    st.integers(0, 2**32),
+)
+def test_the_best_of_several_segments(depth: int, sizes: list[tuple[int, int, bool]], seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    best = Best(depth)
+    expected: list[tuple[int, float]] = []
+    for first_id, (size, different, are_some) in zip(range(0, 4000, 1000), sizes, strict=False):
+        ids = np.arange(first_id, first_id + 1000)
+        numbers = chance.choice(1000, size, replace=False) if are_some else None
+        scores = chance.integers(0, different, 1000 if numbers is None else size) / 7
+        best.add(Segment.of_documents(ids, ids, ids, ids), numbers, scores)
+        expected += zip(ids if numbers is None else ids[numbers], scores, strict=True)
+    positive = [(id_, score) for id_, score in expected if score > 0]
+    least = sorted((score for _, score in positive), reverse=True)[:depth][-1:]
+    found = best.documents()
+    assert set(zip(found.ids, found.scores, strict=True)) == {each for each in positive if each[1] >= least[0]}
 
 
 def test_segments_of_about_the_same_size_are_merged() -> None:

@@ -28,7 +28,7 @@ from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Terms
 from gnod.store.postings import attachment, searching
 from gnod.store.postings.searching import Conditions
-from gnod.store.postings.view import AnyOf, view_of
+from gnod.store.postings.view import AnyOf, Noted, view_of
 
 # Column weights: filepath, title, body.
 # Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
@@ -103,6 +103,15 @@ class Weighed(NamedTuple):
         return Weighed(self.weight, [(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
+class Matches(NamedTuple):
+    """`best`: ids and scores of the best documents. `whole`: those of them that have every word. `total`: how many
+    match; copies count once."""
+
+    best: list[tuple[int, float]]
+    whole: set[int]
+    total: int
+
+
 class Survey(NamedTuple):
     """The best documents, and the distribution of the scores over all `documents`, where one without a match has 0: the
     sum of the scores, and of their square roots. `coverage`: the share of the terms, by weight, that occur at all."""
@@ -155,23 +164,42 @@ def search(
     filters: Filters,
     depth: int,
     *,
+    every_word: Sequence[AnyOf] = (),
     required: Sequence[AnyOf] = (),
     excluded: AnyOf = (),
     average: float | None = None,
-) -> list[tuple[int, float]]:
-    """Return the ids and scores of the best `depth` documents with at least one term that pass the filters; ties are
-    ordered by docid.
+) -> Matches:
+    """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
+    `every_word`: a phrase of each of these groups makes a document whole.
     `average`: the mean length of the documents, where the index holds only a part of them.
 
     Every document must have a phrase of each group in `required`, and none of `excluded`. Each phrase reads the
     full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
     SQLite restart FTS5 for every row.
     """
+    passing = Conditions(filters, required, excluded)
+    occurring = tuple(dict.fromkeys(phrase for term in terms for phrase, n in term.frequencies if n))
     view = view_of(connection) if average is None else None
     if view is not None:
         phrases = _weights(worth_reading(terms, view.size, thorough=False))
-        passing = Conditions(filters, required, excluded)
-        return searching.best(connection, view, phrases, WEIGHTS, depth, passing)
+        noted = Noted(every_word, occurring)
+        best, whole, total = searching.best(connection, view, phrases, WEIGHTS, depth, passing, noted)
+    else:
+        best = _best(connection, terms, passing, depth, average)
+        whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word and best else set()
+        total = None
+    if len(best) < depth:
+        total = len(best)
+    elif total is None:
+        total = count(connection, occurring, filters, required=required, excluded=excluded)
+    return Matches(best, whole, total)
+
+
+def _best(
+    connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int, average: float | None
+) -> list[tuple[int, float]]:
+    """As `search`, in the full-text table."""
+    filters, required, excluded = passing
     if average is not None:
         best, _ = _against(connection, WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded)
         return best

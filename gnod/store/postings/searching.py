@@ -11,8 +11,9 @@ import numpy as np
 from gnod.store.database import Connection
 from gnod.store.documents import copies
 from gnod.store.documents.filters import Filters
+from gnod.store.postings.best import Scored
 from gnod.store.postings.records import Numbers
-from gnod.store.postings.view import AnyOf, Matching, Scored, Sums, View, Weights
+from gnod.store.postings.view import AnyOf, Matching, Noted, Sums, View, Weights
 
 # With filters, so many documents are looked up at first, then four times as many, ….
 _FIRST = 512
@@ -27,26 +28,46 @@ class Conditions(NamedTuple):
     excluded: AnyOf = ()
 
 
-class Ranked(NamedTuple):
+class Best(NamedTuple):
+    """`ranked`: ids and scores. `whole`: documents among them with a phrase of every group. `total`: how many have any
+    of the phrases; None: `count` must tell."""
+
+    ranked: list[tuple[int, float]]
+    whole: set[int]
+    total: int | None
+
+
+class Surveyed(NamedTuple):
     best: list[tuple[int, float]]
     sums: Sums
 
 
 def best(
-    connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
-) -> list[tuple[int, float]]:
+    connection: Connection,
+    view: View,
+    phrases: Weights,
+    weights: tuple[float, ...],
+    depth: int,
+    passing: Conditions,
+    noted: Noted,
+) -> Best:
     """Return the best documents; ties are ordered by docid."""
-    scored = view.scored(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
-    return _cut(connection, scored, passing.filters, depth, np.lexsort((scored.ids, scored.docids, -scored.scores)))
+    if len(noted.any) == 1 or not _are_counted(connection, passing):
+        noted = noted._replace(any=())
+    allowed = _allowed(connection, view, passing)
+    scored, total = view.scored(phrases, weights, _least(passing, depth), allowed, noted)
+    order = np.lexsort((scored.ids, scored.docids, -scored.scores))
+    ranked = _cut(connection, scored, passing.filters, depth, order)
+    return Best(ranked, set(scored.ids[scored.whole].tolist()), total if noted.any else None)
 
 
 def survey(
     connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
-) -> Ranked:
+) -> Surveyed:
     """Return the best documents; ties are ordered by id."""
     scored, sums = view.surveyed(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
     order = np.lexsort((scored.ids, -scored.scores))
-    return Ranked(_cut(connection, scored, passing.filters, depth, order), sums)
+    return Surveyed(_cut(connection, scored, passing.filters, depth, order), sums)
 
 
 def count(connection: Connection, view: View, phrases: AnyOf, passing: Conditions) -> int:
@@ -64,6 +85,11 @@ def count(connection: Connection, view: View, phrases: AnyOf, passing: Condition
         (_json(found.ids()), *values),
     )
     return int(rows.get)
+
+
+def _are_counted(connection: Connection, passing: Conditions) -> bool:
+    """Tell whether documents are counted as the postings have them."""
+    return not (_is_slow(passing.filters) or passing.filters.excluded or copies.exist(connection))
 
 
 def _allowed(connection: Connection, view: View, passing: Conditions) -> Matching | None:

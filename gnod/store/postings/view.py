@@ -24,6 +24,7 @@ from gnod.store.documents.changes import Position
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.postings import attachment
 from gnod.store.postings.attachment import Attachment
+from gnod.store.postings.best import Best, Scored
 from gnod.store.postings.contents import COLUMNS, ordered_docid, tokens
 from gnod.store.postings.records import Numbers, Record
 from gnod.store.postings.segment import Segment
@@ -40,8 +41,6 @@ _MOST_FREQUENCIES = 4096
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
-# Documents of a segment by which the score of the last of the best is estimated, and how many more should reach it.
-_STRIDE, _TWICE = 16, 2
 # A row, and how often it has a phrase, by column.
 _PACK = Struct(f"=q{COLUMNS}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
@@ -76,12 +75,15 @@ class Found(NamedTuple):
     frequencies: NDArray[np.float64]
 
 
-class Scored(NamedTuple):
-    """`docids` as `contents.ordered_docid` has them."""
+class Noted(NamedTuple):
+    """What is noted of documents besides their scores: which of the best have a phrase of `every` group, and how many
+    have `any` of some phrases."""
 
-    ids: NDArray[np.int64]
-    docids: Numbers
-    scores: NDArray[np.float64]
+    every: Sequence[AnyOf] = ()
+    any: AnyOf = ()
+
+
+NOTHING = Noted()
 
 
 class Sums(NamedTuple):
@@ -166,13 +168,11 @@ class View:
         """Return the documents with a phrase of every group, and with none that is excluded."""
         masks = []
         for part in self._parts:
-            mask, *others = [self._with_any(part, group) for group in groups] or [part.mask()]
-            for other in others:
-                mask &= other
-            if part.alive is not None:
-                mask &= part.alive
+            mask = part.mask()
+            for group in groups:
+                mask &= _Marks(self, part).any(group)
             if excluded:
-                mask &= ~self._with_any(part, excluded)
+                mask &= ~_Marks(self, part).any(excluded)
             masks.append(mask)
         return Matching([part.segment for part in self._parts], masks)
 
@@ -184,7 +184,8 @@ class View:
         for part in self._parts:
             numbers = part.numbers_of(wanted)
             for group in rarest_first:
-                numbers = numbers[self._have_any(part, group, numbers)]
+                if len(numbers):
+                    numbers = numbers[_Marks(self, part).any(group)[numbers]]
             found.update(part.segment.ids(numbers).tolist())
         return found
 
@@ -193,9 +194,9 @@ class View:
         rarest, *others = self._rarest_first(groups)
         found = []
         for part in self._parts:
-            numbers = np.unique(np.concatenate([self._documents_in(part, phrase, _PATH) for phrase in rarest]))
+            numbers = np.unique(self._in_path(part, rarest))
             for group in others:
-                numbers = numbers[self._have_any(part, group, numbers, _PATH)]
+                numbers = np.intersect1d(numbers, self._in_path(part, group))
             found.append(part.segment.ids(numbers))
         return np.concatenate(found)
 
@@ -204,28 +205,42 @@ class View:
         return sorted(groups, key=lambda group: sum(map(self.frequency, group)))
 
     def scored(
-        self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
-    ) -> Scored:
+        self,
+        phrases: Weights,
+        weights: tuple[float, ...],
+        depth: int | None,
+        among: Matching | None = None,
+        noted: Noted = NOTHING,
+    ) -> tuple[Scored, int]:
         """Return the documents with the best BM25 scores, unordered: `depth` of them and those as good as the last
-        (None: all)."""
-        return self._best((self._scored(part, phrases, weights) for part in self._parts), depth, among)
+        (None: all). And how many documents have one of the phrases `noted.any`."""
+        best, number = Best(depth), 0
+        for part, allowed in self._with_masks(among):
+            marks = _Marks(self, part)
+            documents, scores = self._scored(part, phrases, weights, marks if noted.any else None)
+            if allowed is not None:
+                scores = scores * (allowed if documents is None else allowed[documents])
+            numbers = best.add(part.segment, documents, scores)
+            if noted.every:
+                best.note(marks.have_every(noted.every, numbers))
+            if noted.any:
+                number += marks.number(noted.any, allowed)
+        return best.documents(), number
 
     def surveyed(
         self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
     ) -> tuple[Scored, Sums]:
         """As `scored`, with the sums of all scores, on which `among` has no influence."""
-        scores = [self._scores(part, phrases, weights) for part in self._parts]
-        sums = Sums(sum(float(each.sum()) for each in scores), sum(float(np.sqrt(each).sum()) for each in scores))
-        return self._best(((None, each) for each in scores), depth, among), sums
+        best, total, roots = Best(depth), 0.0, 0.0
+        for part, allowed in self._with_masks(among):
+            scores = self._scores(part, phrases, weights)
+            total += float(scores.sum())
+            roots += float(np.sqrt(scores).sum())
+            best.add(part.segment, None, scores if allowed is None else scores * allowed)
+        return best.documents(), Sums(total, roots)
 
-    def _best(self, of_parts: Iterable[_OfPart], depth: int | None, among: Matching | None) -> Scored:
-        best = _Best(depth)
-        masks = among.masks if among else [None] * len(self._parts)
-        for part, (documents, scores), mask in zip(self._parts, of_parts, masks, strict=True):
-            if mask is not None:
-                scores = scores * (mask if documents is None else mask[documents])
-            best.add(part.segment, documents, scores)
-        return best.documents()
+    def _with_masks(self, among: Matching | None) -> Iterable[tuple[Part, NDArray[np.bool_] | None]]:
+        return zip(self._parts, among.masks if among else [None] * len(self._parts), strict=True)
 
     def with_length(self, ids: Collection[int], least: int) -> list[int]:
         """Return those of the documents that have at least so many terms."""
@@ -237,18 +252,22 @@ class View:
                 found += wanted[long[at] == wanted].tolist()
         return found
 
-    def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> _OfPart:
+    def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: _Marks | None) -> _OfPart:
         if len(phrases) != 1:
-            return None, self._scores(part, phrases, weights)
+            return None, self._scores(part, phrases, weights, marks)
         ((phrase, weight),) = phrases
         found = self._found(part, phrase, weights)  # different documents: nothing is added up
         return found.documents, self._gains(part, found, weight)
 
-    def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
-        """Return the scores of all documents of a part."""
+    def _scores(
+        self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: _Marks | None = None
+    ) -> NDArray[np.float64]:
+        """Return the scores of all documents of a part. `marks`: to be told of the phrases."""
         scores = np.zeros(len(part.segment))
         for phrase, weight in phrases:
             found = self._found(part, phrase, weights)
+            if marks is not None:
+                marks.mark(phrase, found.documents)
             np.add.at(scores, found.documents, self._gains(part, found, weight))
         return scores
 
@@ -263,37 +282,16 @@ class View:
         gains /= below
         return gains
 
-    def _with_any(self, part: Part, phrases: AnyOf) -> NDArray[np.bool_]:
-        """Tell which documents have one of the phrases; of those that are not alive, anything."""
-        mask = np.zeros(len(part.segment), bool)
-        for phrase in phrases:
-            self._mark(part, phrase, mask)
-        return mask
+    def _in_path(self, part: Part, phrases: AnyOf) -> Numbers:
+        """Return the documents that have one of the phrases in their path, some of them several times."""
+        found = [self._found(part, phrase, _PATH) for phrase in phrases]
+        return np.concatenate([each.documents[each.frequencies > 0] for each in found])
 
-    def _have_any(
-        self, part: Part, phrases: AnyOf, numbers: Numbers, weights: tuple[float, ...] = _ALL_COLUMNS
-    ) -> NDArray[np.bool_]:
-        """Tell which of some documents have one of the phrases in a column with a weight."""
-        if not len(numbers):
-            return np.zeros(0, bool)
-        have = np.zeros(len(part.segment), bool)
-        for phrase in phrases:
-            if weights == _ALL_COLUMNS:
-                self._mark(part, phrase, have)
-            else:
-                have[self._documents_in(part, phrase, weights)] = True
-        return have[numbers]
-
-    def _documents_in(self, part: Part, phrase: str, weights: tuple[float, ...]) -> Numbers:
-        """Return documents that have a phrase in a column with a weight."""
-        found = self._found(part, phrase, weights)
-        return found.documents[found.frequencies > 0]
-
-    def _mark(self, part: Part, phrase: str, mask: NDArray[np.bool_]) -> None:
-        """Set the documents that have a phrase; of those that are not alive, any."""
+    def documents_of(self, part: Part, phrase: str) -> Numbers:
+        """Return the numbers of the documents that have a phrase, and perhaps of some that are not alive."""
         record = self._record_of(part, phrase)
         found = self._found(part, phrase, _ALL_COLUMNS) if record is None else record
-        mask[found.documents.astype(np.intp, copy=False)] = True
+        return found.documents.astype(np.intp, copy=False)
 
     def _number(self, part: Part, phrase: str) -> int:
         """Return how many documents, alive, have a phrase."""
@@ -365,6 +363,48 @@ class View:
         return ids[order], counts[order]
 
 
+class _Marks:
+    """Which documents of a part have phrases, as masks; of documents that are not alive, they tell anything. They are
+    made when they are asked for first, while the processor has the part in its cache."""
+
+    def __init__(self, view: View, part: Part) -> None:
+        self._view = view
+        self._part = part
+        self._masks: dict[str, NDArray[np.bool_]] = {}
+
+    def mark(self, phrase: str, documents: Numbers) -> NDArray[np.bool_]:
+        mask = self._masks[phrase] = np.zeros(len(self._part.segment), bool)
+        mask[documents] = True
+        return mask
+
+    def any(self, phrases: AnyOf) -> NDArray[np.bool_]:
+        """Return which documents have one of the phrases, in a new array."""
+        mask = np.zeros(len(self._part.segment), bool)
+        for phrase in phrases:
+            mask |= self._of(phrase)
+        return mask
+
+    def number(self, phrases: AnyOf, allowed: NDArray[np.bool_] | None) -> int:
+        """Return how many of the documents that are alive, and allowed, have one of the phrases."""
+        mask = self.any(phrases)
+        for other in (self._part.alive, allowed):
+            if other is not None:
+                mask &= other
+        return int(np.count_nonzero(mask))
+
+    def have_every(self, groups: Sequence[AnyOf], numbers: Numbers) -> NDArray[np.bool_]:
+        """Return which of the documents with these numbers have a phrase of every group."""
+        every = np.ones(len(numbers), bool)
+        for group in groups:
+            if every.any():
+                every &= np.logical_or.reduce([self._of(phrase)[numbers] for phrase in group])
+        return every
+
+    def _of(self, phrase: str) -> NDArray[np.bool_]:
+        known = self._masks.get(phrase)
+        return self.mark(phrase, self._view.documents_of(self._part, phrase)) if known is None else known
+
+
 @dataclass(frozen=True)
 class Matching:
     """Documents, as a mask for each segment."""
@@ -385,46 +425,6 @@ class Matching:
 
     def _all(self) -> Iterator[tuple[Segment, NDArray[np.bool_]]]:
         return zip(self.segments, self.masks, strict=True)
-
-
-class _Best:
-    """Collects the documents with the best scores; those as good as the last, too."""
-
-    def __init__(self, depth: int | None) -> None:
-        self._depth = depth
-        self._least = np.nextafter(0.0, 1.0)
-        self._found: list[Scored] = []
-
-    def add(self, segment: Segment, documents: Numbers | None, scores: NDArray[np.float64]) -> None:
-        """Take the documents with these numbers (None: all), each once."""
-        if not self._found:
-            self._least = max(self._least, self._estimated(scores))
-        good = np.flatnonzero(scores >= self._least)
-        good = good[self._are_best(scores[good])]
-        numbers = good if documents is None else documents[good]
-        self._found.append(Scored(segment.ids(numbers), segment.docids[numbers], scores[good]))
-
-    def _estimated(self, scores: NDArray[np.float64]) -> float:
-        """Return a score that enough documents reach, but not many more: to partition all takes ten times as long."""
-        if self._depth is None or len(scores) < _STRIDE * self._depth:
-            return 0.0
-        some, wanted = scores[::_STRIDE], _TWICE * self._depth // _STRIDE
-        some = some[some > 0]
-        if len(some) <= wanted:
-            return 0.0
-        least = float(np.partition(some, -wanted)[-wanted])
-        return least if np.count_nonzero(scores >= least) >= self._depth else 0.0
-
-    def documents(self) -> Scored:
-        together = Scored(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
-        are_best = self._are_best(together.scores)
-        return Scored(together.ids[are_best], together.docids[are_best], together.scores[are_best])
-
-    def _are_best(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        if self._depth is not None and len(scores) > self._depth:
-            self._least = np.partition(scores, -self._depth)[-self._depth]
-        are_best: NDArray[np.bool_] = scores >= self._least
-        return are_best
 
 
 def view_of(connection: Connection) -> View | None:
