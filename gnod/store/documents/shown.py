@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.store.database import Connection
+from gnod.store.packing import unpack
 
 # Longer texts are read one at a time: a thousand of them would not fit into memory.
 SHORT_CHARACTERS = 32 << 10
@@ -23,19 +24,22 @@ class Shown(NamedTuple):
 
 
 def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
+    # Texts are unpacked here: as a column of the view `content`, each would cost a call by SQLite, too.
     rows = connection.execute(
         "SELECT d.id,"
         " (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY tag)),"
-        " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id),"
-        " (SELECT markdown FROM content WHERE mirror_hash = d.mirror_hash)"
-        " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value",
+        " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id), m.packed, m.markdown"
+        " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
+        " LEFT JOIN mirrors m ON m.mirror_hash = d.mirror_hash",
         (msgspec.json.encode(list(ids)).decode(),),
     )
-    return {id_: Shown(_tags(tags), bool(is_code), _short(text)) for id_, tags, is_code, text in rows}
+    return {
+        id_: Shown(_tags(tags), bool(is_code), _short(unpack(connection, packed) if packed else text))
+        for id_, tags, is_code, packed, text in rows
+    }
 
 
 def _short(text: str | None) -> str | None:
-    """Not in the statement, which would unpack each text twice."""
     return text if text is not None and len(text) <= SHORT_CHARACTERS else None
 
 
