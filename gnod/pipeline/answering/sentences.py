@@ -187,19 +187,21 @@ class _Cutter:
         self._introduction = (0, 0)
         self._next_block()
 
-    def _unit(self, start: int, end: int, kind: Kind) -> Iterator[Unit]:
-        """Yield the range without white space at its ends, if it has a letter or a digit."""
-        part = self._text[start:end].lstrip(_EDGE)
-        if _WORD.search(part):
-            start = end - len(part)
-            yield Unit(start, start + len(part.rstrip(_EDGE)), kind, self._heading, self._lead, self._block)
+    def _units(self, start: int, end: int, kind: Kind) -> Iterator[Unit]:
+        """Yield the range, in pieces if it is long, without white space at their ends. What has no letter and no digit
+        is left out."""
+        text = self._text[start:end]
+        for span in cut(text, MAX_CHARACTERS):
+            part = text[span.start : span.end].lstrip(_EDGE)
+            if _WORD.search(part):
+                first = start + span.end - len(part)
+                yield Unit(first, first + len(part.rstrip(_EDGE)), kind, self._heading, self._lead, self._block)
 
     def _line(self, line: _Line) -> Iterator[Unit]:
         if line.is_blank:
             self._next_block()
             return
-        for span in cut(line.text, MAX_CHARACTERS):
-            yield from self._unit(line.start + span.start, line.start + span.end, "line")
+        yield from self._units(line.start, line.end, "line")
 
     def _row(self, line: _Line, following: str) -> Iterator[Unit]:
         inner = line.text.strip().strip("|")
@@ -208,8 +210,7 @@ class _Cutter:
             self._next_block()
             self._lead = (start, start + len(inner))
         elif not _is_delimiter(line.text):
-            for span in cut(inner, MAX_CHARACTERS):
-                yield from self._unit(start + span.start, start + span.end, "row")
+            yield from self._units(start, start + len(inner), "row")
 
     def _flush(self) -> Iterator[Unit]:
         """Yield the units of the open paragraph or item."""
@@ -220,11 +221,10 @@ class _Cutter:
         if kind == "sentence":
             self._introduction = (start, self._end) if whole.rstrip().endswith((":", "：")) else (0, 0)
         if kind == "item" and len(whole) <= _WHOLE_ITEM:
-            yield from self._unit(start, self._end, "item")
+            yield from self._units(start, self._end, "item")
             return
         for first, last in self._sentences(whole):
-            for span in cut(whole[first:last], MAX_CHARACTERS):
-                yield from self._unit(start + first + span.start, start + first + span.end, kind)
+            yield from self._units(start + first, start + last, kind)
 
     def _sentences(self, paragraph: str) -> Iterator[tuple[int, int]]:
         start = 0
