@@ -19,8 +19,10 @@ from gnod.store.documents.filters import Condition, Filters
 from gnod.store.vectors import knn, vector_rows
 from gnod.store.vectors.vector_rows import Places
 
-_MIN_DEPTH = 32
+_MIN_DEPTH = 64
 _DEEPER = 4
+# Of these, the vectors are read that are within so many margins of the last document needed: others are hardly nearer.
+_SETTLED = 1.33
 # What it costs to look at one more document, relative to querying one that passes.
 _COST = 10
 # Where it costs no query to know which documents pass, those alone are searched if they are less than this share.
@@ -75,11 +77,12 @@ class Winners(NamedTuple):
 
 class Wanted(NamedTuple):
     """The documents that pass the filters. `collections`: all documents of these pass, and no others; None: only the
-    database can tell."""
+    database can tell. `is_all`: these are all that there are."""
 
     connection: Connection
     condition: Condition
     collections: tuple[int, ...] | None = None
+    is_all: bool = False
 
     def among(self, layout: Layout, numbers: Ids) -> Ids:
         """Return those of some documents (numbers in the layout) that pass."""
@@ -112,9 +115,9 @@ class Ranking(Protocol):
     def __len__(self) -> int:
         """Return how many documents there are."""
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
-        """Return the best vectors of those of the best `depth` documents that pass, and an upper bound for all
-        documents beyond these (-inf: there are none)."""
+    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+        """Return the best vectors of those of the best `depth` documents that pass, at least of those that may be among
+        the best `needed`, and an upper bound for all documents beyond these (-inf: there are none)."""
 
     def share(self, wanted: Wanted) -> float | None:
         """Return about which share of the documents passes, where it saves work to know that first."""
@@ -153,10 +156,13 @@ class Scored:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
         numbers, floor = _best(self._best, depth)
         if wanted is not None:
             numbers = wanted.among(self._layout, numbers)
+        if len(numbers) > needed:
+            first, least = _best(self._best[numbers], needed, _SETTLED * self._margin)
+            numbers, floor = numbers[first], max(floor, least)
         rows, owners = self._layout.rows_of(numbers)
         near = self._cosines[rows] >= self._best[numbers][owners] - 2 * self._margin
         rows, owners = rows[near], owners[near]
@@ -193,8 +199,8 @@ class OnDisk:
     def __len__(self) -> int:
         return len(self._scored)
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
-        return self._scored.top(depth, wanted)
+    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+        return self._scored.top(depth, needed, wanted)
 
     def share(self, _: Wanted) -> None:
         return None
@@ -300,9 +306,9 @@ def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> Wa
     condition = Condition(*filters.condition())
     if not is_current or not filters._replace(collections=()).are_empty:
         return Wanted(connection, condition)
-    rows = connection.execute("SELECT name, id FROM collections")
+    rows = list(connection.execute("SELECT name, id FROM collections"))
     ids = tuple(id_ for name, id_ in rows if not filters.collections or name in filters.collections)
-    return Wanted(connection, condition, ids)
+    return Wanted(connection, condition, ids, len(ids) == len(rows))
 
 
 def placed(connection: Connection, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
@@ -326,16 +332,16 @@ def _search(
     is_narrowed: bool = False,
     look_up: bool,
 ) -> list[RankedDocument]:
-    depth, share = max(_MIN_DEPTH, limit + limit // 2), 1.0
-    if not is_narrowed and (known := ranking.share(wanted)) is not None:
+    depth, needed, share = max(_MIN_DEPTH, limit + limit // 2), limit, 1.0
+    if not is_narrowed and not wanted.is_all and (known := ranking.share(wanted)) is not None:
         if wanted.are_few(known, limit, len(ranking)):
             ranking, is_narrowed = ranking.narrowed(wanted), True
         else:
             depth = max(depth, int(1.5 * limit / known))
     while True:
-        winners, below = ranking.top(depth, None if is_narrowed else wanted)
-        if not is_narrowed:
-            share = len(ascending(winners.documents)) / depth
+        winners, below = ranking.top(depth, needed, None if is_narrowed or wanted.is_all else wanted)
+        if not is_narrowed and (found := len(ascending(winners.documents))) < needed:
+            share = found / depth
         best = _first(connection, winners, limit, look_up=look_up)
         is_full = len(best) == limit
         if is_full and (best[-1].score > (1 + below) / 2 or depth >= _MAX_DEPTH):
@@ -346,6 +352,7 @@ def _search(
             ranking, is_narrowed, share = ranking.narrowed(wanted), True, 1.0
         else:
             depth = _deeper(depth, share, limit)
+        needed = depth  # some were copies of others, or a cosine was less exact than usual
 
 
 def _deeper(depth: int, share: float, limit: int) -> int:
@@ -409,14 +416,15 @@ def _layout(ids: Ids, places: Places) -> Layout:
     return Layout.of(np.searchsorted(ids, vectors), documents, collections)
 
 
-def _best(cosines: Floats, depth: int) -> tuple[Ids, float]:
-    """Return the numbers of the best `depth`, with all that equal the last, and an upper bound for the others."""
+def _best(cosines: Floats, depth: int, within: float = 0.0) -> tuple[Ids, float]:
+    """Return the numbers of the best `depth`, with all that are `within` so much of the last, and an upper bound for
+    the others."""
     # Of few documents among many, partitioning all would take 40 times as long: almost all values are equal.
     there = np.flatnonzero(cosines > -np.inf)
     if depth >= len(there):
         return there, -np.inf
     values = cosines[there]
-    floor = float(np.partition(values, -depth)[-depth])
+    floor = float(np.partition(values, -depth)[-depth]) - within
     return there[values >= floor], floor
 
 

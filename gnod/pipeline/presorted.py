@@ -74,14 +74,14 @@ class Presorted:
         numbers = ascending(np.random.default_rng(1).integers(0, len(self), _TRIED))
         return len(wanted.among(self._layout, numbers)) / len(numbers)
 
-    def top(self, depth: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
         self._compare_near(depth)
         numbers, cosines, is_all = self._numbers, self._cosines, self._most >= len(self._query)
         if len(numbers) > (kept := _PER_DOCUMENT * depth):
             nearest = np.argpartition(cosines, -kept)[-kept:]
             numbers, cosines, is_all = numbers[nearest], cosines[nearest], False
         order = np.argsort(numbers)
-        winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, wanted)
+        winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, needed, wanted)
         if is_all:
             return winners, below
         # Others are hardly nearer than the farthest of these.
