@@ -27,7 +27,7 @@ Quantised = tuple[NDArray[np.int8], np.float32]
 Range = tuple[int, int, int, int]
 """A segment, its first row, and from where to where those of its rows that are wanted are among all wanted ones."""
 
-SEGMENT_ROWS = 65_536
+SEGMENT_ROWS = signs.MOST_ROWS
 _INT8_MAX = 127
 # Works beside the thread of a query, where a core is free.
 _helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-signs")

@@ -6,6 +6,7 @@ Vectors of a model have a common part, which says nothing; so it is the signs of
 
 from __future__ import annotations
 
+import threading
 from math import isqrt, sqrt
 
 import numpy as np
@@ -16,8 +17,13 @@ Ids = NDArray[np.int64]
 Differences = NDArray[np.uint16]
 Words = NDArray[np.uint64]
 
+MOST_ROWS = 65_536
 INFINITE = np.iinfo(np.uint16).max
 _WORD = 64
+# Words whose signs are counted together, in one byte: with fewer calls, threads wait less for each other.
+_ADDED = 3
+# Rows that are taken one by one at a time: what is computed stays in the processor's cache.
+_TAKEN = 16_384
 # Rows whose differences are looked at to estimate how many differ in at most so many signs.
 _STRIDE = 16
 
@@ -26,8 +32,19 @@ def bytes_per_row(dimensions: int) -> int:
     return _words(dimensions) * 8
 
 
+class _Scratch(threading.local):
+    """Memory for what each thread computes with. It is kept, because the system clears what it allocates."""
+
+    def __init__(self) -> None:
+        self.words = np.empty((_ADDED, MOST_ROWS), np.uint64)
+        self.counts = np.empty((_ADDED, MOST_ROWS), np.uint8)
+
+
+_scratch = _Scratch()
+
+
 class Signs:
-    """The signs of a fixed number of rows, one array for each 64 dimensions."""
+    """The signs of a fixed number of rows, at most MOST_ROWS, one array for each 64 dimensions."""
 
     def __init__(self, centre: Floats, rows: int) -> None:
         self._centre = centre
@@ -38,17 +55,18 @@ class Signs:
 
     def count(self, query: Words, into: Differences, rows: Ids | None = None) -> None:
         """Write in how many signs each of the first rows, or each of `rows`, differs from a query (`of_query`)."""
-        different, counts = np.empty(len(into), np.uint64), np.empty(len(into), np.uint8)
-        into[:] = 0
-        for bits, of_query in zip(self._bits, query, strict=True):
-            if rows is None:
-                np.bitwise_xor(bits[: len(into)], of_query, out=different)
-            else:
-                # Without "clip", NumPy takes into a copy of `out`.
-                np.take(bits, rows, out=different, mode="clip")
-                np.bitwise_xor(different, of_query, out=different)
-            np.bitwise_count(different, out=counts)
-            into += counts
+        if rows is None:
+            into[:] = 0
+            for first in range(0, len(query), _ADDED):
+                bits, asked = self._bits[first : first + _ADDED, : len(into)], query[first : first + _ADDED, None]
+                words, counts = (array[: len(bits), : len(into)] for array in (_scratch.words, _scratch.counts))
+                np.bitwise_count(np.bitwise_xor(bits, asked, out=words), out=counts)
+                into += np.add.reduce(counts, axis=0, dtype=np.uint8)
+            return
+        for low in range(0, len(rows), _TAKEN):
+            # With "clip", NumPy does not look first whether all rows exist.
+            words = np.take(self._bits, rows[low : low + _TAKEN], axis=1, mode="clip") ^ query[:, None]
+            np.add.reduce(np.bitwise_count(words), axis=0, dtype=into.dtype, out=into[low : low + _TAKEN])
 
 
 def of_query(query: Floats, centre: Floats) -> Words:

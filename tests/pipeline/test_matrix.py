@@ -86,9 +86,28 @@ def test_signs_of_some_rows_are_counted_in_all_segments() -> None:
     matrix.add(np.arange(70_000), vectors)
     count = matrix.counter(vectors[0])
     every = count(None)
-    for rows in ([], [3], [65_535, 65_536], [*range(0, 70_000, 50), 69_999], [*range(65_000), 69_999]):
+    for rows in (
+        [],
+        [3],
+        [65_535, 65_536],
+        [*range(0, 70_000, 50), 69_999],
+        [*range(17_000)],
+        [*range(65_000), 69_999],
+    ):
         some = np.asarray(rows, np.int64)
         assert count(some).tolist() == every[some].tolist()
+
+
+def test_signs_of_any_number_of_dimensions_are_counted() -> None:
+    for dimensions in (1, 64, 193, 400):
+        vectors = unit_vectors(300, dimensions)
+        matrix = Matrix(dimensions, quantised=True, centre=vectors.mean(axis=0))
+        matrix.add(np.arange(300), vectors)
+        are_positive = vectors > vectors.mean(axis=0)
+        expected = (are_positive != are_positive[0]).sum(axis=1)
+        count = matrix.counter(vectors[0])
+        assert np.array_equal(count(None), expected)
+        assert np.array_equal(count(np.arange(0, 300, 7)), expected[::7])
 
 
 def test_some_rows_of_all_segments_are_compared_as_all_are() -> None:
