@@ -46,8 +46,11 @@ class _Resident(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Matrix, layout: Layout, seq: int) -> _Resident:
-        owners = None if matrix.centre is None else layout.owners(len(matrix.ids()))
-        return cls(matrix, layout, owners, seq)
+        if matrix.centre is None:
+            return cls(matrix, layout, None, seq)
+        # Of half the size, it takes half the time to read the rows of some documents, and twice that of all.
+        layout = layout._replace(rows=layout.rows.astype(np.int32, copy=False))
+        return cls(matrix, layout, layout.owners(len(matrix.ids())), seq)
 
     @property
     def memory_bytes(self) -> int:

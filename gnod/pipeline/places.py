@@ -15,6 +15,7 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Collections = NDArray[np.int32]
 Owners = NDArray[np.int32]
+Rows = NDArray[np.int32 | np.int64]
 
 NO_OWNER, SEVERAL = -1, -2
 
@@ -23,7 +24,7 @@ class Layout(NamedTuple):
     """Documents in ascending order of their ids. The vectors of document i are `rows[starts[i]:starts[i + 1]]`, rows of
     a matrix. `collections`: the id of the collection of each document. Immutable."""
 
-    rows: Ids
+    rows: Rows
     documents: Ids
     starts: Ids
     collections: Collections
@@ -114,16 +115,19 @@ class Layout(NamedTuple):
     def in_collections(self, collections: Sequence[int], numbers: Ids | None = None) -> Ids:
         """Return the numbers of the documents in these collections: of all, or of these."""
         held = self.collections if numbers is None else self.collections[numbers]
-        is_wanted = np.zeros(max(held.max(initial=0), *collections, 0) + 1, bool)
-        is_wanted[list(collections)] = True
-        found = np.flatnonzero(is_wanted[held])
+        if len(collections) == 1:
+            found = np.flatnonzero(held == collections[0])
+        else:
+            is_wanted = np.zeros(max(held.max(initial=0), *collections, 0) + 1, bool)
+            is_wanted[list(collections)] = True
+            found = np.flatnonzero(is_wanted[held])
         return found if numbers is None else numbers[found]
 
     def rows_of(self, numbers: Ids) -> tuple[Ids, Ids]:
         """Return the rows of these documents (numbers in `documents`), and for each row the position in `numbers`."""
         counts = self.starts[numbers + 1] - self.starts[numbers]
         owners = np.repeat(np.arange(len(numbers)), counts)
-        return self.rows[self._at(numbers, _starts(counts))], owners
+        return self.rows[self._at(numbers, _starts(counts))].astype(np.int64), owners
 
     def _at(self, numbers: Ids, starts: Ids) -> Ids:
         """Return the places of documents. `starts`: of each, and the end of the last, among these places."""

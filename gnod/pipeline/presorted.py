@@ -121,7 +121,7 @@ class Presorted:
         numbers = passing(self._layout, wanted, ids)
         narrow = copy(self)
         narrow._layout, narrow._owners = self._layout.of_numbers(numbers), None
-        rows = narrow._rows = ascending(narrow._layout.rows)
+        rows = narrow._rows = ascending(narrow._layout.rows.astype(np.int64))
         narrow._begin()
         if self._counted is not None:
             narrow._counted = self._counted[rows if self._rows is None else np.searchsorted(self._rows, rows)]
@@ -136,7 +136,7 @@ class Presorted:
     def spread(self) -> Spread | None:
         """Return mean and deviation, estimated from documents at equal distances."""
         layout = self._layout.of_numbers(np.arange(0, len(self), max(len(self) // _SAMPLE, 1)))
-        rows, order = np.unique(layout.rows, return_inverse=True)
+        rows, order = np.unique(layout.rows.astype(np.int64), return_inverse=True)
         return Spread.of(layout._replace(rows=order).best(self._comparer(rows)))
 
     def _named(self, numbers: Ids) -> Ids:
