@@ -117,10 +117,12 @@ class Matrix:
 
     def cosines(self, query: Floats) -> Floats:
         """Return the cosine of each row with a query of length 1, to within `margin`; -inf for removed rows."""
+        if self.is_quantised:
+            return self.comparer(query)(None)
         found = np.empty(self._rows, np.float32)
         for number, segment in enumerate(self._segments):
             low = number * SEGMENT_ROWS
-            segment.cosines(query, found[low : low + SEGMENT_ROWS])
+            segment.products(query, found[low : low + SEGMENT_ROWS])
         found[self._dead_rows()] = -np.inf
         return found
 
@@ -148,18 +150,22 @@ class Matrix:
 
         return differences
 
-    def comparer(self, query: Floats) -> Callable[[Ids], Floats]:
-        """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`. The
-        rows are quantised, and ascend. Later changes do not affect it."""
-        segments, total, quantised = tuple(self._segments), self._rows, _quantised(query)
+    def comparer(self, query: Floats) -> Callable[[Ids | None], Floats]:
+        """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`: of
+        all (-inf for removed ones), or of some, which ascend. The rows are quantised. Later changes do not affect
+        it."""
+        segments, total, dead, quantised = tuple(self._segments), self._rows, self._dead_rows(), _quantised(query)
 
-        def cosines(rows: Ids) -> Floats:
-            found = np.empty(len(rows), np.float32)
+        def cosines(rows: Ids | None) -> Floats:
+            found = np.empty(total if rows is None else len(rows), np.float32)
 
             def compare(number: int, first: int, low: int, high: int) -> None:
-                segments[number].cosines_of(rows[low:high] - first, quantised, found[low:high])
+                chosen = None if rows is None else rows[low:high] - first
+                segments[number].cosines(quantised, found[low:high], chosen)
 
             _share(compare, _ranges(total, rows))
+            if rows is None:
+                found[dead] = -np.inf
             return found
 
         return cosines
@@ -198,16 +204,17 @@ class Matrix:
 
 
 def _share(work: Callable[[int, int, int, int], None], ranges: Iterable[Range]) -> None:
-    """Work at each of the ranges, on a second thread too while a core is free."""
-    left = iter(list(ranges))
+    """Work at each of the ranges, if there are several on a second thread too while a core is free."""
+    ranges = list(ranges)
+    left = iter(ranges)
 
     def some() -> None:
         for each in left:
             work(*each)
 
-    helping = _helper.submit(some)
+    helping = _helper.submit(some) if len(ranges) > 1 else None
     some()
-    if not helping.cancel():  # it is not busy with another query
+    if helping and not helping.cancel():  # it is not busy with another query
         helping.result()
 
 
@@ -215,7 +222,7 @@ def _ranges(total: int, rows: Ids | None) -> Iterator[Range]:
     """Yield each segment that has some of the rows; None: of all, a `total`."""
     firsts = np.arange(0, total, SEGMENT_ROWS)
     lows = firsts if rows is None else np.searchsorted(rows, firsts)
-    highs = np.append(lows[1:], total if rows is None else len(rows))
+    highs = np.append(lows, total if rows is None else len(rows))[1:]
     for number, (first, low, high) in enumerate(zip(firsts.tolist(), lows.tolist(), highs.tolist(), strict=True)):
         if low < high:
             yield number, first, low, high
@@ -251,16 +258,18 @@ class _Segment:
         values = self._values[rows].astype(np.float32)
         return values if self._scales is None else values * self._scales[rows, None]
 
-    def cosines(self, query: Floats, into: Floats) -> None:
-        if self._scales is None:
-            # As fast as memory is read. For one vector, OpenBLAS takes half as long again.
-            np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
-            return
-        _multiply(self._values[: len(into)], self._scales[: len(into)], _quantised(query), into)
+    def products(self, query: Floats, into: Floats) -> None:
+        """Write those of the first rows, which are exact, and a query."""
+        # As fast as memory is read. For one vector, OpenBLAS takes half as long again.
+        np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
 
-    def cosines_of(self, rows: Ids, query: Quantised, into: Floats) -> None:
+    def cosines(self, query: Quantised, into: Floats, rows: Ids | None = None) -> None:
+        """Write those of the first rows, or of `rows`, which are quantised, and a query."""
         assert self._scales is not None
-        _multiply(np.take(self._values, rows, axis=0), self._scales[rows], query, into)
+        if rows is None:
+            _multiply(self._values[: len(into)], self._scales[: len(into)], query, into)
+        else:
+            _multiply(np.take(self._values, rows, axis=0), self._scales[rows], query, into)
 
     @property
     def signs(self) -> Signs:

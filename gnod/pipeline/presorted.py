@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
+from math import isqrt
 
 import numpy as np
 
@@ -24,6 +25,10 @@ _PER_DOCUMENT = 16
 # Rows are compared that differ in as many signs as these nearest ones, and so many standard deviations more.
 _JUDGED = 64
 _SIGMAS = 1.75
+# If the signs of a larger share of the vectors are like the query's, all are compared: less work than one by one.
+_MANY = 0.05
+# Vectors whose cosines are looked at to estimate which are the nearest.
+_STRIDE = 16
 # So many vectors are compared without a look at their signs.
 _FEW = 32_768
 # Documents that stand for all in `spread`, and in `sample`.
@@ -34,7 +39,7 @@ class Presorted:
     """The vectors of a matrix with a centre, as they are when this is made. Only then, the matrix must not change.
 
     `_numbers` are those of the rows that were compared already, with their `_cosines`: all that differ from the query
-    in at most `_most` signs.
+    in at most `_most` signs. If the signs tell too little, all are compared (`_every`), and these are the nearest.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Presorted:
 
     def _begin(self) -> None:
         self._counted: Differences | None = None  # a strict filter needs none
+        self._every: Floats | None = None
         self._most = -1
         self._numbers: Ids = np.empty(0, np.int64)
         self._cosines: Floats = np.empty(0, np.float32)
@@ -94,17 +100,30 @@ class Presorted:
             if self._most < 0:
                 self._compare(np.arange(len(self._rows)), len(self._query))
             return
+        least = max(_LEAST, _PER_DOCUMENT * depth)
+        if self._every is None:
+            self._compare_by_signs(least, max(depth, _JUDGED))
+        if self._every is not None:
+            self._numbers = _nearest(self._every, least)
+            self._cosines = self._every[self._numbers]
+            self._most = len(self._query) if len(self._numbers) == len(self._every) else self._most
+
+    def _compare_by_signs(self, least: int, judged: int) -> None:
+        """Compare `least` rows at least. How many signs differ in the `judged` nearest tells which others."""
         differences = self._differences()
-        if len(self._numbers) < (least := max(_LEAST, _PER_DOCUMENT * depth)):
+        if len(self._numbers) < least:
             fewest = signs.fewest(differences, least)
             self._compare_more(fewest, int(differences[fewest].max(initial=0)))
-        judged = max(depth, _JUDGED)
         while len(self._numbers) > judged:
             nearest = self._numbers[np.argpartition(self._cosines, -judged)[-judged:]]
             wanted = signs.expected(differences[nearest], len(self._query), _SIGMAS)
             if wanted <= self._most:
                 break
-            self._compare_more(np.flatnonzero(differences <= wanted), wanted)
+            are_wanted = differences <= wanted
+            if self._rows is None and np.count_nonzero(are_wanted) > _MANY * len(differences):
+                self._every = self._comparer(None)
+                break
+            self._compare_more(np.flatnonzero(are_wanted), wanted)
 
     def _compare_more(self, numbers: Ids, most: int) -> None:
         """Compare those of the rows that were not compared yet. They are all that differ in at most so many signs."""
@@ -149,3 +168,13 @@ class Presorted:
         layout = self._layout.among(rows, len(self._ids), self._owners)
         exact = stored(self._connection, self._model_id, ids, self._query)
         return Scored(self._connection, ids, cosines, layout, exact, margin=self._margin)
+
+
+def _nearest(cosines: Floats, count: int) -> Ids:
+    """Return the numbers of the `count` highest, ascending, and some more."""
+    if count >= len(cosines):
+        return np.arange(len(cosines))
+    sample, wanted = cosines[::_STRIDE], count // _STRIDE
+    wanted = min(wanted + 2 * isqrt(wanted) + 1, len(sample))
+    found = np.flatnonzero(cosines >= np.partition(sample, -wanted)[-wanted])
+    return found if len(found) >= count else np.flatnonzero(cosines >= np.partition(cosines, -count)[-count])

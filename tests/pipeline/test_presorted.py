@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gnod.pipeline import presorted
@@ -35,6 +37,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presorted, "_LEAST", 160)
     monkeypatch.setattr(presorted, "_PER_DOCUMENT", 2)
     monkeypatch.setattr(presorted, "_FEW", 60)
+    monkeypatch.setattr(presorted, "_MANY", 0.75)
 
 
 def clustered(count: int, seed: int) -> Floats:
@@ -96,6 +99,25 @@ def test_nearly_all_of_the_nearest_are_found_with_any_filter(many: SmallIndex, n
     searched = Nearest(exact_bytes=0, compared_rows=1000)
     collections = () if name == "all" else (name,)
     assert recall(many, searched, Filters(collections=collections)) >= 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARES)
+def test_where_signs_tell_too_little_all_are_compared(
+    many: SmallIndex, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presorted, "_MANY", 0.0)
+    searched = Nearest(exact_bytes=0, compared_rows=1000)
+    collections = () if name == "all" else (name,)
+    assert recall(many, searched, Filters(collections=collections)) >= (1.0 if name in ("all", "third") else 0.99)
+
+
+@given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=500), st.integers(1, 600))
+def test_the_nearest_are_among_those_that_are_kept(cosines: list[float], count: int) -> None:
+    given_ = np.asarray(cosines, np.float32)
+    kept = presorted._nearest(given_, count)
+    assert (np.diff(kept) > 0).all()
+    assert np.array_equal(np.sort(given_[kept])[-count:], np.sort(given_)[-count:])
 
 
 @pytest.mark.slow
