@@ -29,7 +29,9 @@ _ENGLISH_ONLY = frozenset(
 )
 _ENGLISH_LINE = 30
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\b(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*|[#*|=\-_>\[\](){}]+|\d+")
+# A word begins behind an underscore, too, which may have been taken for markup.
+_IDENTIFIER = r"(?<![^\W_])(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*"
+_NOT_PROSE = re.compile(rf"https?://\S+|`[^`\n]*`|<[^>\n]*>|{_IDENTIFIER}|[#*|=\-_>\[\](){{}}]+|\d+")
 _AROUND_WORDS = ".,;:!?'\"“”‘’"
 
 

@@ -76,6 +76,7 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
 @example("a `b c` d", 1)
 @example("a <b c> d", 1)
 @example("~~~\na b\n~~~", 1)
+@example("#_aa_b", 1)
 def test_the_sample_of_prose(text: str, times: int) -> None:
     head = (text * times)[: prose.SAMPLE_CHARACTERS * 6]
     expected = " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[: prose.SAMPLE_CHARACTERS]
