@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -311,10 +312,7 @@ def _is_combining(character: str) -> bool:
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    counts: dict[int, int] = {}
-    for _, _, term in marks:
-        counts[term] = counts.get(term, 0) + 1
-    worth = {term: 1 / log(2 + count) for term, count in counts.items()}
+    worth = {term: 1 / log(2 + count) for term, count in Counter([mark.term for mark in marks]).items()}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0

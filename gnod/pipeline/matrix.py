@@ -30,7 +30,7 @@ Range = tuple[int, int, int, int]
 SEGMENT_ROWS = signs.MOST_ROWS
 _INT8_MAX = 127
 # Works beside the thread of a query, where a core is free.
-_helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-signs")
+_helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-nearest")
 # Rows quantised at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
 # Removed rows are compared until they are this share of all.

@@ -85,7 +85,8 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list[_Part]:
-    """Return the parts of `text[low:high]` in order, without markup: that is a part only where it holds the place."""
+    """Return the parts of `text[low:high]` in order, without markup: that is a part only where it holds the place
+    (none: `end` is 0). Of those that no snippet with the place can reach, only the first."""
     is_code = text.count(_FENCE, 0, low) % 2 == 1
     above = "```\n" if is_code else ""
     shift = low - len(above)

@@ -104,8 +104,8 @@ class Weighed(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """`best`: ids and scores of the best documents. `whole`: those of them that have every word. `total`: how many
-    match; copies count once."""
+    """`best`: ids and scores of the best documents. `whole`: documents with every word, all such among the best.
+    `total`: how many match; copies count once."""
 
     best: list[tuple[int, float]]
     whole: set[int]

@@ -12,8 +12,9 @@ from gnod.store.database import Connection
 from gnod.store.documents import copies
 from gnod.store.documents.filters import Filters
 from gnod.store.postings.best import Scored
+from gnod.store.postings.masks import Matching
 from gnod.store.postings.records import Numbers
-from gnod.store.postings.view import AnyOf, Matching, Noted, Sums, View, Weights
+from gnod.store.postings.view import AnyOf, Noted, Sums, View, Weights
 
 # With filters, so many documents are looked up at first, then four times as many, ….
 _FIRST = 512
@@ -28,11 +29,11 @@ class Conditions(NamedTuple):
     excluded: AnyOf = ()
 
 
-class Best(NamedTuple):
-    """`ranked`: ids and scores. `whole`: documents among them with a phrase of every group. `total`: how many have any
-    of the phrases; None: `count` must tell."""
+class Ranked(NamedTuple):
+    """`best`: ids and scores. `whole`: documents with a phrase of every group noted, all such among the best. `total`:
+    how many have any of the phrases noted; None: `count` must tell."""
 
-    ranked: list[tuple[int, float]]
+    best: list[tuple[int, float]]
     whole: set[int]
     total: int | None
 
@@ -50,15 +51,15 @@ def best(
     depth: int,
     passing: Conditions,
     noted: Noted,
-) -> Best:
+) -> Ranked:
     """Return the best documents; ties are ordered by docid."""
-    if len(noted.any) == 1 or not _are_counted(connection, passing):
+    if len(noted.any) == 1 or not _are_known(passing.filters) or copies.exist(connection):
         noted = noted._replace(any=())
     allowed = _allowed(connection, view, passing)
     scored, total = view.scored(phrases, weights, _least(passing, depth), allowed, noted)
     order = np.lexsort((scored.ids, scored.docids, -scored.scores))
     ranked = _cut(connection, scored, passing.filters, depth, order)
-    return Best(ranked, set(scored.ids[scored.whole].tolist()), total if noted.any else None)
+    return Ranked(ranked, set(scored.ids[scored.whole].tolist()), total if noted.any else None)
 
 
 def survey(
@@ -76,7 +77,7 @@ def count(connection: Connection, view: View, phrases: AnyOf, passing: Condition
     if len(phrases) == 1 and is_free and not copies.exist(connection):
         return view.frequency(phrases[0])
     found = _in_collections(connection, view.matching([*passing.required, phrases], passing.excluded), passing.filters)
-    if not _is_slow(passing.filters) and not passing.filters.excluded:
+    if _are_known(passing.filters):
         return found.size - _surplus(connection, found)
     where, values = passing.filters.condition()
     counted = "DISTINCT d.source_hash" if copies.exist(connection) else "*"
@@ -85,11 +86,6 @@ def count(connection: Connection, view: View, phrases: AnyOf, passing: Condition
         (_json(found.ids()), *values),
     )
     return int(rows.get)
-
-
-def _are_counted(connection: Connection, passing: Conditions) -> bool:
-    """Tell whether documents are counted as the postings have them."""
-    return not (_is_slow(passing.filters) or passing.filters.excluded or copies.exist(connection))
 
 
 def _allowed(connection: Connection, view: View, passing: Conditions) -> Matching | None:
@@ -116,12 +112,17 @@ def _is_slow(filters: Filters) -> bool:
     return not filters._replace(collections=(), excluded=frozenset()).are_empty
 
 
+def _are_known(filters: Filters) -> bool:
+    """Tell whether the postings alone tell which documents pass."""
+    return not (_is_slow(filters) or filters.excluded)
+
+
 def _cut(
     connection: Connection, scored: Scored, filters: Filters, depth: int, order: Numbers
 ) -> list[tuple[int, float]]:
     """Return the first `depth` documents that pass the filters."""
     ids, scores = scored.ids[order], scored.scores[order]
-    if not (_is_slow(filters) or filters.excluded):
+    if _are_known(filters):
         return list(zip(ids[:depth].tolist(), scores[:depth].tolist(), strict=True))
     found: list[tuple[int, float]] = []
     start, size = 0, max(_FIRST, 2 * depth)

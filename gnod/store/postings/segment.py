@@ -86,7 +86,7 @@ class Segment:
         return is_here, at[is_found]
 
     def ids_from(self, least: int) -> NDArray[np.int64]:
-        """Return the ids of the documents with at least so many terms. Remembered: most have few such documents."""
+        """Return the ids of the documents with at least so many terms. They are kept: most segments have few."""
         if least not in self._long:
             self._long[least] = self.ids(np.flatnonzero(self.lengths >= least))
         return self._long[least]

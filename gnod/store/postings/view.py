@@ -7,8 +7,7 @@ truth, and answers by itself. Knows FTS5's tables; knows no filters and no query
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache, partial
 from struct import Struct
 from typing import NamedTuple, cast
@@ -26,6 +25,7 @@ from gnod.store.postings import attachment
 from gnod.store.postings.attachment import Attachment
 from gnod.store.postings.best import Best, Scored
 from gnod.store.postings.contents import COLUMNS, ordered_docid, tokens
+from gnod.store.postings.masks import Marks, Matching, mask_of
 from gnod.store.postings.records import Numbers, Record
 from gnod.store.postings.segment import Segment
 from gnod.store.postings.versions import Part, Version
@@ -168,11 +168,11 @@ class View:
         """Return the documents with a phrase of every group, and with none that is excluded."""
         masks = []
         for part in self._parts:
-            mask = part.mask()
+            mask, marks = part.mask(), self._marks(part)
             for group in groups:
-                mask &= _Marks(self, part).any(group)
+                mask &= marks.any(group)
             if excluded:
-                mask &= ~_Marks(self, part).any(excluded)
+                mask &= ~marks.any(excluded)
             masks.append(mask)
         return Matching([part.segment for part in self._parts], masks)
 
@@ -183,10 +183,8 @@ class View:
         found: set[int] = set()
         for part in self._parts:
             numbers = part.numbers_of(wanted)
-            for group in rarest_first:
-                if len(numbers):
-                    numbers = numbers[_Marks(self, part).any(group)[numbers]]
-            found.update(part.segment.ids(numbers).tolist())
+            have = self._marks(part).have_every(rarest_first, numbers)
+            found.update(part.segment.ids(numbers[have]).tolist())
         return found
 
     def in_path(self, groups: Sequence[AnyOf]) -> NDArray[np.int64]:
@@ -196,7 +194,8 @@ class View:
         for part in self._parts:
             numbers = np.unique(self._in_path(part, rarest))
             for group in others:
-                numbers = np.intersect1d(numbers, self._in_path(part, group))
+                if len(numbers):
+                    numbers = numbers[mask_of(part.segment, self._in_path(part, group))[numbers]]
             found.append(part.segment.ids(numbers))
         return np.concatenate(found)
 
@@ -216,7 +215,7 @@ class View:
         (None: all). And how many documents have one of the phrases `noted.any`."""
         best, number = Best(depth), 0
         for part, allowed in self._with_masks(among):
-            marks = _Marks(self, part)
+            marks = self._marks(part)
             documents, scores = self._scored(part, phrases, weights, marks if noted.any else None)
             if allowed is not None:
                 scores = scores * (allowed if documents is None else allowed[documents])
@@ -252,7 +251,7 @@ class View:
                 found += wanted[long[at] == wanted].tolist()
         return found
 
-    def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: _Marks | None) -> _OfPart:
+    def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: Marks | None) -> _OfPart:
         if len(phrases) != 1:
             return None, self._scores(part, phrases, weights, marks)
         ((phrase, weight),) = phrases
@@ -260,7 +259,7 @@ class View:
         return found.documents, self._gains(part, found, weight)
 
     def _scores(
-        self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: _Marks | None = None
+        self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: Marks | None = None
     ) -> NDArray[np.float64]:
         """Return the scores of all documents of a part. `marks`: to be told of the phrases."""
         scores = np.zeros(len(part.segment))
@@ -287,7 +286,10 @@ class View:
         found = [self._found(part, phrase, _PATH) for phrase in phrases]
         return np.concatenate([each.documents[each.frequencies > 0] for each in found])
 
-    def documents_of(self, part: Part, phrase: str) -> Numbers:
+    def _marks(self, part: Part) -> Marks:
+        return Marks(part, self._documents_of)
+
+    def _documents_of(self, part: Part, phrase: str) -> Numbers:
         """Return the numbers of the documents that have a phrase, and perhaps of some that are not alive."""
         record = self._record_of(part, phrase)
         found = self._found(part, phrase, _ALL_COLUMNS) if record is None else record
@@ -361,70 +363,6 @@ class View:
         ids, counts = _counts(self._connection, phrase, changed if len(parsed.terms) == 1 else None)
         order = np.argsort(ids)
         return ids[order], counts[order]
-
-
-class _Marks:
-    """Which documents of a part have phrases, as masks; of documents that are not alive, they tell anything. They are
-    made when they are asked for first, while the processor has the part in its cache."""
-
-    def __init__(self, view: View, part: Part) -> None:
-        self._view = view
-        self._part = part
-        self._masks: dict[str, NDArray[np.bool_]] = {}
-
-    def mark(self, phrase: str, documents: Numbers) -> NDArray[np.bool_]:
-        mask = self._masks[phrase] = np.zeros(len(self._part.segment), bool)
-        mask[documents] = True
-        return mask
-
-    def any(self, phrases: AnyOf) -> NDArray[np.bool_]:
-        """Return which documents have one of the phrases, in a new array."""
-        mask = np.zeros(len(self._part.segment), bool)
-        for phrase in phrases:
-            mask |= self._of(phrase)
-        return mask
-
-    def number(self, phrases: AnyOf, allowed: NDArray[np.bool_] | None) -> int:
-        """Return how many of the documents that are alive, and allowed, have one of the phrases."""
-        mask = self.any(phrases)
-        for other in (self._part.alive, allowed):
-            if other is not None:
-                mask &= other
-        return int(np.count_nonzero(mask))
-
-    def have_every(self, groups: Sequence[AnyOf], numbers: Numbers) -> NDArray[np.bool_]:
-        """Return which of the documents with these numbers have a phrase of every group."""
-        every = np.ones(len(numbers), bool)
-        for group in groups:
-            if every.any():
-                every &= np.logical_or.reduce([self._of(phrase)[numbers] for phrase in group])
-        return every
-
-    def _of(self, phrase: str) -> NDArray[np.bool_]:
-        known = self._masks.get(phrase)
-        return self.mark(phrase, self._view.documents_of(self._part, phrase)) if known is None else known
-
-
-@dataclass(frozen=True)
-class Matching:
-    """Documents, as a mask for each segment."""
-
-    segments: list[Segment]
-    masks: list[NDArray[np.bool_]]
-
-    @property
-    def size(self) -> int:
-        return sum(int(np.count_nonzero(mask)) for mask in self.masks)
-
-    def ids(self) -> NDArray[np.int64]:
-        return np.concatenate([segment.ids(mask) for segment, mask in self._all()] or [np.empty(0, np.int64)])
-
-    def in_collections(self, collections: Sequence[int]) -> Matching:
-        masks = [mask & np.isin(segment.collections, collections) for segment, mask in self._all()]
-        return Matching(self.segments, masks)
-
-    def _all(self) -> Iterator[tuple[Segment, NDArray[np.bool_]]]:
-        return zip(self.segments, self.masks, strict=True)
 
 
 def view_of(connection: Connection) -> View | None:
