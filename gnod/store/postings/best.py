@@ -30,8 +30,10 @@ class Best:
 
     def __init__(self, depth: int | None) -> None:
         self._depth = depth
-        self._least = float(np.nextafter(0.0, 1.0))
         self._found: list[Scored] = []
+        # The best scores of all that were added.
+        self._top = np.empty(0)
+        self._least = float(np.nextafter(0.0, 1.0))
 
     def add(self, segment: Segment, documents: Numbers | None, scores: NDArray[np.float64]) -> Numbers:
         """Take the documents of a segment with these numbers (None: all), each once. Returns the numbers of those that
@@ -52,12 +54,15 @@ class Best:
     def documents(self) -> Scored:
         together = Scored(*(np.concatenate(columns) for columns in zip(*self._found, strict=True)))
         ids, docids, scores, whole = together
-        are_best = self._are_best(scores)
+        are_best = scores >= self._least
         return Scored(ids[are_best], docids[are_best], scores[are_best], whole[are_best])
 
     def _are_best(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        if self._depth is not None and len(scores) > self._depth:
-            self._least = float(np.partition(scores, -self._depth)[-self._depth])
+        if self._depth is not None:
+            self._top = np.concatenate((self._top, scores))
+            if len(self._top) >= self._depth:
+                self._top = np.partition(self._top, -self._depth)[-self._depth :]
+                self._least = float(self._top[0])
         are_best: NDArray[np.bool_] = scores >= self._least
         return are_best
 

@@ -46,9 +46,13 @@ class Marks:
     def have_every(self, groups: Sequence[Sequence[str]], numbers: Numbers) -> NDArray[np.bool_]:
         """Return which of the documents with these numbers have a phrase of every group."""
         every = np.ones(len(numbers), bool)
-        for group in groups:
-            if every.any():
-                every &= np.logical_or.reduce([self._of(phrase)[numbers] for phrase in group])
+        for first, *others in groups:
+            if not every.any():
+                break
+            found = self._of(first).take(numbers)
+            for phrase in others:
+                found |= self._of(phrase).take(numbers)
+            every &= found
         return every
 
     def _of(self, phrase: str) -> NDArray[np.bool_]:
