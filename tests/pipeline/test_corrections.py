@@ -294,3 +294,17 @@ def test_a_word_that_no_document_has_is_searched_inside_longer_words(
     found, paths = small_index.database.submit_read(work).result()
     assert found == text
     assert ("zoll.md" in paths) is (query != "unbekannt")
+
+
+def test_no_word_is_searched_inside_longer_words_that_are_gone(small_index: SmallIndex) -> None:
+    """What is known of the words of a large index may be older than the index."""
+    pages = {"zoll.md": "Der Zolltarif wurde im Januar geändert.\n", "neu.md": "Das neue Haus ist alt.\n"}
+    small_index.add(pages, language="de")
+    corrector = Corrector(small_index.database.submit_read, at_once_s=0)
+
+    def corrected() -> str:
+        return small_index.database.submit_read(lambda c: corrector.correct(c, "Tarif").text).result()
+
+    assert corrected() == "*tarif*"
+    small_index.remove("zoll.md")
+    assert corrected() == "Tarif"
