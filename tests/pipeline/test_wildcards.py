@@ -9,7 +9,7 @@ import pytest
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline import lexical
 from gnod.pipeline.correction.corrector import Corrector
-from gnod.pipeline.correction.wildcards import MAX_WORDS
+from gnod.pipeline.correction.words import MAX_ALTERNATIVES
 from gnod.pipeline.marks import find_marks
 from gnod.pipeline.query import parse_clauses, parse_query
 from gnod.store.database import Connection
@@ -32,7 +32,8 @@ def found(index: SmallIndex, query: str) -> list[str]:
     def work(connection: Connection) -> list[str]:
         clauses = corrector.resolved(connection, parse_clauses(query))
         paths = dict(connection.execute("SELECT id, path FROM documents"))
-        return sorted(paths[each.id] for each in lexical.search(connection, clauses, Filters(), limit=MAX_WORDS).ranked)
+        ranked = lexical.search(connection, clauses, Filters(), limit=MAX_ALTERNATIVES).ranked
+        return sorted(paths[each.id] for each in ranked)
 
     return index.database.submit_read(work).result()
 
@@ -93,7 +94,7 @@ def test_a_part_of_many_words_stands_for_some_of_them(small_index: SmallIndex) -
     (clause,) = small_index.database.submit_read(
         lambda connection: corrector.resolved(connection, parse_clauses("*marker*"))
     ).result()
-    assert len(clause.alternatives) == MAX_WORDS + 1  # and those that begin with it
+    assert len(clause.alternatives) == MAX_ALTERNATIVES + 1  # and those that begin with it
 
 
 def test_vectors_get_the_part_and_marks_the_words() -> None:

@@ -24,7 +24,7 @@ from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
 from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences, quoted
 from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord
 from gnod.pipeline.correction.surfaces import Surfaces
-from gnod.pipeline.correction.words import Vocabulary
+from gnod.pipeline.correction.words import MAX_ALTERNATIVES, Vocabulary
 from gnod.pipeline.query import MAX_CHARACTERS
 from gnod.store.database import Connection
 from gnod.store.documents import vocabulary
@@ -44,8 +44,6 @@ UNSEEN, MAX_UNSEEN = 0.4, 1
 MAX_CONTEXT, FITTING = 8, 0.5
 # A query with more words is a sentence: an unknown word in it is not tried inside longer ones.
 MAX_WORDS_FOR_PARTS = 3
-# Longer words that are looked up, to see whether they still occur.
-MAX_LONGER = 50
 # How much more frequent one word must be than two that may be parts of it, if neither looks like a part.
 SPLIT_TIMES = 3
 # Languages that make one word of several.
@@ -200,7 +198,7 @@ class _Correcting:
         if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
             return False
         parts = (part for part in self._query.terms(written) if len(part) >= MIN_LETTERS)
-        longer = {word for part in parts for word in self._knowledge.vocabulary.containing(part, MAX_LONGER)}
+        longer = {word for part in parts for word in self._knowledge.vocabulary.containing(part, MAX_ALTERNATIVES)}
         return bool(longer) and self._query.occurs(quoted(longer))  # what is known may be older than the index
 
     def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:

@@ -9,14 +9,13 @@ from gnod.analysis.terms import is_unspaced
 from gnod.pipeline import lexical
 from gnod.pipeline.correction.correcting import Knowledge
 from gnod.pipeline.correction.occurrences import LONGEST_ENDING
+from gnod.pipeline.correction.words import MAX_ALTERNATIVES
 from gnod.pipeline.expression import prefix_phrase
 from gnod.pipeline.query import MIN_WILDCARD, Clause
 from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 
-# More words take long to search, and mean little: for each wildcard, and wildcards of a query. Others are searched
-# without their asterisks.
-MAX_WORDS = 50
+# Wildcards of a query. Others are searched without their asterisks.
 MAX_WILDCARDS = 4
 
 
@@ -28,7 +27,7 @@ def resolved(connection: Connection, clause: Clause, knowledge: Knowledge) -> Cl
     phrases = list(_beginning(connection, part, knowledge)) if clause.text.endswith("*") else []
     if clause.text.startswith("*"):
         phrases += map(fulltext.quote, _inside(connection, part, knowledge, at_end=not clause.text.endswith("*")))
-    return clause._replace(alternatives=tuple(dict.fromkeys(phrases))[: MAX_WORDS + 1])
+    return clause._replace(alternatives=tuple(dict.fromkeys(phrases))[: MAX_ALTERNATIVES + 1])
 
 
 def _beginning(connection: Connection, part: str, knowledge: Knowledge) -> Iterator[str]:
@@ -44,9 +43,9 @@ def _beginning(connection: Connection, part: str, knowledge: Knowledge) -> Itera
 def _inside(connection: Connection, part: str, knowledge: Knowledge, *, at_end: bool) -> Sequence[str]:
     """Return terms of words that contain a part, or end with it; the shortest first."""
     stems = {analyzer.analyse(part)[0] for analyzer in lexical.analyzers_of_index(connection)} - {part, ""}
-    found: Iterable[str] = knowledge.vocabulary.containing(part, None if at_end else MAX_WORDS)
+    found: Iterable[str] = knowledge.vocabulary.containing(part, None if at_end else MAX_ALTERNATIVES)
     if at_end:
         found = [term for term in found if term.endswith(part)]
     # The part may have an ending that terms do not have.
-    more = [term for stem in sorted(stems) for term in knowledge.vocabulary.ending(stem, MAX_WORDS)]
-    return sorted({*found, *more}, key=lambda term: (len(term), term))[:MAX_WORDS]
+    more = [term for stem in sorted(stems) for term in knowledge.vocabulary.ending(stem, MAX_ALTERNATIVES)]
+    return sorted({*found, *more}, key=lambda term: (len(term), term))[:MAX_ALTERNATIVES]

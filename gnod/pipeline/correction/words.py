@@ -18,6 +18,8 @@ from gnod.store.documents.vocabulary import Words
 
 # With more, those of one document are left out, and then the longest.
 MAX_WORDS = 2_000_000
+# Words that a wildcard or a part of a word stands for: more take long to search, and mean little.
+MAX_ALTERNATIVES = 50
 
 
 class _Bucket(NamedTuple):

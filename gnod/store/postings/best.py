@@ -31,7 +31,7 @@ class Best:
     def __init__(self, depth: int | None) -> None:
         self._depth = depth
         self._found: list[Scored] = []
-        # The best scores of all that were added.
+        # The best scores so far, and what a document must reach to be among them.
         self._top = np.empty(0)
         self._least = float(np.nextafter(0.0, 1.0))
 
@@ -41,7 +41,8 @@ class Best:
         if not self._found:
             self._least = max(self._least, self._estimated(scores))
         good = np.flatnonzero(scores >= self._least)
-        good = good[self._are_best(scores[good])]
+        self._raise_least(scores[good])
+        good = good[scores[good] >= self._least]
         numbers = good if documents is None else documents[good]
         none = np.zeros(len(good), bool)
         self._found.append(Scored(segment.ids(numbers), segment.docids[numbers], scores[good], none))
@@ -57,14 +58,13 @@ class Best:
         are_best = scores >= self._least
         return Scored(ids[are_best], docids[are_best], scores[are_best], whole[are_best])
 
-    def _are_best(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        if self._depth is not None:
-            self._top = np.concatenate((self._top, scores))
-            if len(self._top) >= self._depth:
-                self._top = np.partition(self._top, -self._depth)[-self._depth :]
-                self._least = float(self._top[0])
-        are_best: NDArray[np.bool_] = scores >= self._least
-        return are_best
+    def _raise_least(self, scores: NDArray[np.float64]) -> None:
+        if self._depth is None:
+            return
+        self._top = np.concatenate((self._top, scores))
+        if len(self._top) >= self._depth:
+            self._top = np.partition(self._top, -self._depth)[-self._depth :]
+            self._least = float(self._top[0])
 
     def _estimated(self, scores: NDArray[np.float64]) -> float:
         """Return a score that enough documents reach, but not many more: to partition all takes ten times as long."""
