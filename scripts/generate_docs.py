@@ -465,8 +465,8 @@ def _merged(rows: Iterable[list[str]]) -> list[list[str]]:
 # --------------------------------------------------------------------------------------- search constants
 
 _CONSTANTS = """\
-The constants behind [how search works](how-search-works.md). The [decisions](adr/README.md) and comments in the code say
-why a constant has its value. `scripts/search_constants.py` lists the rows of this page."""
+The constants behind [how search works](how-search-works.md). The [decisions](adr/README.md) and comments in the code
+say why a constant has its value. `scripts/search_constants.py` lists the rows of this page."""
 
 
 def _search_constants() -> str:
