@@ -26,7 +26,6 @@ from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.attached import AttachedCollections, Report
 from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
 from gnod.services.endpoints import EndpointReport
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
@@ -68,7 +67,6 @@ class DoctorServices(NamedTuple):
     inference: Inference
     memory: MemoryService
     endpoints: EndpointReport
-    egress: EgressPolicy
     attached: AttachedCollections
     publishing: PublishingService
 
@@ -86,7 +84,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *publishing.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
-            *await doctor_models.checks(services.models, services.factory, services.endpoints, services.egress),
+            *await doctor_models.checks(services.models, services.factory, services.endpoints),
             _inference(services.inference),
             await _memories(services.memory),
             _vector_extension(services.database),
