@@ -299,7 +299,7 @@ async def _compose(
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, attached, publications),
+                *(endpoints, embedding_service, attached, publications),
             )
         ),
         document.handlers(configuration, database, attached),
@@ -310,7 +310,7 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, attached, publications),
+                *(ocr, inference, nearest, endpoints, journal, attached, publications),
             )
         ),
         links.handlers(configuration, database),

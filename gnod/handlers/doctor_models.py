@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from gnod.egress import Purpose, Role
 from gnod.errors import GnoError, ModelCorrupt, ModelRejected
+from gnod.handlers.wire_types import iso
 from gnod.models import uris
 from gnod.models.embedder import Embedder
 from gnod.models.generator import Generator, Message
@@ -38,17 +39,26 @@ T = TypeVar("T")
 Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
 
 
-async def checks(models: ModelService, factory: ModelFactory, endpoints: EndpointReport) -> list[Check]:
-    """Return a check for each model that the config asks for. A server gets nothing that no collection may send."""
+async def checks(
+    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, unused: Mapping[str, str]
+) -> list[Check]:
+    """Return a check for each model that the config asks for. A server gets nothing that no collection may send.
+    `unused`: as of EmbeddingService."""
     found: dict[str, list[Use]] = {}
     for use in models.uses():
         found.setdefault(use.uri, []).append(use)
     servers = {each.uri: each for each in await endpoints.uses()}
-    return [
+    return [_unused(uri, unused) for uri in dict.fromkeys(unused.values())] + [
         await _check_server(factory, servers[uri], uses) if uri in servers else await _check(models, factory, uri, uses)
         for uri, uses in found.items()
         if uri in servers or endpoint_of(uri) is None
     ]
+
+
+def _unused(uri: str, unused: Mapping[str, str]) -> Check:
+    names = ", ".join(name for name, model in unused.items() if model == uri)
+    message = f"index.yml does not name {uri} for {names}: nothing is sent, and its vectors answer no query"
+    return Check(f"model {uris.short_name(uris.parse(uri))}", "warning", message, "gnoctl models use auto")
 
 
 async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use]) -> Check:
@@ -62,7 +72,9 @@ async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequen
     if not server.allowed:
         message = f"{server.uri} is {where}, and no `egress` allows that{left_out}"
         return Check(name, "warning", message, f"set `egress: {server.scope}`, or another model, in index.yml")
-    message = f"{server.uri}, {where}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}"
+    sent = f"; last sent {iso(server.last_sent)}" if server.last_sent else "; nothing was sent yet"
+    server_for = f"{server.uri}, {where}, for {', '.join(server.roles)}"
+    message = f"{server_for}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}{sent}"
     results = []
     for ask, role in _asks(uses):
         try:

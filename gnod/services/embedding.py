@@ -65,6 +65,16 @@ class EmbeddingService:
         wanted = self.wanted()
         return {name: uri for name, uri in self._served.items() if name in wanted}
 
+    def answering(self) -> dict[str, str]:
+        """Return the serving models that may answer queries: of those of servers, those that the config names."""
+        wanted = self.wanted()
+        return {name: uri for name, uri in self.served().items() if not endpoint_of(uri) or wanted[name] == uri}
+
+    def unused(self) -> dict[str, str]:
+        """Return the serving models that may not answer queries any more."""
+        answering = self.answering()
+        return {name: uri for name, uri in self.served().items() if name not in answering}
+
     def is_installed(self, uri: str) -> bool:
         return self._models.is_ready(uri)
 

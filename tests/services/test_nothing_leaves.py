@@ -79,7 +79,10 @@ async def world_in(folder: Path) -> AsyncIterator[World]:
 
 
 def _replace(text: str) -> Callable[[World], None]:
-    return lambda world: world.config.write_text(text) and None
+    def change(world: World) -> None:
+        world.config.write_text(text)
+
+    return change
 
 
 def _missing(world: World) -> None:
