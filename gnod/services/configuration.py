@@ -72,7 +72,9 @@ class Configuration:
 
     async def mirror(self) -> None:
         """Make the database's tables equal the active config."""
-        config = self.current
+        await self._mirror(self.current)
+
+    async def _mirror(self, config: Config) -> None:
         folders = [collections.Folder(c.name, c.path, c.language, _reader(c.ocr)) for c in config.collections]
         contexts = [(context.scope, context.text) for context in config.contexts]
         await self._database.write(lambda connection: collections.mirror(connection, folders, contexts))
@@ -103,8 +105,10 @@ class Configuration:
         self._seen = _stamp(self.path)
         before = {c.name: c for c in self.current.collections}
         try:
-            self._loaded = await asyncio.to_thread(load.load, self.path)
-            await self.mirror()
+            loaded = await asyncio.to_thread(load.load, self.path)
+            # First: whoever finds documents of a collection knows from `current` whose they are.
+            await self._mirror(loaded.config)
+            self._loaded = loaded
         except GnoError as error:
             self.error = error
             _log.warning("config.refused", extra={"fields": {"kind": error.kind}})
@@ -131,7 +135,7 @@ class _File:
                 self._seen, self._read_at = stamp, time.time()
                 self._found = self._load()
             if isinstance(self._found, ConfigInvalid):
-                raise self._found
+                raise self._found.with_traceback(None)
             return self._found
 
     def _is_young(self, stamp: _Stamp | None) -> bool:

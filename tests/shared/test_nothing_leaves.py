@@ -142,7 +142,7 @@ async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, milvu
                     await world.it.call("document.get", documents_wire.DocumentGetParams(ref="gno://there/heron.md"))
             if change in ("egress is narrowed", "not valid"):
                 with contextlib.suppress(GnoError):
-                    params = wire.CollectionPublishParams(name="notes", address=None, check_only=True)
+                    params = wire.CollectionPublishParams(name="notes", address="", check_only=True)
                     await world.it.call("collection.publish", params)
             assert world.proxy.received == received, moment
             if change != "no file":  # then there is no collection

@@ -111,6 +111,7 @@ def test_a_gate_that_closes_ends_open_connections_and_refuses_others(sink: Sink)
 
 
 def test_closing_ends_everything(sink: Sink) -> None:
+    before = set(threading.enumerate())
     way = relay(sink, OpenGate("lan"))
     client = connected(way)
     client.sendall(b"x")
@@ -120,4 +121,4 @@ def test_closing_ends_everything(sink: Sink) -> None:
     with pytest.raises(OSError, match=r"."):
         connected(way)
     client.close()
-    wait_until(lambda: not [each for each in threading.enumerate() if each.name == "gnod-relay"])
+    wait_until(lambda: not [each for each in {*threading.enumerate()} - before if each.name == "gnod-relay"])
