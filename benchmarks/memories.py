@@ -37,6 +37,7 @@ from gnod.services.egress import EgressPolicy
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store.database import Database
+from gnod.store.egress_journal import EgressJournal
 
 BUDGET_S = 2.0
 _PASSPHRASE = "for measuring only"
@@ -73,8 +74,9 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -
     configuration = Configuration(config, index)
     inference = Inference(idle_unload_s=600)
     models = ModelService(configuration, folder / "models")
-    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory()))
-    service = MemoryService(folder / "memory.sqlite", configuration, models, factory, EgressPolicy(configuration))
+    egress = EgressPolicy(configuration, EgressJournal(folder / "egress.sqlite"))
+    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory(), egress))
+    service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
     await service.unlock(_PASSPHRASE)
     _fill(await service.memories(), service, count)
     before = psutil.Process().memory_info().rss

@@ -6,16 +6,30 @@ import contextlib
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from gnod.egress import Purpose
+from gnod.evaluate.gate import MeasurementGate
+from gnod.models.remote.addresses import Place
 from gnod.shared.address import Address, parse
 from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
+from gnod.shared.opening import relay_to
+from gnod.store.egress_journal import EgressJournal
 
 _START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.argv[1:]))"
 _STARTS_WITHIN_S = 60.0
+
+
+def connect_to(address: Address, timeout_s: float = 60.0) -> Connect:
+    """Return how to reach an engine on this machine."""
+    place = Place([(address.host, "local")], "local")
+    gate = MeasurementGate("local", EgressJournal(Path(tempfile.mkdtemp()) / "egress.sqlite"))
+    purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
+    return Connect(address, relay_to(address, place, gate, purpose), timeout_s=timeout_s)
 
 
 class MilvusLite:
@@ -31,7 +45,7 @@ class MilvusLite:
         return parse(f"milvus://127.0.0.1:{self._port}/team/{collection}")
 
     def engine(self, collection: str) -> MilvusEngine:
-        return MilvusEngine(Connect(self.address(collection), timeout_s=60.0))
+        return MilvusEngine(connect_to(self.address(collection)))
 
     def flush(self, collection: str) -> None:
         """Write what is in memory: milvus-lite has no index over that, and takes twenty times as long. A server has

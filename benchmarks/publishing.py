@@ -22,13 +22,13 @@ from statistics import median
 import numpy as np
 import psutil
 
+from benchmarks.milvus_lite import connect_to
 from benchmarks.throwaway import percentile
 from gnod.ingest.convert import Converted
 from gnod.ingest.prepare import prepare
 from gnod.shared.address import parse
 from gnod.shared.engine import Restriction, key_of
 from gnod.shared.ledger import Ledger
-from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher
 from gnod.shared.weights import term_id
@@ -61,7 +61,7 @@ def main(count: int, edits: int) -> None:
 
 
 def _measure(database: Database, folder: Path, port: int, server: psutil.Process, count: int, edits: int) -> None:
-    engine = MilvusEngine(Connect(parse(f"milvus://127.0.0.1:{port}/team/bench"), timeout_s=60))
+    engine = MilvusEngine(connect_to(parse(f"milvus://127.0.0.1:{port}/team/bench"), timeout_s=60))
     ledger = Ledger(folder / "ledger.sqlite")
     publisher = Publisher(ledger, engine, "notes", Model(URI, URI, None), "benchmark")
     connection = database.open_reader()
@@ -75,7 +75,7 @@ def _measure(database: Database, folder: Path, port: int, server: psutil.Process
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "milvus" in path.parts)
     print(f"  the engine has {size / 1e6:.0f} MB, the ledger {(folder / 'ledger.sqlite').stat().st_size / 1e6:.0f} MB")
     print(f"  resident {psutil.Process().memory_info().rss / 1e6:.0f} MB")
-    reader = MilvusEngine(Connect(parse(f"milvus://127.0.0.1:{port}/team/bench"), timeout_s=60))
+    reader = MilvusEngine(connect_to(parse(f"milvus://127.0.0.1:{port}/team/bench"), timeout_s=60))
     started = time.perf_counter()
     reader.by_words({term_id("word1"): 1.0}, Restriction(), 3)
     print(f"  the first search: {time.perf_counter() - started:.1f} s")

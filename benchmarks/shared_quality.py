@@ -22,7 +22,6 @@ from statistics import mean
 import numpy as np
 
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
-from gnod.egress import Egress
 from gnod.evaluate.dataset import Dataset, read
 from gnod.evaluate.index import COLLECTION, Index, temporary_index
 from gnod.evaluate.measures import measure
@@ -107,7 +106,7 @@ def _publish(index: Index, server: MilvusLite) -> None:
 
 @contextlib.asynccontextmanager
 async def _attached(server: MilvusLite, folder: Path) -> AsyncIterator[tuple[Database, AttachedCollections]]:
-    async def connect(_: str, __: Egress) -> Engine:
+    async def connect(_: str, __: str) -> Engine:
         return server.engine(COLLECTION)
 
     config = folder / "index.yml"

@@ -30,6 +30,7 @@ import numpy as np
 import psutil
 
 from benchmarks import recombined
+from benchmarks.milvus_lite import connect_to
 from benchmarks.nearest import DIMENSIONS, like_real
 from benchmarks.throwaway import percentile, require_shared
 from gnod.analysis.terms import VERSION
@@ -37,7 +38,6 @@ from gnod.ingest.document_terms import terms_of
 from gnod.models.pieces import cut
 from gnod.shared.address import parse
 from gnod.shared.engine import FORMAT, Found, Header, Piece, Restriction, SharedDocument, key_of
-from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.payload import NO_TERMS, Payload, encode
 from gnod.shared.weights import counts_of, idf, weights_of
@@ -193,7 +193,7 @@ class Server:
 
         self._folder = folder
         self._process = psutil.Process(process.pid)
-        self.engine = MilvusEngine(Connect(parse(f"milvus://127.0.0.1:{port}/bench/sizing"), timeout_s=120))
+        self.engine = MilvusEngine(connect_to(parse(f"milvus://127.0.0.1:{port}/bench/sizing"), timeout_s=120))
         # milvus-lite hangs up on a client that asks every 10 s, the default, whether a long request goes on.
         self._open = partial(
             MilvusClient, f"http://127.0.0.1:{port}", db_name="bench", grpc_options={"grpc.keepalive_time_ms": 600_000}

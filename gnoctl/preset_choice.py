@@ -41,7 +41,7 @@ def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wir
         languages = ", ".join((*chosen.languages, *map(str.lower, chosen.scripts)))
         options.note(text.line(f"No preset reads these documents ({languages}): keyword search finds them"))
         return chosen
-    daemon.call("models.use", wire.ModelsUseParams(preset=chosen.preset), wire.ModelsUseResult)
+    use_preset(daemon, options, chosen.preset)
     if not options.json:
         for line in explained(chosen):
             print(text.line(line))
@@ -50,6 +50,22 @@ def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wir
         options.note(text.line(line))
     _download(daemon, options, chosen, yes=yes)
     return chosen
+
+
+def use_preset(daemon: Connection, options: JsonOptions, preset: str) -> None:
+    """Write a preset to index.yml, and say which models it does not change."""
+    note_in_force(options, daemon.call("models.use", wire.ModelsUseParams(preset=preset), wire.ModelsUseResult))
+
+
+def note_in_force(options: JsonOptions, result: wire.ModelsUseResult) -> None:
+    """Say which models index.yml names itself, and how to end that."""
+    for each in result.in_force:
+        server = ", a server that gets texts and queries" if each.remote else ""
+        if each.collection is None:
+            where, remedy = f"`models.{each.role}`", f"remove it there, or write `{each.role}: none`"
+        else:
+            where, remedy = f"`models` of the collection {each.collection} for {each.role}", "remove it there"
+        options.note(text.line(f"{where} in index.yml stays in force: {each.uri}{server}. To end that, {remedy}"))
 
 
 def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:

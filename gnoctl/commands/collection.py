@@ -12,7 +12,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note, print_json
-from gnoctl.preset_choice import choose_preset
+from gnoctl.preset_choice import choose_preset, use_preset
 from gnoctl.references import folder
 from gnoctl.shared_options import split_commas
 from gnoctl.standard_input import confirmed
@@ -24,7 +24,7 @@ from gnod.presets import NO_PRESET, PRESETS
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
-from gnod.protocol.models import ModelsRecommendResult, ModelsUseParams, ModelsUseResult
+from gnod.protocol.models import ModelsRecommendResult
 
 _SCOPES: tuple[wire.Scope, ...] = get_args(wire.Scope)
 
@@ -112,7 +112,7 @@ def init(options: InitOptions) -> int:
         if not options.json:
             print(f"{'created' if places.config_created else 'kept'} {text.line(places.config_file)}")
         if options.preset not in (None, "auto"):
-            daemon.call("models.use", ModelsUseParams(preset=options.preset), ModelsUseResult)
+            use_preset(daemon, options, options.preset)
         if options.path is not None:
             status, added = _add_and_index(daemon, options, options.path)
             chosen = _choose_models(daemon, options, has_preset=places.has_preset)

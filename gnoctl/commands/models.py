@@ -9,7 +9,7 @@ from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.options import argument, option
 from gnoctl.output import note, print_json
-from gnoctl.preset_choice import choose_preset, network, pulled
+from gnoctl.preset_choice import choose_preset, network, note_in_force, pulled
 from gnoctl.standard_input import confirmed
 from gnoctl.terminal import BOLD, columns
 from gnoctl.wording import count, size
@@ -111,7 +111,8 @@ def use(options: UseOptions) -> int:
     Writes it to index.yml. `gnoctl models pull` downloads the models. Until all documents have vectors of the new
     model, searches use the old vectors. `auto` chooses by the graphics card, the processor (measured for some seconds),
     the free memory and the languages of your documents, says why, and asks before it downloads anything. `none` leaves
-    keyword search.
+    keyword search. A model that index.yml names itself, for a role or a collection, stays in force: the command says
+    which.
 
     Examples:
       gnoctl models use auto
@@ -130,6 +131,7 @@ def use(options: UseOptions) -> int:
     else:
         line = f"{result.preset} is the active preset now (before: {result.previous})"
     options.show(result, text.line(line))
+    note_in_force(options, result)
     if result.missing and not options.json:
         listed = "".join(f"\n  {uri}" for uri in result.missing)
         missing = f"{count(len(result.missing), 'model')} not installed: run `gnoctl models pull`"

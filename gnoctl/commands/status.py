@@ -129,6 +129,9 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for each in result.collections:
         if each.next_model and each.model:
             yield text.line(f"{each.name}: {each.model} serves searches until all vectors of {each.next_model} exist")
+        if each.unused_model:
+            kept = f"{each.name}: the vectors of {each.unused_model} are kept, and answer no query"
+            yield terminal.paint(text.line(f"{kept}: index.yml does not name that server for it"), YELLOW)
         if each.unembeddable:
             failed = f"{each.name}: {count(each.unembeddable, 'chunk')} could not be embedded"
             yield terminal.paint(text.line(failed), RED)
@@ -163,7 +166,8 @@ def _endpoints(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for each in result.endpoints:
         server = f"{each.uri} ({places.get(each.scope or '', 'unknown place')}), for {', '.join(each.roles)}"
         if each.allowed:
-            yield text.line(f"{', '.join(each.allowed)}: texts and queries go to {server}")
+            sent = f"last sent {ago(each.last_sent)}" if each.last_sent else "nothing was sent yet"
+            yield text.line(f"{', '.join(each.allowed)}: texts and queries go to {server}; {sent}")
         if each.left_out:
             why = each.problem or f"`egress` in index.yml keeps them from {server}"
             yield terminal.paint(text.line(f"{', '.join(each.left_out)}: nothing is sent: {why}"), YELLOW)

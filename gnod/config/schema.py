@@ -43,7 +43,7 @@ _VIEWER_KEYS = _keys(model.ViewerConfig)
 _CONTEXT_KEYS = _keys(model.ContextConfig, "", "scopeType")
 _SEARCH_KEYS = _keys(model.SearchConfig)
 _MODELS_KEYS = _keys(model.ModelsConfig, "presets loadTimeout inferenceTimeout expandContextSize warmModelTtl")
-ROLE_ALIASES = {gno: role for gno, role in _MODELS_KEYS.aliases.items() if role in MODEL_ROLES}
+ROLE_ALIASES: dict[str, str] = {gno: role for gno, role in _MODELS_KEYS.aliases.items() if role in MODEL_ROLES}
 _ROLE_KEYS = Keys(own=MODEL_ROLES, aliases=ROLE_ALIASES)
 
 _EXTENSION = re.compile(r"[^\s./\\*?]+(?:\.[^\s./\\*?]+)*")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
-from gnod.egress import Egress
+from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, InvalidModelUri
 from gnod.handlers import (
     ask,
@@ -77,6 +77,7 @@ from gnod.store import migrations
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, writing
+from gnod.store.egress_journal import EgressJournal
 from gnod.store.health import damage
 from gnod.store.postings.builder import Builder
 from gnod.store.postings.following import Following
@@ -112,6 +113,7 @@ class Services:
     inference: Inference
     readers: Readers
     remote: RemoteModels
+    journal: EgressJournal
     models: ModelService
     memory: MemoryService
     backlog: Backlog
@@ -147,6 +149,7 @@ class Services:
         await self.inference.close()
         await self.pool.close()
         await self.readers.close()
+        self.journal.close()
         await asyncio.to_thread(self.following.close)
         await asyncio.to_thread(self.database.close)
 
@@ -223,14 +226,16 @@ async def _compose(
     model_service = ModelService(configuration, places.models_dir)
     inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
     configuration.changed.connect(lambda _: inference.keep_idle_for(configuration.current.models.idle_unload_s))
-    remote = RemoteModels(StoredFingerprints(database), addresses)
-    egress = EgressPolicy(configuration)
+    journal = EgressJournal(places.egress_journal)
+    egress = EgressPolicy(configuration, journal)
+    remote = RemoteModels(StoredFingerprints(database), egress, addresses)
+    configuration.changed.connect(lambda _: remote.close_soon({use.uri for use in model_service.uses()}))
     factory = ModelFactory(configuration, model_service.files, inference, remote)
     attached = AttachedCollections(
         configuration,
         places.data_dir,
         f"shared-{places.index}-",
-        partial(_engine, addresses),
+        partial(_engine, egress, addresses),
         partial(_same_model, model_service),
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
@@ -269,7 +274,7 @@ async def _compose(
     )
     scheduler.state_changed.connect(ocr.request)
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
-    memory_service = MemoryService(places.memory_database, configuration, model_service, factory, egress)
+    memory_service = MemoryService(places.memory_database, configuration, model_service, factory)
     endpoints = EndpointReport(configuration, remote, egress)
     publications = PublishingService(
         *(configuration, database, embedding_service, model_service, egress, addresses, places.data_dir)
@@ -287,14 +292,14 @@ async def _compose(
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
         ask.handlers(configuration, database, freshness, hybrid, corrector, attached),
-        attached_handlers.handlers(configuration, attached),
+        attached_handlers.handlers(configuration, attached, egress),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, egress, attached, publications),
+                *(endpoints, embedding_service, attached, publications),
             )
         ),
         document.handlers(configuration, database, attached),
@@ -305,7 +310,7 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, attached, publications),
+                *(ocr, inference, nearest, endpoints, journal, attached, publications),
             )
         ),
         links.handlers(configuration, database),
@@ -340,6 +345,7 @@ async def _compose(
         inference=inference,
         readers=readers,
         remote=remote,
+        journal=journal,
         models=model_service,
         memory=memory_service,
         backlog=backlog,
@@ -353,8 +359,9 @@ async def _compose(
     )
 
 
-async def _engine(addresses: Addresses, written: str, egress: Egress) -> Engine:
-    return await opening.open_engine(address.parse(written), egress, addresses, _ENGINE_S)
+async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> Engine:
+    purpose = Purpose("search", collections=(name,), users=(name,))
+    return await opening.open_engine(address.parse(written), egress, purpose, addresses, _ENGINE_S)
 
 
 def _same_model(models: ModelService, uri: str, sha256: str | None) -> str | None:

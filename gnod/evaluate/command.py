@@ -20,11 +20,13 @@ from gnod.evaluate.choice import choose
 from gnod.evaluate.comparison import Comparison, Contrast, Loss, compare, contrasts, losses
 from gnod.evaluate.dataset import check_layout, read
 from gnod.evaluate.evaluation import Run, Summary, evaluate
+from gnod.evaluate.gate import MeasurementGate
 from gnod.evaluate.measures import library
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import DEFAULT_MODES, MODES
 from gnod.evaluate.progress import Progress
 from gnod.models.files import ModelFiles
+from gnod.store.egress_journal import EgressJournal
 
 PROGRAM = "gnoctl bench"
 EXIT_INTERRUPTED = 130
@@ -212,7 +214,7 @@ class _Bench:
             files,
             expand=models.get("expand"),
             rerank=models.get("rerank"),
-            egress=options.egress,
+            gate=MeasurementGate(options.egress, EgressJournal(places.egress_journal)),
         )
 
     def _measure(self, folder: Path) -> list[Run]:

@@ -13,7 +13,8 @@ from typing import TypeVar
 import psutil
 
 from gnod.config.model import IngestConfig
-from gnod.egress import Egress, Scope
+from gnod.egress import Gate, Purpose, Role
+from gnod.evaluate.gate import MeasurementGate
 from gnod.ingest.embedding import EmbeddingRun
 from gnod.ingest.pool import WorkerPool
 from gnod.models import readability
@@ -28,6 +29,7 @@ from gnod.models.uris import endpoint_of
 from gnod.store.database import Connection, Database
 from gnod.store.documents import priors
 from gnod.store.documents.priors import Prior
+from gnod.store.egress_journal import EgressJournal
 from gnod.store.vectors import vectors
 from gnod.tuning.experiment import OnProgress, learn
 
@@ -37,7 +39,7 @@ M = TypeVar("M")
 
 class EvaluationModels:
     """A context manager. `uri` is the embedding model; `expand` and `rerank` are optional. Methods raise the errors of
-    the models. `egress`: how far the texts may travel to model servers."""
+    the models. `gate`: by default, one that lets texts go to servers on this machine."""
 
     embedder: Embedder
     generator: Generator | None = None
@@ -50,10 +52,11 @@ class EvaluationModels:
         *,
         expand: str | None = None,
         rerank: str | None = None,
-        egress: Scope = "local",
+        gate: Gate | None = None,
     ) -> None:
-        self._egress = Egress(egress, "this measurement (--egress)")
-        self._remote = RemoteModels(FingerprintsInMemory())
+        self._remote = RemoteModels(
+            FingerprintsInMemory(), gate or MeasurementGate("local", EgressJournal(files.folder / "egress.sqlite"))
+        )
         self.uri = uri
         self.expand = expand
         self.rerank = rerank
@@ -74,15 +77,15 @@ class EvaluationModels:
         return self
 
     def _make_models(self, inference: Inference) -> None:
-        self.embedder = self._make(Embedder, self.uri, inference)
+        self.embedder = self._make(Embedder, self.uri, "embed", inference)
         if self.expand:
-            self.generator = self._make(Generator, self.expand, inference)
+            self.generator = self._make(Generator, self.expand, "expand", inference)
         if self.rerank:
-            self.reranker = self._make(Reranker, self.rerank, inference)
+            self.reranker = self._make(Reranker, self.rerank, "rerank", inference)
 
-    def _make(self, kind: Callable[..., M], uri: str, inference: Inference) -> M:
+    def _make(self, kind: Callable[..., M], uri: str, role: Role, inference: Inference) -> M:
         endpoint = endpoint_of(uri)
-        runner = self._remote.runner(endpoint, self._egress) if endpoint else inference
+        runner = self._remote.runner(endpoint, Purpose(role, "check")) if endpoint else inference
         threads = psutil.cpu_count(logical=False) or os.cpu_count() or 1
         return kind(uri, files=self._files, inference=runner, gpu=True, threads=threads)
 

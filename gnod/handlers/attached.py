@@ -18,16 +18,21 @@ from gnod.protocol.base import Freshness, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.attached import AttachedCollections, Joined, Report
 from gnod.services.configuration import Configuration
+from gnod.services.egress import EgressPolicy
 from gnod.shared import address
 from gnod.types import check_collection_name
 
 
-def handlers(configuration: Configuration, attached: AttachedCollections) -> Mapping[str, Handler]:
+def handlers(
+    configuration: Configuration, attached: AttachedCollections, egress: EgressPolicy
+) -> Mapping[str, Handler]:
     async def collection_attach(params: wire.CollectionAttachParams, _: Call) -> wire.CollectionAttachResult:
         where = address.parse(params.address)
         config = AttachedConfig(name=params.name or where.collection, address=str(where), egress=params.egress)
         check_collection_name(config.name)
-        header = await attached.look(config.address, Egress(config.egress, f"the collection {config.name}"))
+        within = Egress(config.egress, f"the collection {config.name}")
+        with egress.requested(config.address, "search", config.name, within):
+            header = await attached.look(config.address, config.name)
         if header is None:
             raise NotPublished(f"nothing is published at {config.address}", {"address": config.address})
         if not params.check_only:

@@ -26,7 +26,7 @@ from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.services.attached import AttachedCollections, Report
 from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
+from gnod.services.embedding import EmbeddingService
 from gnod.services.endpoints import EndpointReport
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
@@ -68,7 +68,7 @@ class DoctorServices(NamedTuple):
     inference: Inference
     memory: MemoryService
     endpoints: EndpointReport
-    egress: EgressPolicy
+    embedding: EmbeddingService
     attached: AttachedCollections
     publishing: PublishingService
 
@@ -86,7 +86,9 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *publishing.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
-            *await doctor_models.checks(services.models, services.factory, services.endpoints, services.egress),
+            *await doctor_models.checks(
+                services.models, services.factory, services.endpoints, services.embedding.unused()
+            ),
             _inference(services.inference),
             await _memories(services.memory),
             _vector_extension(services.database),

@@ -7,8 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from gnod.egress import Egress
+from gnod.egress import Purpose, Role
 from gnod.errors import GnoError, ModelCorrupt, ModelRejected
+from gnod.handlers.wire_types import iso
 from gnod.models import uris
 from gnod.models.embedder import Embedder
 from gnod.models.generator import Generator, Message
@@ -16,7 +17,6 @@ from gnod.models.presets import Use
 from gnod.models.reranker import Reranker
 from gnod.models.uris import LocalFile, endpoint_of
 from gnod.protocol.daemon import Check
-from gnod.services.egress import EgressPolicy
 from gnod.services.endpoints import EndpointReport, EndpointUse
 from gnod.services.models import ModelFactory, ModelService
 
@@ -34,30 +34,34 @@ _WITHOUT = {
 }
 
 _PLACES = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
-_LOCAL = Egress("local", "the check")
 
 T = TypeVar("T")
-Ask = Callable[[ModelFactory, str, Egress], Awaitable[str]]
+Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
 
 
 async def checks(
-    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, egress: EgressPolicy
+    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, unused: Mapping[str, str]
 ) -> list[Check]:
-    """Return a check for each model that the config asks for. A server gets nothing that no collection may send."""
+    """Return a check for each model that the config asks for. A server gets nothing that no collection may send.
+    `unused`: as of EmbeddingService."""
     found: dict[str, list[Use]] = {}
     for use in models.uses():
         found.setdefault(use.uri, []).append(use)
     servers = {each.uri: each for each in await endpoints.uses()}
-    return [
-        await _check_server(factory, servers[uri], uses, egress.widest())
-        if uri in servers
-        else await _check(models, factory, uri, uses)
+    return [_unused(uri, unused) for uri in dict.fromkeys(unused.values())] + [
+        await _check_server(factory, servers[uri], uses) if uri in servers else await _check(models, factory, uri, uses)
         for uri, uses in found.items()
         if uri in servers or endpoint_of(uri) is None
     ]
 
 
-async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use], egress: Egress) -> Check:
+def _unused(uri: str, unused: Mapping[str, str]) -> Check:
+    names = ", ".join(name for name, model in unused.items() if model == uri)
+    message = f"index.yml does not name {uri} for {names}: nothing is sent, and its vectors answer no query"
+    return Check(f"model {uris.short_name(uris.parse(uri))}", "warning", message, "gnoctl models use auto")
+
+
+async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use]) -> Check:
     """Say where a server is, and who may use it; try it if anybody may."""
     name = f"model {uris.short_name(uris.parse(server.uri))}"
     where = _PLACES[server.scope] if server.scope else "unknown"
@@ -68,11 +72,13 @@ async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequen
     if not server.allowed:
         message = f"{server.uri} is {where}, and no `egress` allows that{left_out}"
         return Check(name, "warning", message, f"set `egress: {server.scope}`, or another model, in index.yml")
-    message = f"{server.uri}, {where}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}"
+    sent = f"; last sent {iso(server.last_sent)}" if server.last_sent else "; nothing was sent yet"
+    server_for = f"{server.uri}, {where}, for {', '.join(server.roles)}"
+    message = f"{server_for}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}{sent}"
     results = []
-    for ask in dict.fromkeys(_ASKS[use.role] for use in uses):
+    for ask, role in _asks(uses):
         try:
-            results.append(await asyncio.wait_for(ask(factory, server.uri, egress), LIMIT_S))
+            results.append(await asyncio.wait_for(ask(factory, server.uri, role), LIMIT_S))
         except (GnoError, TimeoutError) as error:
             problem = str(error) or f"no answer within {LIMIT_S} s"
             return Check(name, "error", f"{problem} ({message})", "start or repair the server, or name another model")
@@ -83,12 +89,10 @@ async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Se
     name = f"model {uris.short_name(uris.parse(uri))}"
     if await asyncio.to_thread(models.find, uri) is None:
         return _missing(name, uri, uses)
-    # Expansion and answers run the same check.
-    asks = dict.fromkeys(_ASKS[use.role] for use in uses)
     results = []
-    for ask in asks:
+    for ask, role in _asks(uses):
         try:
-            results.append(await asyncio.wait_for(ask(factory, uri, _LOCAL), LIMIT_S))
+            results.append(await asyncio.wait_for(ask(factory, uri, role), LIMIT_S))
         except (GnoError, TimeoutError) as error:
             is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
             return Check(
@@ -113,20 +117,20 @@ def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
     return Check(name, "warning", message, remedy)
 
 
-async def _embeds(factory: ModelFactory, uri: str, egress: Egress) -> str:
-    embedder = factory.make(Embedder, uri, egress)
+async def _embeds(factory: ModelFactory, uri: str, role: Role) -> str:
+    embedder = factory.make(Embedder, uri, Purpose(role, "check"))
     vector, took = await _twice(lambda: embedder.query(_QUESTION))
     return f"embeds a query in {took} ({len(vector)} dimensions)"
 
 
-async def _reranks(factory: ModelFactory, uri: str, egress: Egress) -> str:
-    reranker = factory.make(Reranker, uri, egress)
+async def _reranks(factory: ModelFactory, uri: str, role: Role) -> str:
+    reranker = factory.make(Reranker, uri, Purpose(role, "check"))
     _, took = await _twice(lambda: reranker.score(_QUESTION, _TEXTS))
     return f"reranks {len(_TEXTS)} sentences in {took}"
 
 
-async def _writes(factory: ModelFactory, uri: str, egress: Egress) -> str:
-    generator = factory.make(Generator, uri, egress)
+async def _writes(factory: ModelFactory, uri: str, role: Role) -> str:
+    generator = factory.make(Generator, uri, Purpose(role, "check"))
     said = await generator.generate([Message("user", "Count to ten.")], max_tokens=_TOKENS)
     return f"writes {said.tokens / max(said.took_s, 1e-3):.0f} tokens a second"
 
@@ -143,4 +147,9 @@ async def _twice(work: Callable[[], Awaitable[T]]) -> tuple[T, str]:
     return result, f"{second:.0f} ms{loaded}"
 
 
-_ASKS: Mapping[str, Ask] = {"embed": _embeds, "rerank": _reranks, "expand": _writes, "answer": _writes}
+def _asks(uses: Sequence[Use]) -> list[tuple[Ask, Role]]:
+    """Return each check once, with a role that it is for: expansion and answers run the same check."""
+    return list({_ASKS[use.role]: use.role for use in reversed(uses)}.items())
+
+
+_ASKS: Mapping[Role, Ask] = {"embed": _embeds, "rerank": _reranks, "expand": _writes, "answer": _writes}

@@ -15,6 +15,7 @@ from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.store.documents import activity, maintenance
+from gnod.store.egress_journal import Sent
 from gnod.store.health import damage
 from gnod.sync.scheduler import SyncScheduler
 from gnod.sync.update_command import run_update_command
@@ -66,6 +67,10 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
                 collection.note_missed()
         return result
 
+    async def index_egress(_: NoParams, __: Call) -> wire.IndexEgressResult:
+        sent = await asyncio.to_thread(services.journal.lines)
+        return wire.IndexEgressResult(entries=[_sent(each) for each in sent], journal=str(places.egress_journal))
+
     async def index_activity(params: wire.IndexActivityParams, _: Call) -> wire.IndexActivityResult:
         bucket_s = params.bucket_minutes * 60
         count = min(-(-params.hours * 3600 // bucket_s), _MAX_BUCKETS)
@@ -96,6 +101,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         "index.init": index_init,
         "index.sync": index_sync,
         "index.status": index_status,
+        "index.egress": index_egress,
         "index.activity": index_activity,
         "index.why": index_why,
         "index.cleanup": index_cleanup,
@@ -119,3 +125,13 @@ async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> l
 
 def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 1)
+
+
+def _sent(line: Sent) -> wire.EgressEntry:
+    return copied(
+        wire.EgressEntry,
+        line,
+        collection=line.collection or None,
+        first_at=iso(line.first),
+        last_at=iso(line.last),
+    )

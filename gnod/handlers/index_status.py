@@ -31,7 +31,7 @@ from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
-from gnod.services.endpoints import EndpointReport
+from gnod.services.endpoints import EndpointReport, EndpointUse
 from gnod.services.ocr import OcrBacklog
 from gnod.services.publishing import PublishingService
 from gnod.services.storage import StorageMonitor
@@ -40,6 +40,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import collections, counts, documents, failures, maintenance, scans
 from gnod.store.documents.counts import Counted
 from gnod.store.documents.records import SKIP_KINDS
+from gnod.store.egress_journal import EgressJournal
 from gnod.store.postings.versions import Postings
 from gnod.store.vectors import vectors
 from gnod.sync.collection import SyncedCollection
@@ -67,6 +68,7 @@ class IndexServices(NamedTuple):
     inference: Inference
     nearest: Nearest
     endpoints: EndpointReport
+    journal: EgressJournal
     attached: AttachedCollections
     publishing: PublishingService
 
@@ -82,9 +84,10 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     configuration = services.configuration
     config = configuration.current
     walks = await _walks(services, verify=params.verify)
-    endpoints = [copied(wire.EndpointStatus, each) for each in await services.endpoints.uses()]
+    endpoints = [_endpoint(each) for each in await services.endpoints.uses()]
     attached = attached_infos(services.attached)
-    answering, wanted = services.embedding.served(), services.embedding.wanted()
+    wanted, unused = services.embedding.wanted(), services.embedding.unused()
+    answering = services.embedding.answering()
 
     def work(connection: Connection) -> wire.IndexStatusResult:
         models = {each.name: answering.get(each.name) or wanted.get(each.name) for each in config.collections}
@@ -103,6 +106,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                     covered,
                 ),
                 last_sync=_iso(synced_at.get(each.name)),
+                unused_model=unused.get(each.name),
                 next_model=wanted.get(each.name) if wanted.get(each.name) != covered.model else None,
             )
             for each, covered in zip(config.collections, vectors.coverage(connection, models), strict=True)
@@ -138,6 +142,10 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
         )
 
     return await services.database.read(work)
+
+
+def _endpoint(use: EndpointUse) -> wire.EndpointStatus:
+    return copied(wire.EndpointStatus, use, last_sent=_iso(use.last_sent))
 
 
 def bytes_on_disk(database: Path) -> int:

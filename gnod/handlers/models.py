@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gnod.config import edit
+from gnod.config.model import NO_MODEL, Config
 from gnod.errors import InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.handlers.wire_types import iso
 from gnod.models import catalogue, uris
@@ -84,6 +85,7 @@ def handlers(
             previous=previous,
             config_file=str(configuration.path),
             missing=missing,
+            in_force=_in_force(configuration.current),
         )
 
     async def models_recommend(params: wire.ModelsRecommendParams, call: Call) -> wire.ModelsRecommendResult:
@@ -154,6 +156,19 @@ def handlers(
         "models.clear": models_clear,
         "models.path": models_path,
     }
+
+
+def _in_force(config: Config) -> list[wire.RoleInForce]:
+    """Return the models that index.yml names itself, and that stay whatever the preset is."""
+    own: list[tuple[str | None, str, str | None]] = [
+        *((None, role, getattr(config.models, role)) for role in MODEL_ROLES),
+        *((each.name, role, each.models.get(role)) for each in config.collections for role in MODEL_ROLES),
+    ]
+    return [
+        wire.RoleInForce(role=role, uri=uri, collection=name, remote=uris.endpoint_of(uri) is not None)
+        for name, role, uri in own
+        if uri is not None and uri != NO_MODEL
+    ]
 
 
 def _report(call: Call, uri: str, progress: FetchProgress) -> None:

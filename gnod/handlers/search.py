@@ -518,8 +518,9 @@ def _stage_reporter(call: Call) -> OnStage:
 
 
 def lexical_only_reason(embedding: EmbeddingService, found: HybridResult) -> str | None:
-    """Return why there was no vector search; None where none was wanted, or the config wants no model."""
-    if not any(embedding.wanted().values()):
+    """Return why there was no vector search; None where none was wanted, or the config wants no model, and never
+    did."""
+    if not any(embedding.wanted().values()) and not embedding.served():
         return None
     return next((stage.why for stage in found.stages if stage.name == "embed" and not stage.ran), None)
 

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from gnod.config.model import NO_MODEL, Config
 from gnod.models import uris
-from gnod.presets import MODEL_ROLES, models_of
+from gnod.presets import MODEL_ROLES, ModelRole, models_of
 
 
 class Use(NamedTuple):
     """One model that the configuration asks for. `collection`: that has its own model; None: all others."""
 
     uri: str
-    role: str
+    role: ModelRole
     collection: str | None = None
 
 

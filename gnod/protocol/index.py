@@ -126,7 +126,8 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     `last_reconcile`: the last complete comparison with the disk since the daemon started.
 
     `embedded` of the `chunks` (an estimate while very many are pending) have a vector of `model`, which serves vector
-    search now; `unembeddable` chunks failed. `next_model` takes over when all its vectors exist. `egress`: how far its
+    search now; `unembeddable` chunks failed. `next_model` takes over when all its vectors exist. `unused_model`: of a
+    server that the config does not name any more; its vectors are kept, and answer no query. `egress`: how far its
     texts may travel to model servers."""
 
     name: str
@@ -151,13 +152,14 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     unembeddable: int = 0
     model: str | None = None
     next_model: str | None = None
+    unused_model: str | None = None
     egress: str = "local"
 
 
 class EndpointStatus(Result, frozen=True, kw_only=True):
     """A model server that the config names. `scope`: where it is (local, lan, any); null: unknown. `addresses`: of its
     name. `allowed` and `left_out`: the collections, and `memories`, that name it, by whether their texts may reach it.
-    `key`: environment, keyring or null. `problem`: why nobody can use it."""
+    `key`: environment, keyring or null. `problem`: why nobody can use it. `last_sent`: when it last got something."""
 
     uri: str
     roles: list[str]
@@ -167,6 +169,7 @@ class EndpointStatus(Result, frozen=True, kw_only=True):
     left_out: list[str]
     key: str | None = None
     problem: str | None = None
+    last_sent: str | None = None
 
 
 class PostingsStatus(Result, frozen=True, kw_only=True):
@@ -205,6 +208,27 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     restored_at: str | None = None
     errors: list[IngestError] | None = None
     errors_left_out: int = 0
+
+
+class EgressEntry(Result, frozen=True, kw_only=True):
+    """What was sent to an address, in requests and bytes. `role`: embed, rerank, expand or answer, of a model server;
+    search or publish, of the server of a shared collection. `collection`: whose texts, or queries over it;
+    `(memories)`, `(checks)` of doctor, or `(bench)`; null: all together, where a request for several counts once."""
+
+    address: str
+    role: str
+    collection: str | None = None
+    requests: int
+    bytes: int
+    first_at: str
+    last_at: str
+
+
+class IndexEgressResult(Result, frozen=True, kw_only=True):
+    """`journal`: the file that has these counts, and no text."""
+
+    entries: list[EgressEntry]
+    journal: str
 
 
 class IndexActivityParams(Params, frozen=True, kw_only=True):

@@ -82,6 +82,7 @@ _ALL = [
         "index.subscribe", n.IndexSubscribeParams, n.IndexSubscribeResult, "Return the state, then notify of changes."
     ),
     Method("index.unsubscribe", n.IndexUnsubscribeParams, n.IndexUnsubscribeResult, "End a subscription."),
+    Method("index.egress", NoParams, i.IndexEgressResult, "Count what was sent to other programs and machines."),
     Method("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
     Method("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),

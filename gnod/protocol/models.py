@@ -123,13 +123,25 @@ class ModelsListResult(Result, frozen=True, kw_only=True):
     total_bytes: int
 
 
+class RoleInForce(Result, frozen=True, kw_only=True):
+    """A role whose model `index.yml` names, so no preset changes it. `collection`: that names it; null: `models` does.
+    `remote`: a server runs it, and gets texts and queries."""
+
+    role: str
+    uri: str
+    collection: str | None = None
+    remote: bool = False
+
+
 class ModelsUseResult(Result, frozen=True, kw_only=True):
-    """`missing`: addresses of the preset's models that are not installed."""
+    """`missing`: addresses of the preset's models that are not installed. `in_force`: models that are used whatever the
+    preset is."""
 
     preset: str
     previous: str
     config_file: str
     missing: list[str]
+    in_force: list[RoleInForce] = []
 
 
 class GraphicsCard(Result, frozen=True, kw_only=True):

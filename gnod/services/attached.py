@@ -22,7 +22,6 @@ from urllib.parse import unquote
 
 from gnod.analysis.terms import VERSION
 from gnod.config.model import AttachedConfig
-from gnod.egress import Egress
 from gnod.errors import DocumentNotFound, EngineFailed, GnoError, NotPublished, Unreachable
 from gnod.pipeline import lexical
 from gnod.pipeline.expression import Expression
@@ -55,8 +54,8 @@ _FETCHING = 0.6
 # What may follow the path of a document.
 _PLACE = re.compile(r"(:[^/:#]*|#[^/#]*)\Z")
 
-Connect = Callable[[str, Egress], Awaitable[Engine]]
-"""Returns the engine of an address within a scope. Raises GnoError."""
+Connect = Callable[[str, str], Awaitable[Engine]]
+"""Returns the engine of an address, for searches in the collection that is called so here. Raises GnoError."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -155,9 +154,9 @@ class AttachedCollections:
         """Tell whether a search with these filters is over an attached collection."""
         return any(not filters.collections or name in filters.collections for name in self._open)
 
-    async def look(self, address: str, egress: Egress) -> Header | None:
+    async def look(self, address: str, name: str) -> Header | None:
         """Return what an address has; None where nothing is published. Raises GnoError."""
-        engine = await self._connect(address, egress)
+        engine = await self._connect(address, name)
         try:
             return await asyncio.to_thread(engine.header)
         finally:
@@ -290,8 +289,7 @@ class Attached:
     async def _check(self) -> None:
         """Read the header, and open the replica the first time."""
         if self._engine is None:
-            egress = Egress(self.config.egress, f"the collection {self.config.name}")
-            self._engine = await self._connect(self.config.address, egress)
+            self._engine = await self._connect(self.config.address, self.config.name)
         header = await self.run(self._engine.header, max(self.config.budget_s, 1.0))
         if header is None:
             raise NotPublished(f"nothing is published at {self.config.address}")

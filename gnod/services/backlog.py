@@ -268,9 +268,8 @@ class Backlog:
             if answering is not None:
                 now.setdefault(answering, []).append(name)
         runs = [
-            EmbeddingRun(self._database, self._embedding.embedder(uri, same), same)
+            EmbeddingRun(self._database, self._embedding.embedder(uri, names), names)
             for uri, names in [*now.items(), *later.items()]
-            for same in self._embedding.by_scope(uri, names)
         ]
         return runs, missing, left_out
 

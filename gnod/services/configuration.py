@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gnod.config import load
 from gnod.config.model import CollectionConfig, Config
-from gnod.errors import GnoError
+from gnod.errors import ConfigInvalid, GnoError
 from gnod.ingest.ocr import readers
 from gnod.signals import Signal
 from gnod.store.database import Database
@@ -23,6 +25,8 @@ T = TypeVar("T")
 
 # A file that stays empty for half a second is accepted as empty.
 _CHECKS, _CHECK_S = 10, 0.05
+# Within this time, two changes of a file may have the same time in the file system.
+_SAME_TIME_S = 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +43,7 @@ class Configuration:
         self._database = database
         self.changed: Signal[[list[str]]] = Signal()
         self._lock = asyncio.Lock()
+        self._file = _File(path)
         self._seen = _stamp(path)
         self._loaded = load.load(path)
 
@@ -49,6 +54,11 @@ class Configuration:
     @property
     def warnings(self) -> tuple[str, ...]:
         return self._loaded.warnings
+
+    def present(self) -> Config:
+        """Return what the file says at this moment, which `current` may not know yet. In any thread. Raises
+        ConfigInvalid."""
+        return self._file.read()
 
     def collection(self, name: str) -> CollectionConfig:
         """Raises CollectionNotFound."""
@@ -62,7 +72,9 @@ class Configuration:
 
     async def mirror(self) -> None:
         """Make the database's tables equal the active config."""
-        config = self.current
+        await self._mirror(self.current)
+
+    async def _mirror(self, config: Config) -> None:
         folders = [collections.Folder(c.name, c.path, c.language, _reader(c.ocr)) for c in config.collections]
         contexts = [(context.scope, context.text) for context in config.contexts]
         await self._database.write(lambda connection: collections.mirror(connection, folders, contexts))
@@ -86,15 +98,17 @@ class Configuration:
         for _ in range(_CHECKS):
             before = _stamp(self.path)
             await asyncio.sleep(_CHECK_S)
-            if _stamp(self.path) == before and (before is None or before[0] > 0):
+            if _stamp(self.path) == before and (before is None or before.size > 0):
                 return
 
     async def _reload(self) -> None:
         self._seen = _stamp(self.path)
         before = {c.name: c for c in self.current.collections}
         try:
-            self._loaded = await asyncio.to_thread(load.load, self.path)
-            await self.mirror()
+            loaded = await asyncio.to_thread(load.load, self.path)
+            # First: whoever finds documents of a collection knows from `current` whose they are.
+            await self._mirror(loaded.config)
+            self._loaded = loaded
         except GnoError as error:
             self.error = error
             _log.warning("config.refused", extra={"fields": {"kind": error.kind}})
@@ -104,14 +118,52 @@ class Configuration:
         self.changed.emit([c.name for c in self.current.collections if before.get(c.name) != c])
 
 
+class _File:
+    """The config as it is in the file. Reads it again when it has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._seen: _Stamp | None = None
+        self._read_at = -1.0
+        self._found: Config | ConfigInvalid = Config()
+
+    def read(self) -> Config:
+        with self._lock:
+            stamp = _stamp(self._path)
+            if stamp != self._seen or self._read_at < 0 or self._is_young(stamp):
+                self._seen, self._read_at = stamp, time.time()
+                self._found = self._load()
+            if isinstance(self._found, ConfigInvalid):
+                raise self._found.with_traceback(None)
+            return self._found
+
+    def _is_young(self, stamp: _Stamp | None) -> bool:
+        """Tell whether the file may have changed again after it was read, without another stamp."""
+        return stamp is not None and self._read_at - stamp.changed_ns / 1e9 < _SAME_TIME_S
+
+    def _load(self) -> Config | ConfigInvalid:
+        try:
+            return load.load(self._path).config
+        except ConfigInvalid as error:
+            return error
+
+
+class _Stamp(NamedTuple):
+    size: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+
+
 def _reader(ocr: str) -> str | None:
     chosen = readers.choose(ocr)
     return chosen.name if isinstance(chosen, readers.Reader) else None
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> _Stamp | None:
     try:
         stat = path.stat()
     except OSError:
         return None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+    return _Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)

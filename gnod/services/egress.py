@@ -1,36 +1,155 @@
-"""Which scope a request has, by the collections whose texts or queries it carries: the only place that decides it.
+"""The gate that every byte for a model server or a shared collection passes: it decides from the file `index.yml` as it
+is at that moment, and records what is sent.
 
-Whoever wants a model states for which collections, or that it is for memories; `ModelFactory.make` takes the scope that
-follows, and no connection is opened beyond it (gnod/models/remote).
+Callers state what they send, and whose it is (`Purpose`); what the config said when they began does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
-from gnod.config.model import AttachedConfig, CollectionConfig
-from gnod.egress import SCOPES, Egress, narrowest
+from gnod.config.model import AttachedConfig, CollectionConfig, Config
+from gnod.egress import Egress, Purpose, Role, narrowest, widest
+from gnod.errors import ConfigInvalid, EgressForbidden, InvalidAddress, StorageFailed
+from gnod.models import presets
 from gnod.services.configuration import Configuration
+from gnod.shared import address as shared_address
+from gnod.store.egress_journal import EgressJournal
+
+MEMORIES = "memories"
+MEMORY_ROLES: tuple[Role, ...] = ("embed", "rerank")
+# In the journal, beside the names of collections, which have no brackets.
+OWNERS = {"memories": "(memories)", "check": "(checks)"}
+
+
+class _Requested(NamedTuple):
+    """What a request that is under way names. `egress`: of a collection that the config does not have."""
+
+    address: str
+    role: Role
+    name: str
+    egress: Egress | None
 
 
 class EgressPolicy:
-    def __init__(self, configuration: Configuration) -> None:
+    """The `Gate` of the daemon."""
+
+    def __init__(self, configuration: Configuration, journal: EgressJournal) -> None:
+        self.journal = journal
         self._configuration = configuration
+        self._requested: list[_Requested] = []
 
-    def of_collections(self, names: Sequence[str]) -> Egress:
-        """Return the scope of texts and queries of collections (all when empty): the narrowest of theirs."""
+    def of_collections(
+        self, role: Role, names: Sequence[str], *, users: Sequence[str] = (), seen: Sequence[str] = ()
+    ) -> Purpose:
+        """Return the purpose of a request over collections, all when `names` is empty. `users`: as in Purpose; by
+        default, the only collection. `seen`: those that are read in a snapshot, which the config may have no more."""
+        if names:
+            return Purpose(role, collections=tuple(names), users=tuple(users or (names if len(names) == 1 else ())))
         config = self._configuration.current
-        known: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
-        chosen = [
-            Egress(each.egress, f"the collection {each.name}") for each in known if not names or each.name in names
+        known = {*(each.name for each in config.collections), *(each.name for each in config.attached), *seen}
+        return Purpose(role, collections=tuple(sorted(known)), users=tuple(users), is_all=True)
+
+    def within(self, address: str, purpose: Purpose) -> Egress:
+        """Return how far texts for this purpose may go now. Raises EgressForbidden."""
+        config = self._present(address)
+        if purpose.owner == "check":
+            return self._of_anybody(config, address, purpose)
+        if purpose.owner == "memories":
+            owners = {MEMORIES: Egress(config.memory.egress, "the memories")}
+        else:
+            owners = self._of_collections(config, address, purpose)
+        if not self._names(config, address, purpose):
+            raise _unnamed(address, purpose)
+        return narrowest(owners.values()) or Egress("local", "no collection")
+
+    def note(self, address: str, purpose: Purpose, *, requests: int, size: int) -> None:
+        whose = (OWNERS[purpose.owner],) if purpose.owner in OWNERS else purpose.collections
+        try:
+            self.journal.note(address, purpose.role, whose, requests=requests, size=size)
+        except StorageFailed as error:
+            text = f"nothing was sent to {address}, because that could not be recorded: {error.message}"
+            raise EgressForbidden(text, {"uri": address}) from error
+
+    @contextmanager
+    def requested(self, address: str, role: Role, name: str, egress: Egress | None = None) -> Iterator[None]:
+        """Let a collection's server be asked while a user's request names it, before the config does. `egress`: of a
+        collection that the config does not have."""
+        named = _Requested(address, role, name, egress)
+        self._requested.append(named)
+        try:
+            yield
+        finally:
+            self._requested.remove(named)
+
+    def _present(self, address: str) -> Config:
+        try:
+            return self._configuration.present()
+        except ConfigInvalid as error:
+            text = f"index.yml has errors, so nothing was sent to {address}: correct it; `gnoctl status` shows them"
+            raise EgressForbidden(text, {"uri": address}) from error
+
+    def _of_collections(self, config: Config, address: str, purpose: Purpose) -> dict[str, Egress]:
+        each_known: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
+        known = {each.name: Egress(each.egress, f"the collection {each.name}") for each in each_known}
+        requested = {each.name: each.egress for each in self._requested if each.egress and each.address == address}
+        known = requested | known
+        if gone := [name for name in purpose.collections if name not in known]:
+            text = f"{gone[0]} is not in index.yml any more: nothing was sent to {address}"
+            raise EgressForbidden(text, {"uri": address})
+        return known if purpose.is_all else {name: known[name] for name in purpose.collections}
+
+    def _names(self, config: Config, address: str, purpose: Purpose) -> bool:
+        """Tell whether the config, or a request, names this address for this purpose."""
+        requested = [each.name for each in self._requested if each[:2] == (address, purpose.role)]
+        return all(
+            _address(config, purpose.role, name) == address or name in requested for name in purpose.users or (None,)
+        )
+
+    def _of_anybody(self, config: Config, address: str, purpose: Purpose) -> Egress:
+        """Return the widest scope of those that name the address."""
+        users = [(each.name, each.egress) for each in config.collections]
+        found = [
+            Egress(egress, f"the collection {name}")
+            for name, egress in users
+            if _address(config, purpose.role, name) == address
         ]
-        return narrowest(chosen) or Egress("local", "a collection that is not in index.yml")
+        if purpose.role in MEMORY_ROLES and _address(config, purpose.role, None) == address:
+            found.append(Egress(config.memory.egress, "the memories"))
+        allowed = widest(found)
+        if allowed is None:
+            raise _unnamed(address, purpose)
+        return allowed
 
-    def of_memories(self) -> Egress:
-        return Egress(self._configuration.current.memory.egress, "the memories")
 
-    def widest(self) -> Egress:
-        """Return the widest scope of all: within it, `doctor` tries a model with texts that say nothing of the user."""
-        config = self._configuration.current
-        scopes = [config.memory.egress, *(each.egress for each in config.collections)]
-        return Egress(max(scopes, key=SCOPES.index), "every collection and of the memories")
+def _address(config: Config, role: Role, name: str | None) -> str | None:
+    """Return the address that the config names for a role: of a collection, or (None) for all."""
+    if role == "search":
+        return next((_written(each.address) for each in config.attached if each.name == name), None)
+    if role == "publish":
+        return next((_written(each.publish, name) for each in config.collections if each.name == name), None)
+    return presets.uri_for(config, role, name)
+
+
+def _written(address: str | None, name: str | None = None) -> str | None:
+    try:
+        return str(shared_address.parse(address, name)) if address else None
+    except InvalidAddress:
+        return None
+
+
+def _unnamed(address: str, purpose: Purpose) -> EgressForbidden:
+    details: dict[str, object] = {"uri": address}
+    if purpose.role in ("search", "publish"):
+        does = "attach" if purpose.role == "search" else "publish"
+        return EgressForbidden(
+            f"index.yml does not {does} {', '.join(purpose.users)} at {address}: nothing was sent", details
+        )
+    whose = f" of {', '.join(purpose.users)}" if purpose.users else ""
+    return EgressForbidden(
+        f"index.yml does not name {address} as the model for `{purpose.role}`{whose}: nothing was sent; name it in"
+        " index.yml, or choose other models with `gnoctl models use auto`",
+        details,
+    )

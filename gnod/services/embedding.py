@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
+from gnod.egress import Purpose
 from gnod.errors import (
     EgressForbidden,
     EndpointChanged,
@@ -64,31 +65,43 @@ class EmbeddingService:
         wanted = self.wanted()
         return {name: uri for name, uri in self._served.items() if name in wanted}
 
+    def answering(self) -> dict[str, str]:
+        """Return the serving models that may answer queries: of those of servers, those that the config names."""
+        wanted = self.wanted()
+        return {name: uri for name, uri in self.served().items() if not endpoint_of(uri) or wanted[name] == uri}
+
+    def unused(self) -> dict[str, str]:
+        """Return the serving models that may not answer queries any more."""
+        answering = self.answering()
+        return {name: uri for name, uri in self.served().items() if name not in answering}
+
     def is_installed(self, uri: str) -> bool:
         return self._models.is_ready(uri)
 
     async def left_out(self, uri: str, collection: str) -> str | None:
         """Return why texts of the collection may not reach the model; None: they may, or that is not known now."""
         try:
-            await self._factory.check(uri, self._egress.of_collections([collection]))
+            await self._factory.check(uri, self._egress.of_collections("embed", [collection]))
         except EgressForbidden as error:
             return error.message
         except EndpointFailed:
             return None
         return None
 
-    def by_scope(self, uri: str, collections: Sequence[str]) -> list[list[str]]:
-        """Return collections in groups that one embedder may have: those of a server's model by their scope."""
-        if endpoint_of(uri) is None:
-            return [list(collections)]
-        groups: dict[str, list[str]] = {}
-        for name in collections:
-            groups.setdefault(self._egress.of_collections([name]).scope, []).append(name)
-        return list(groups.values())
-
     def embedder(self, uri: str, collections: Sequence[str]) -> Embedder:
-        """Return the model for texts of these collections (all when empty), or queries over them."""
-        return self._factory.make(Embedder, uri, self._egress.of_collections(collections))
+        """Return the model for documents of these collections, which must be the model of each."""
+        names = tuple(collections)
+        return self._factory.make(Embedder, uri, Purpose("embed", collections=names, users=names))
+
+    def query_embedder(self, uri: str, collections: Sequence[str], seen: Sequence[str] = ()) -> Embedder:
+        """Return the model for queries over collections (all when empty), and for sentences of what they found. Of a
+        server, it must be the model of one of them. `seen`: as in EgressPolicy.of_collections."""
+        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        users = [name for name in wanted if wanted[name] == uri] or [
+            name for name in wanted if self._served.get(name) == uri
+        ]
+        purpose = self._egress.of_collections("embed", collections, users=users, seen=seen)
+        return self._factory.make(Embedder, uri, purpose)
 
     async def take_new_model(self, endpoint: Endpoint) -> None:
         """Accept the model that a server has now: forget the vectors and the fingerprint of the one before."""
@@ -117,7 +130,7 @@ class EmbeddingService:
         rows, failed = {}, list[GnoError]()
         for uri in dict.fromkeys(served.values()):
             try:
-                rows[uri] = await self.embedder(uri, collections).texts(queries, passages)
+                rows[uri] = await self.query_embedder(uri, collections).texts(queries, passages)
             except (EgressForbidden, EndpointFailed, EndpointChanged) as error:
                 failed.append(error)
         if not rows:
@@ -145,7 +158,7 @@ class EmbeddingService:
         wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
         for name, uri in wanted.items():
             if uri:
-                await self._factory.check(uri, self._egress.of_collections([name]))
+                await self._factory.check(uri, self._egress.of_collections("embed", [name]))
             if uri and not self.is_installed(uri):
                 raise ModelNotPulled(
                     f"there are no vectors yet, because the model {uri} is not on this machine:"

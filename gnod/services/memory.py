@@ -23,7 +23,6 @@ from gnod.memory.records import Vector
 from gnod.memory.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.vault import Vault
 from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
 from gnod.services.memory_models import MemoryModels
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store import memories as table
@@ -56,10 +55,9 @@ class MemoryService:
         configuration: Configuration,
         models: ModelService,
         factory: ModelFactory,
-        egress: EgressPolicy,
     ) -> None:
         self._path = path
-        self._models = MemoryModels(models, factory, egress)
+        self._models = MemoryModels(models, factory)
         self._database: MemoryDatabase | None = None
         self._vault: Vault | None = None
         self._memories: Memories | None = None

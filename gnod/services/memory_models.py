@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from gnod.egress import Purpose
 from gnod.errors import GnoError
 from gnod.memory.records import Vector
 from gnod.memory.transactions import Embedded
 from gnod.models.embedder import Embedder
 from gnod.models.reranker import Reranker
 from gnod.pipeline.budget import ThroughputEstimate
-from gnod.services.egress import EgressPolicy
 from gnod.services.models import ModelFactory, ModelService
 from gnod.types import Unavailable
 
@@ -19,8 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class MemoryModels:
-    def __init__(self, models: ModelService, factory: ModelFactory, egress: EgressPolicy) -> None:
-        self._egress = egress
+    def __init__(self, models: ModelService, factory: ModelFactory) -> None:
         self._models = models
         self._factory = factory
         self._throughput: dict[str, ThroughputEstimate] = {}
@@ -54,7 +53,7 @@ class MemoryModels:
         uri = self._models.usable("rerank")
         if isinstance(uri, Unavailable):
             return uri
-        return self._factory.make(Reranker, uri, self._egress.of_memories())
+        return self._factory.make(Reranker, uri, Purpose("rerank", "memories"))
 
     def throughput(self, reranker: Reranker | Unavailable) -> ThroughputEstimate:
         """Return the estimate for a reranker, which `learn` improves."""
@@ -63,4 +62,4 @@ class MemoryModels:
         )
 
     def _embedder(self, uri: str) -> Embedder:
-        return self._factory.make(Embedder, uri, self._egress.of_memories())
+        return self._factory.make(Embedder, uri, Purpose("embed", "memories"))

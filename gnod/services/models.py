@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
-from gnod.egress import Egress
+from gnod.egress import Purpose
 from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotConfigured, ModelNotPulled, ShuttingDown
 from gnod.models import presets, uris
 from gnod.models.fetching import FetchProgress, OnProgress, fetch
@@ -217,17 +217,17 @@ class ModelFactory:
         """Read the fingerprint of an endpoint again."""
         self._remote.forget(endpoint)
 
-    async def check(self, uri: str, egress: Egress) -> None:
-        """Raise EgressForbidden when the model is run by a server beyond the scope."""
+    async def check(self, uri: str, purpose: Purpose) -> None:
+        """Raise EgressForbidden when a server runs the model, and may not get texts for this purpose now."""
         if endpoint := uris.endpoint_of(uri):
-            await self._remote.check(endpoint, egress)
+            await self._remote.check(endpoint, purpose)
 
-    def make(self, kind: Callable[..., M], uri: str, egress: Egress) -> M:
+    def make(self, kind: Callable[..., M], uri: str, purpose: Purpose) -> M:
         """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel.
-        `egress`: of the texts that it will get."""
+        `purpose`: of the texts that it will get."""
         settings = self._configuration.current.models
         endpoint = uris.endpoint_of(uri)
-        runner: Runner = self._remote.runner(endpoint, egress) if endpoint else self._inference
+        runner: Runner = self._remote.runner(endpoint, purpose) if endpoint else self._inference
         return kind(
             uri,
             files=self._files,

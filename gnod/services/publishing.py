@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from gnod.config import edit
-from gnod.egress import Egress
+from gnod.egress import Purpose, Scope
 from gnod.errors import AlreadyPublished, EngineFailed, GnoError, NotPublished
 from gnod.models.remote.addresses import Addresses
 from gnod.models.uris import LocalFile, endpoint_of, parse
@@ -115,11 +115,12 @@ class PublishingService:
 
         Raises InvalidAddress, EgressForbidden, DependencyMissing, Unreachable, EngineFailed and AlreadyPublished."""
         address = self._free_address(name, written)
-        engine = await self._open(name, address)
-        try:
-            return address, await asyncio.to_thread(engine.header)
-        finally:
-            await asyncio.to_thread(engine.close)
+        with self._egress.requested(str(address), "publish", name):
+            engine = await self._open(name, address)
+            try:
+                return address, await asyncio.to_thread(engine.header)
+            finally:
+                await asyncio.to_thread(engine.close)
 
     async def publish(self, name: str, written: str, *, take_over: bool = False) -> Address:
         """Publish a collection from now on. Raises as `look` does."""
@@ -128,8 +129,9 @@ class PublishingService:
             await self._stop(name)
             publication = self._made(name, address)
             try:
-                await publication.begin(take_over=take_over)
-                await self._configuration.edit(partial(edit.publish, name=name, address=str(address)))
+                with self._egress.requested(str(address), "publish", name):
+                    await publication.begin(take_over=take_over)
+                    await self._configuration.edit(partial(edit.publish, name=name, address=str(address)))
             except BaseException:
                 await publication.close()
                 self._follow_config()
@@ -230,10 +232,11 @@ class PublishingService:
         )
 
     async def _open(self, name: str, address: Address) -> MilvusEngine:
-        return await opening.open_engine(address, self._scope(name), self._addresses, _TIMEOUT_S)
+        purpose = Purpose("publish", collections=(name,), users=(name,))
+        return await opening.open_engine(address, self._egress, purpose, self._addresses, _TIMEOUT_S)
 
-    def _scope(self, name: str) -> Egress:
-        return self._egress.of_collections([name])
+    def _scope(self, name: str) -> Scope:
+        return self._configuration.collection(name).egress
 
     async def _model(self, name: str) -> Model | None:
         uri = self._embedding.served().get(name)
@@ -285,7 +288,7 @@ class _Publication:
         self,
         name: str,
         address: Address,
-        egress: Egress,
+        egress: Scope,
         ledger: Path,
         database: Database,
         open_engine: Callable[[], Awaitable[MilvusEngine]],

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 
-from gnod.egress import Egress
+from gnod.egress import Purpose
 from gnod.errors import GnoError
 from gnod.models import readability
 from gnod.models.embedder import Embedder
@@ -20,7 +20,7 @@ from gnod.services.models import ModelFactory, ModelService
 
 RETRY_S = 600.0
 # Only installed models are measured.
-_LOCAL = Egress("local", "the sample texts")
+_SAMPLES = Purpose("embed", "check")
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class ReadabilityService:
     async def _measure(self, uri: str) -> None:
         try:
             installed = self._models.require(uri)
-            found = await readability.measure(installed, self._factory.make(Embedder, uri, _LOCAL).sample)
+            found = await readability.measure(installed, self._factory.make(Embedder, uri, _SAMPLES).sample)
             await asyncio.to_thread(readability.save, self._models.files.readability_for(uri), found)
         except (GnoError, OSError) as error:
             self._failed_at[uri] = time.monotonic()

@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from gnod.errors import GnoError
 from gnod.models import uris
@@ -31,7 +31,9 @@ from gnod.services.egress import EgressPolicy
 from gnod.services.embedding import EmbeddingService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
-from gnod.store.database import Database, Read
+from gnod.store import joined
+from gnod.store.database import Connection, Database, Read
+from gnod.store.documents import collections as known
 from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
@@ -84,8 +86,9 @@ class HybridSearch:
         `read` is of `Database.snapshot`, and joined to the `sources`. `embed`: that of `EmbeddingService.ahead`, where
         the query's vectors are under way. Raises QuerySyntaxError."""
         collections = filters.collections
-        reranker = self._model("rerank", Reranker, collections)
-        generator = self._model("expand", Generator, collections)
+        seen = await self._seen(read, collections)
+        reranker = self._model("rerank", Reranker, collections, seen)
+        generator = self._model("expand", Generator, collections, seen)
         expander: Expander | Unavailable
         if isinstance(generator, Unavailable):
             expander, backoff = generator, Backoff()
@@ -121,16 +124,18 @@ class HybridSearch:
         """Return the vectors of NONSENSE by each model that embedded the query of a search."""
         vectors = found.vectors.row(0) if found.vectors else {}
         for uri in vectors.keys() - self._nonsense.keys():
-            self._nonsense[uri] = await self._embedding.embedder(uri, collections).texts(NONSENSE)
+            self._nonsense[uri] = await self._embedding.query_embedder(uri, collections).texts(NONSENSE)
         return self._nonsense
 
     async def _quote_dependencies(
         self, read: Read, found: HybridResult, collections: Sequence[str]
     ) -> QuoteDependencies:
-        async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
-            return await self._embedding.embedder(uri, collections).sentences(sentences)
+        seen = await self._seen(read, collections)
 
-        reranker = self._model("rerank", Reranker, collections)
+        async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
+            return await self._embedding.query_embedder(uri, collections, seen).sentences(sentences)
+
+        reranker = self._model("rerank", Reranker, collections, seen)
         throughput = self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri]
         nonsense = await self.nonsense(found, collections)
         return QuoteDependencies(read, embed, nonsense, reranker, throughput)
@@ -143,9 +148,9 @@ class HybridSearch:
             return NotCalled("not_wanted", None)
         try:
             uri = self._models.required("answer", _only(collections))
-            egress = self._egress.of_collections(collections)
-            await self._factory.check(uri, egress)
-            generator = self._factory.make(Generator, uri, egress)
+            purpose = self._egress.of_collections("answer", collections)
+            await self._factory.check(uri, purpose)
+            generator = self._factory.make(Generator, uri, purpose)
             size = None if wanted else await asyncio.to_thread(generator.parameters)
         except GnoError as error:
             if wanted:
@@ -155,11 +160,21 @@ class HybridSearch:
             return generator
         return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
 
-    def _model(self, role: str, kind: Callable[..., T], collections: Sequence[str]) -> T | Unavailable:
+    async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
+        """Return the collections in a snapshot, of which some may be gone from the config; none if some are named."""
+        return [] if collections else await read(_collections)
+
+    def _model(
+        self, role: Literal["rerank", "expand"], kind: Callable[..., T], collections: Sequence[str], seen: Sequence[str]
+    ) -> T | Unavailable:
         uri = self._models.usable(role, _only(collections))
         if isinstance(uri, Unavailable):
             return uri
-        return self._factory.make(kind, uri, self._egress.of_collections(collections))
+        return self._factory.make(kind, uri, self._egress.of_collections(role, collections, seen=seen))
+
+
+def _collections(connection: Connection) -> list[str]:
+    return [each.name for part in joined.each(connection) for each in known.all_collections(part)]
 
 
 def _only(collections: Sequence[str]) -> str | None:

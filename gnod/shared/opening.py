@@ -1,4 +1,4 @@
-"""Open the engine of an address: within the scope of a collection, and with the token of its host.
+"""Open the engine of an address: through the gate, and with the token of its host.
 
 Tokens come from the environment or the system's keyring. They are never logged, and in no message and no file.
 """
@@ -10,33 +10,45 @@ import os
 import re
 from collections.abc import Mapping
 
-from gnod.egress import Egress
+from gnod.egress import Egress, Gate, Purpose, Scope
 from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote import keys
 from gnod.models.remote.addresses import Addresses, Place
 from gnod.shared.address import Address, in_brackets
 from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect, TokenRefused
 from gnod.shared.milvus.engine import MilvusEngine
+from gnod.shared.relay import Relay
 
 # `keyring set gnod-shared host:port` stores a token.
 SERVICE = "gnod-shared"
 
 
 async def open_engine(
-    address: Address, egress: Egress, addresses: Addresses, timeout_s: float = DEFAULT_TIMEOUT_S
+    address: Address, gate: Gate, purpose: Purpose, addresses: Addresses, timeout_s: float = DEFAULT_TIMEOUT_S
 ) -> MilvusEngine:
-    """Return an engine that answered. Raises EgressForbidden, DependencyMissing, Unreachable and EngineFailed."""
+    """Return an engine that answered. It sends what the gate lets through at that moment. Raises EgressForbidden,
+    DependencyMissing, Unreachable and EngineFailed."""
+    gate.within(str(address), purpose)  # before the name is asked for
     place = await place_of(address, addresses)
-    host = _within(address, place, egress)
-    connect = Connect(address, token_from_environment(address), host, timeout_s)
+    token = token_from_environment(address)
     try:
-        return await _opened(connect)
+        return await _opened(Connect(address, relay_to(address, place, gate, purpose), token, timeout_s))
     except TokenRefused:
         # The keyring may ask its owner, so it is asked only for servers that want a token.
-        token = None if connect.token else await keys.secret(SERVICE, account(address))
-        if token is None:
+        found = None if token else await keys.secret(SERVICE, account(address))
+        if found is None:
             raise TokenRefused(f"{address} wants a token, or another one: {remedy(address)}") from None
-        return await _opened(connect._replace(token=token))
+        return await _opened(Connect(address, relay_to(address, place, gate, purpose), found, timeout_s))
+
+
+def relay_to(address: Address, place: Place, gate: Gate, purpose: Purpose) -> Relay:
+    """Return the way to an engine, at one of its IP addresses that is within the scope now. Raises EgressForbidden."""
+    host, scope = _within(address, place, gate.within(str(address), purpose))
+
+    def check() -> None:
+        _within(address, Place([(host, scope)], scope), gate.within(str(address), purpose))
+
+    return Relay(host, address.port, gate, str(address), purpose, check)
 
 
 async def place_of(address: Address, addresses: Addresses) -> Place:
@@ -46,11 +58,6 @@ async def place_of(address: Address, addresses: Addresses) -> Place:
     except (OSError, TimeoutError):
         details: dict[str, object] = {"address": str(address)}
         raise Unreachable(f"the name {address.host} of {address} has no address", details) from None
-
-
-def check(address: Address, place: Place, egress: Egress) -> None:
-    """Raise EgressForbidden for an engine beyond the scope, or not encrypted where it must be."""
-    _within(address, place, egress)
 
 
 def variable(address: Address) -> str:
@@ -89,10 +96,11 @@ async def _opened(connect: Connect) -> MilvusEngine:
     return engine
 
 
-def _within(address: Address, place: Place, egress: Egress) -> str:
-    """Return the IP address to connect to."""
-    allowed = [ip for ip, scope in place.addresses if egress.allows(scope)]
-    encrypted = [ip for ip, scope in place.addresses if ip in allowed and (scope != "any" or address.is_encrypted)]
+def _within(address: Address, place: Place, egress: Egress) -> tuple[str, Scope]:
+    """Return the IP address to connect to, and where it is. Raises EgressForbidden for an engine beyond the scope, or
+    not encrypted where it must be."""
+    allowed = [(ip, scope) for ip, scope in place.addresses if egress.allows(scope)]
+    encrypted = [(ip, scope) for ip, scope in allowed if scope != "any" or address.is_encrypted]
     if encrypted:
         return encrypted[0]
     details: dict[str, object] = {"address": str(address), "egress": egress.scope, "needs": place.scope}

@@ -79,10 +79,10 @@ class FreshnessService:
         known = self._backlog.known_pending()
         if known == 0 or (known is not None and all_of_them):
             return known
-        served, wanted = self._embedding.served(), self._embedding.wanted()
+        answering, wanted = self._embedding.answering(), self._embedding.wanted()
         by_model: dict[str, list[str]] = {}
         for name in names:
-            if uri := served.get(name) or wanted.get(name):
+            if uri := answering.get(name) or wanted.get(name):
                 by_model.setdefault(uri, []).append(name)
         return sum(self._counts.of(connection, uri, of) for uri, of in by_model.items())
 

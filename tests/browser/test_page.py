@@ -216,6 +216,27 @@ def test_copying_and_similar_documents(visit: Any, site: Site) -> None:
     until(lambda: page.evaluate("navigator.clipboard.readText()") == str(site.machine.notes / "recipes/sourdough.md"))
 
 
+def test_model_servers_are_shown(visit: Any, site: Site) -> None:
+    before = site.machine.config.read_text()
+    server = '  answer: "http://10.1.2.3:8080/v1#m"'
+    site.machine.config.write_text(before.replace("  preset: none", f"  preset: none\n{server}"))
+    try:
+        until(lambda: site.machine.call("index.status")["endpoints"])
+        page = visit("/collections")
+        card = page.locator("section.endpoints article")
+        card.wait_for()
+        text = card.inner_text()
+        assert "http://10.1.2.3:8080/v1#m" in text
+        assert "in the local network · for answer · nothing was sent yet" in text
+        assert "Nothing is sent of club: egress in index.yml keeps it here" in text
+    finally:
+        site.machine.config.write_text(before)
+    until(lambda: not site.machine.call("index.status")["endpoints"])
+    page = visit("/collections")
+    page.wait_for_selector("article.card")
+    assert page.locator("section.endpoints article").count() == 0
+
+
 def test_collections_say_what_failed_and_why(visit: Any, site: Site) -> None:
     page = visit("/collections")
     page.wait_for_selector(".card >> text=club")

@@ -28,6 +28,7 @@ from gnod.protocol.models import (
     ModelsUseResult,
     ModelUse,
     PulledModel,
+    RoleInForce,
 )
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
@@ -87,6 +88,25 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert json.loads(gnoctl("models", "list", "--json").out)["preset"] == "slim"
     daemon.answers["models.list"] = listed(model(installed=True, bytes=1))
     assert gnoctl("models", "list").err == ""
+
+
+def test_use_says_which_models_stay_in_force(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    server = "http://10.1.2.3:8080/v1#m"
+    in_force = [
+        RoleInForce(role="embed", uri=server, remote=True),
+        RoleInForce(role="rerank", uri=OLD, collection="wiki"),
+    ]
+    daemon.answers["models.use"] = ModelsUseResult(
+        preset="none", previous="slim", config_file="/config/index.yml", missing=[], in_force=in_force
+    )
+    outcome = gnoctl("models", "use", "none")
+    assert outcome.out == "none is the active preset now (before: slim)\n"
+    assert outcome.err.splitlines() == [
+        f"`models.embed` in index.yml stays in force: {server}, a server that gets texts and queries."
+        " To end that, remove it there, or write `embed: none`",
+        f"`models` of the collection wiki for rerank in index.yml stays in force: {OLD}. To end that, remove it there",
+    ]
+    assert not gnoctl("models", "use", "none", "--quiet").err
 
 
 def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

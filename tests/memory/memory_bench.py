@@ -25,6 +25,7 @@ from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.store import memories as table
 from gnod.store.database import Database
+from gnod.store.egress_journal import EgressJournal
 
 KEY = bytes(range(32))
 URI = "file:/models/words.gguf"
@@ -110,8 +111,9 @@ async def serving(folder: Path, *, embed: Path | None = None, rerank: Path | Non
     configuration = Configuration(config, database)
     inference = Inference(idle_unload_s=60)
     models = ModelService(configuration, folder / "models")
-    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory()))
-    service = MemoryService(folder / "memory.sqlite", configuration, models, factory, EgressPolicy(configuration))
+    egress = EgressPolicy(configuration, EgressJournal(folder / "egress.sqlite"))
+    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory(), egress))
+    service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
     try:
         yield Served(service, models, configuration, inference)
     finally:

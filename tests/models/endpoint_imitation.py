@@ -17,6 +17,7 @@ import socketserver
 import ssl
 import threading
 import zlib
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -45,6 +46,10 @@ class EndpointImitation:
         """`path`: of a Unix socket, instead of TCP. `tls`: a file with a key and its certificate."""
         self.asked: list[Asked] = []
         self.connections = 0
+        self.received = 0
+        """Bytes, whatever they mean; without TLS."""
+        self.on_ask: Callable[[], None] = lambda: None
+        """Is called with each request, before it is answered."""
         self.dimensions = 32
         self.model = 1
         """Another number is another model."""
@@ -73,7 +78,7 @@ class EndpointImitation:
             def get_request(self) -> tuple[socket.socket, Any]:
                 found = super().get_request()
                 imitation.connections += 1
-                return found
+                return found if tls else (_Counting(imitation, found[0]), found[1])
 
             def handle_error(self, *_: object) -> None:  # a client that went away
                 pass
@@ -132,6 +137,7 @@ class EndpointImitation:
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
         key = (request.headers.get("Authorization") or "").removeprefix("Bearer ") or None
         self.asked.append(Asked(request.path, body, key))
+        self.on_ask()
         if self.key and key != self.key:
             _send_json(request, {"error": {"message": f"Incorrect API key: {key}"}}, 401)
         elif self.busy_times:
@@ -219,6 +225,19 @@ class EndpointImitation:
         lines = [f"data: {json.dumps(chunk)}\r\n\r\n" for chunk in chunks]
         stream = "".join([*lines, ": a comment\n\n", "data: [DONE]\n\n"])
         _send(request, 200, stream.encode(), {"Content-Type": "text/event-stream"})
+
+
+class _Counting(socket.socket):
+    """Counts what a client sends."""
+
+    def __init__(self, imitation: EndpointImitation, accepted: socket.socket) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        self._imitation = imitation
+
+    def recv_into(self, *arguments: Any) -> int:
+        count = super().recv_into(*arguments)
+        self._imitation.received += count
+        return count
 
 
 def _strings(value: object) -> list[str]:

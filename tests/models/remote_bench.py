@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from gnod.egress import Egress, Scope
+from gnod.egress import Purpose, Scope
 from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.limits import Limits
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.uris import endpoint_of
+from tests.gates import OpenGate
 
 LAN, WORLD = "127.0.0.2", "127.0.0.3"
 _SCOPES: dict[str, Scope] = {LAN: "lan", WORLD: "any"}
@@ -25,7 +26,12 @@ SOON = CALM._replace(interactive_s=1.0, background_s=1.0, silent_s=1.0)
 M = TypeVar("M")
 
 
+# Names whose addresses were asked for.
+resolved: list[str] = []
+
+
 async def _resolve(name: str, port: int) -> list[str]:
+    resolved.append(name)
     if name not in _NAMES:
         raise OSError("unknown name")
     return _NAMES[name]
@@ -37,7 +43,8 @@ ADDRESSES = Addresses(_resolve, lambda address: _SCOPES.get(address, "local"))
 class Remote:
     def __init__(self, limits: Limits, fingerprints: FingerprintsInMemory | None = None) -> None:
         self.fingerprints = fingerprints or FingerprintsInMemory()
-        self.models = RemoteModels(self.fingerprints, ADDRESSES, limits)
+        self.gate = OpenGate()
+        self.models = RemoteModels(self.fingerprints, self.gate, ADDRESSES, limits)
 
     def embedder(self, uri: str, scope: Scope = "local") -> Embedder:
         return self.make(Embedder, uri, scope)
@@ -45,7 +52,8 @@ class Remote:
     def make(self, kind: Callable[..., M], uri: str, scope: Scope = "local") -> M:
         endpoint = endpoint_of(uri)
         assert endpoint
-        runner = self.models.runner(endpoint, Egress(scope, "the collection notes"))
+        self.gate.scope = scope
+        runner = self.models.runner(endpoint, Purpose("embed", collections=("notes",), users=("notes",)))
         return kind(uri, files=ModelFiles(Path("/nowhere")), inference=runner, gpu=False, threads=1)
 
 

@@ -14,6 +14,7 @@ from gnod.services.configuration import Configuration
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.readability import ReadabilityService
 from gnod.store.database import Database
+from tests.gates import OpenGate
 
 
 async def _settled(service: ReadabilityService, uri: str) -> None:
@@ -30,7 +31,7 @@ async def test_a_failed_measurement_waits_before_the_next_one(tmp_path: Path, ca
     database, inference = Database(tmp_path / "index.sqlite"), Inference(idle_unload_s=300)
     configuration = Configuration(tmp_path / "index.yml", database)
     models = ModelService(configuration, tmp_path / "models")
-    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory()))
+    factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory(), OpenGate()))
     try:
         patient = ReadabilityService(models, factory)
         with caplog.at_level(logging.WARNING):

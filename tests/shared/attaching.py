@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gnod.egress import Egress
 from gnod.services.attached import AttachedCollections
 from gnod.services.configuration import Configuration
 from gnod.shared.engine import Engine
@@ -13,7 +12,7 @@ from gnod.shared.engine import Engine
 def not_attached(configuration: Configuration, folder: Path) -> AttachedCollections:
     """Return none."""
 
-    async def connect(address: str, _: Egress) -> Engine:
+    async def connect(address: str, _: str) -> Engine:
         raise AssertionError(address)
 
     return AttachedCollections(configuration, folder, "shared-", connect, lambda *_: None)

@@ -8,9 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+from gnod.egress import Purpose
+from gnod.models.remote.addresses import Place
 from gnod.shared.address import Address, parse
-from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect
 from gnod.shared.milvus.engine import MilvusEngine
+from gnod.shared.opening import relay_to
+from tests.gates import OpenGate
 
 _START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.argv[1:]))"
 _STARTS_WITHIN_S = 60.0
@@ -52,7 +56,14 @@ class MilvusServer:
         return parse(f"milvus://127.0.0.1:{port or self.port}/team/{collection}")
 
     def engine(self, collection: str, timeout_s: float = 30.0) -> MilvusEngine:
-        return MilvusEngine(Connect(self.address(collection), timeout_s=timeout_s))
+        return MilvusEngine(connect_to(self.address(collection), timeout_s))
+
+
+def connect_to(address: Address, timeout_s: float = DEFAULT_TIMEOUT_S) -> Connect:
+    """Return how to reach an engine on this machine."""
+    place = Place([(address.host, "local")], "local")
+    purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
+    return Connect(address, relay_to(address, place, OpenGate(), purpose), timeout_s=timeout_s)
 
 
 def free_port() -> int:

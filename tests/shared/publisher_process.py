@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 from gnod.shared.address import parse
-from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
+from tests.shared.milvus_server import connect_to
 from tests.shared.published import Published
 from tests.small_index import SmallIndex
 
 
 def main(index: str, ledger: str, port: str, collection: str) -> None:
     address = parse(f"milvus://127.0.0.1:{port}/team/{collection}")
-    published = Published(SmallIndex(Path(index)), MilvusEngine(Connect(address)), Path(ledger))
+    published = Published(SmallIndex(Path(index)), MilvusEngine(connect_to(address)), Path(ledger))
     say("begins")
     published.sync()
     say("ended")

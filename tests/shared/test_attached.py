@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from gnod.egress import Egress
 from gnod.pipeline import fusion, joint, lexical, retrieval
 from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import parse_clauses, parse_query
@@ -133,7 +132,7 @@ class Reader(NamedTuple):
 async def reader(published: SmallIndex, folder: Path, budget_s: float = 20.0) -> AsyncIterator[Reader]:
     engine = Engine(published.database.open_reader())
 
-    async def connect(_: str, __: Egress) -> Engine:
+    async def connect(_: str, __: str) -> Engine:
         return engine
 
     (folder / "index.yml").write_text(

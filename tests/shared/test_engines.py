@@ -12,11 +12,10 @@ import pytest
 from gnod.errors import NotPublished, Unreachable
 from gnod.shared.engine import Engine, Former, Found, Header, Restriction, SharedDocument, key_of
 from gnod.shared.local import LocalEngine
-from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.milvus.expressions import condition_of
 from gnod.shared.weights import idf, term_id
-from tests.shared.milvus_server import MilvusServer, free_port
+from tests.shared.milvus_server import MilvusServer, connect_to, free_port
 from tests.small_index import SmallIndex, vector_of
 
 pytestmark = pytest.mark.slow
@@ -164,7 +163,7 @@ def test_it_may_get_vectors_later_and_of_another_length(index: SmallIndex, milvu
 def test_nothing_is_there(milvus: MilvusServer) -> None:
     for database in ("team", "nowhere"):
         address = milvus.address("nobody")._replace(database=database)
-        engine = MilvusEngine(Connect(address))
+        engine = MilvusEngine(connect_to(address))
         assert engine.header() is None
         assert set(engine.count().values()) == {0}
         with pytest.raises(NotPublished):
@@ -173,7 +172,7 @@ def test_nothing_is_there(milvus: MilvusServer) -> None:
 
 
 def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer) -> None:
-    engine: Engine = MilvusEngine(Connect(milvus.address("a", free_port()), timeout_s=0.5))
+    engine: Engine = MilvusEngine(connect_to(milvus.address("a", free_port()), timeout_s=0.5))
     with pytest.raises(Unreachable, match="did not answer in time"):
         engine.header()
     engine.close()

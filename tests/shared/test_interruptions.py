@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import GnoError
-from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from tests.shared.cutting_proxy import CuttingProxy
-from tests.shared.milvus_server import MilvusServer
+from tests.shared.milvus_server import MilvusServer, connect_to
 from tests.shared.published import URI, Published
 from tests.small_index import SmallIndex
 
@@ -80,7 +79,7 @@ def test_a_hundred_kills_of_the_publisher(index: SmallIndex, milvus: MilvusServe
 def test_connections_are_cut(index: SmallIndex, milvus: MilvusServer, tmp_path: Path, cuts: int) -> None:
     chance = random.Random(cuts)
     proxy = CuttingProxy(milvus.port)
-    engine = MilvusEngine(Connect(milvus.address("cut", proxy.port), timeout_s=0.7))
+    engine = MilvusEngine(connect_to(milvus.address("cut", proxy.port), timeout_s=0.7))
     published = Published(index, engine, tmp_path / "ledger.sqlite")
     failed = 0
     try:

@@ -9,16 +9,18 @@ import keyring
 import pytest
 from keyrings.alt.file import PlaintextKeyring
 
-from gnod.egress import Egress, Scope
+from gnod.egress import Purpose, Scope
 from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote.addresses import Addresses
 from gnod.shared import opening
 from gnod.shared.address import parse
 from gnod.shared.milvus.client import TokenRefused
+from tests.gates import OpenGate
 from tests.shared.milvus_server import MilvusServer, free_port
 
 TOKEN = "ann:secret-word"
-LOCAL = Egress("local", "the collection handbook")
+GATE = OpenGate("local", "the collection handbook")
+PURPOSE = Purpose("search", collections=("handbook",), users=("handbook",))
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +49,17 @@ async def test_a_token_comes_from_the_environment_or_the_keyring(
 ) -> None:
     address = guarded.address("handbook")
     with pytest.raises(TokenRefused, match=r"`keyring set gnod-shared 127\.0\.0\.1:\d+`, or in GNO_TOKEN_127_0_0_1"):
-        await opening.open_engine(address, LOCAL, Addresses())
+        await opening.open_engine(address, GATE, PURPOSE, Addresses())
     keyring_file.set_password(opening.SERVICE, opening.account(address), TOKEN)
-    engine = await opening.open_engine(address, LOCAL, Addresses())
+    engine = await opening.open_engine(address, GATE, PURPOSE, Addresses())
     assert engine.header() is None
     engine.close()
     monkeypatch.setenv("GNO_TOKEN_127_0_0_1", "secret-but-wrong")
     with pytest.raises(TokenRefused) as refused:
-        await opening.open_engine(address, LOCAL, Addresses())
+        await opening.open_engine(address, GATE, PURPOSE, Addresses())
     assert "secret" not in refused.value.message
     monkeypatch.setenv("GNO_TOKEN_127_0_0_1", f" {TOKEN}\n")
-    (await opening.open_engine(address, LOCAL, Addresses())).close()
+    (await opening.open_engine(address, GATE, PURPOSE, Addresses())).close()
 
 
 async def elsewhere(_: str, __: int) -> list[str]:
@@ -74,14 +76,18 @@ async def elsewhere(_: str, __: int) -> list[str]:
 )
 async def test_nothing_beyond_the_scope_is_connected_to(text: str, scope: Scope, message: str) -> None:
     with pytest.raises(EgressForbidden, match=message):
-        await opening.open_engine(parse(text), Egress(scope, "the collection handbook"), Addresses(elsewhere))
+        await opening.open_engine(
+            parse(text), OpenGate(scope, "the collection handbook"), PURPOSE, Addresses(elsewhere)
+        )
 
 
 async def test_of_several_addresses_one_within_the_scope_is_chosen() -> None:
     address = parse("milvus+tls://engine/team/handbook")
     place = await opening.place_of(address, Addresses(elsewhere))
-    opening.check(address, place, Egress("lan", ""))
-    opening.check(address, place, Egress("any", ""))
+    for scope in ("lan", "any"):
+        relay = opening.relay_to(address, place, OpenGate(scope), PURPOSE)
+        relay.check()
+        relay.close()
 
 
 async def test_a_name_without_an_address() -> None:
@@ -89,11 +95,11 @@ async def test_a_name_without_an_address() -> None:
         raise OSError
 
     with pytest.raises(Unreachable, match="the name engine of milvus://engine:19530/team/handbook has no address"):
-        await opening.open_engine(parse("milvus://engine/team/handbook"), LOCAL, Addresses(fails))
+        await opening.open_engine(parse("milvus://engine/team/handbook"), GATE, PURPOSE, Addresses(fails))
 
 
 @pytest.mark.slow
 async def test_nobody_listens() -> None:
     address = parse(f"milvus://127.0.0.1:{free_port()}/team/handbook")
     with pytest.raises(Unreachable, match="did not answer in time"):
-        await opening.open_engine(address, LOCAL, Addresses(), timeout_s=0.3)
+        await opening.open_engine(address, GATE, PURPOSE, Addresses(), timeout_s=0.3)

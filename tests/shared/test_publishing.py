@@ -10,10 +10,9 @@ import pytest
 
 from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import Former, Restriction, SharedDocument
-from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.store.documents import changes
-from tests.shared.milvus_server import MilvusServer
+from tests.shared.milvus_server import MilvusServer, connect_to
 from tests.shared.published import MODEL, URI, Published
 from tests.small_index import SmallIndex, vector_of
 
@@ -147,7 +146,7 @@ def test_a_document_that_the_engine_refuses_does_not_stop_the_others(
     small_index: SmallIndex, milvus: MilvusServer, tmp_path: Path
 ) -> None:
     small_index.add({"bad.md": "text", "good.md": "text"})
-    engine = Choosy(Connect(milvus.address("choosy")))
+    engine = Choosy(connect_to(milvus.address("choosy")))
     published = Published(small_index, engine, tmp_path / "ledger.sqlite", None)
     published.sync()
     assert published.ledger.failures() == {"bad.md": "too large"}
@@ -176,7 +175,7 @@ def test_a_frequency_whose_reply_was_lost_is_sent_again(
     small_index: SmallIndex, milvus: MilvusServer, tmp_path: Path
 ) -> None:
     small_index.add({"a.md": "text"})
-    engine = Silent(Connect(milvus.address("silent")))
+    engine = Silent(connect_to(milvus.address("silent")))
     published = Published(small_index, engine, tmp_path / "ledger.sqlite", None)
     published.sync()
     engine.loses_replies = True

@@ -43,6 +43,7 @@ export class Collections {
       const [status, activity] = await Promise.all([rpc("index.status", { errors: true }), rpc("index.activity", { hours: 24 }).catch(() => null)]);
       fill(this.parts.summary, this.#summary(status));
       fill(this.parts.list, status.collections.length ? status.collections.map((each) => this.#collection(each)) : nothing());
+      fill(this.parts.endpoints, endpoints(status.endpoints));
       fill(this.parts.activity, activity?.buckets?.length ? chart(activity.buckets) : null);
       fill(this.parts.errors, failures(status));
     } catch (error) {
@@ -56,6 +57,7 @@ export class Collections {
       summary: h("div.summary"),
       list: h("div.cards"),
       add: this.#addForm(),
+      endpoints: h("section.endpoints"),
       activity: h("section.activity"),
       errors: h("section.errors"),
       why: this.#whyForm(),
@@ -94,6 +96,7 @@ export class Collections {
       h("div.card-head", {}, h("h2", {}, h("a", { href: `/search?collection=${encodeURIComponent(each.name)}` }, each.name)), h("span.place", {}, each.path)),
       h("dl.facts", {}, facts.map(([name, value, title]) => h(value && name === "Failed" ? "div.bad" : value && name === "Pending" ? "div.busy-fact" : "div", { title }, h("dt", {}, name), h("dd", {}, number(value))))),
       embedded(each),
+      unused(each),
       h("p.about", {}, [each.available ? null : `The folder is missing: ${each.reason}`, watched(each), `synced ${ago(each.last_sync)}`, each.egress === "local" ? null : `texts may go to ${each.egress}`].filter(Boolean).join(" · ")),
       h("div.tools", {}, button("Sync", () => this.#do(`${each.name} is in sync.`, "index.sync", { collections: [each.name] })), this.#remover(each)),
     );
@@ -215,6 +218,30 @@ function chart(buckets) {
     h("h2", {}, "Today"),
     h("figure.chart", {}, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label, preserveAspectRatio: "none" }, bars), h("figcaption", {}, h("span", {}, hour(buckets[0])), h("span", {}, label), h("span", {}, "now"))),
   ];
+}
+
+const PLACES = { local: "on this machine", lan: "in the local network", any: "outside of the local network" };
+
+/** Which model servers the config names, and who may use them. */
+function endpoints(all) {
+  if (!all.length) return null;
+  return [h("h2", {}, "Model servers"), all.map(endpoint)];
+}
+
+function unused(each) {
+  return each.unused_model ? h("p.hint.warn", {}, `The vectors of ${each.unused_model} are kept, and answer no query: index.yml does not name that server.`) : null;
+}
+
+function endpoint(each) {
+  const facts = [PLACES[each.scope] ?? "unknown place", `for ${each.roles.join(", ")}`, each.last_sent ? `last sent ${ago(each.last_sent)}` : "nothing was sent yet"];
+  return h(
+    "article.card",
+    { "aria-label": each.uri },
+    h("div.card-head", {}, h("h3.place", {}, each.uri)),
+    h("p.about", {}, facts.join(" · ")),
+    each.allowed.length ? h("p.about", {}, `Gets texts and queries of ${each.allowed.join(", ")}`) : null,
+    each.left_out.length ? h("p.hint.warn", {}, inline(`Nothing is sent of ${each.left_out.join(", ")}: ${each.problem ?? "`egress` in index.yml keeps it here"}`)) : null,
+  );
 }
 
 function column(each, x, width, most) {

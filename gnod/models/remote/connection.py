@@ -1,7 +1,8 @@
-"""HTTP to one endpoint within one scope: limits, retries with back-off, and errors in words.
+"""HTTP to one endpoint: limits, retries with back-off, and errors in words.
 
-Each address is checked against the scope before it is connected to. No proxy of the environment is used and no
-redirect is followed: both would take the texts elsewhere. Only this module knows the exceptions of httpcore.
+The gate (gnod/egress.py) is asked before a name is resolved, and again before each write to a socket: also on a
+connection that was kept, and when a request is tried again. No proxy of the environment is used and no redirect is
+followed: both would take the texts elsewhere. Only this module knows the exceptions of httpcore.
 
     EndpointFailed      the server, the network or the key
       Refused           the server refuses this request; others may succeed
@@ -17,13 +18,15 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
 
 import httpcore2 as httpcore
 import msgspec
 
 import gnod
 from gnod.config.model_uris import Endpoint
-from gnod.egress import Egress, Scope
+from gnod.egress import Gate, Passage, Purpose, Scope
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
 from gnod.models.remote.addresses import Addresses, Place, forbidden
@@ -39,6 +42,8 @@ _GIVEN_UP = 2
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
 _MAX_ERROR_BYTES = 64 * 1024
 _SHOWN = 200
+# The request that this task sends.
+_passage: ContextVar[Passage] = ContextVar("passage")
 _PRIVATE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
@@ -52,12 +57,6 @@ class NotThere(EndpointFailed):
     """The server does not know the path, or the model."""
 
 
-class _OutOfScope(Exception):
-    def __init__(self, place: Place) -> None:
-        super().__init__()
-        self.place = place
-
-
 class _Temporary(Exception):
     """May succeed when it is tried again, after `wait_s` if the server says so."""
 
@@ -67,12 +66,49 @@ class _Temporary(Exception):
         self.wait_s = wait_s
 
 
-class _Gate(httpcore.AsyncNetworkBackend):
-    """Connects to the addresses of one endpoint that are within the scope."""
+class _Stream(httpcore.AsyncNetworkStream):
+    """A connection to a server that is in `scope`. Nothing is written without the gate."""
 
-    def __init__(self, endpoint: Endpoint, scope: Scope, addresses: Addresses) -> None:
+    def __init__(self, stream: httpcore.AsyncNetworkStream, endpoint: Endpoint, scope: Scope) -> None:
+        self._stream = stream
         self._endpoint = endpoint
-        self._egress = Egress(scope, "")
+        self._scope = scope
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        self._check()
+        _passage.get().note(len(buffer))
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore.AsyncNetworkStream:
+        self._check()
+        stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
+        return _Stream(stream, self._endpoint, self._scope)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def _check(self) -> None:
+        egress = _passage.get().within()
+        if not egress.allows(self._scope):
+            raise forbidden(self._endpoint, Place([], self._scope), egress)
+
+
+class _Network(httpcore.AsyncNetworkBackend):
+    """Connects to the addresses of one endpoint that are within the scope of the request."""
+
+    def __init__(self, endpoint: Endpoint, addresses: Addresses) -> None:
+        self._endpoint = endpoint
         self._addresses = addresses
         self._backend = httpcore.AnyIOBackend()
 
@@ -84,8 +120,10 @@ class _Gate(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
+        egress = _passage.get().within()
         if self._endpoint.socket:
-            return await self._backend.connect_unix_socket(self._endpoint.socket, timeout)
+            stream = await self._backend.connect_unix_socket(self._endpoint.socket, timeout)
+            return _Stream(stream, self._endpoint, "local")
         assert (host, port) == (self._endpoint.host, self._endpoint.port)
         try:
             place = await self._addresses.find(self._endpoint)
@@ -94,16 +132,17 @@ class _Gate(httpcore.AsyncNetworkBackend):
         except OSError as error:
             raise httpcore.ConnectError(error.strerror or str(error)) from error
         within = [
-            address
+            (address, scope)
             for address, scope in place.addresses
-            if self._egress.allows(scope) and (scope != "any" or self._endpoint.is_encrypted)
+            if egress.allows(scope) and (scope != "any" or self._endpoint.is_encrypted)
         ]
         if not within:
-            raise _OutOfScope(place)
-        for number, address in enumerate(within, 1):
+            raise forbidden(self._endpoint, place, egress)
+        for number, (address, scope) in enumerate(within, 1):
             try:
                 # By its address: the name could have another one by now.
-                return await self._backend.connect_tcp(address, port, timeout, None, socket_options)
+                stream = await self._backend.connect_tcp(address, port, timeout, None, socket_options)
+                return _Stream(stream, self._endpoint, scope)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if number == len(within):
                     raise
@@ -122,21 +161,20 @@ class _Gate(httpcore.AsyncNetworkBackend):
 
 
 class Connection:
-    """Connections to one endpoint within one scope, which are kept for a minute."""
+    """Connections to one endpoint, which are kept for a minute."""
 
-    def __init__(self, endpoint: Endpoint, scope: Scope, addresses: Addresses, limits: Limits) -> None:
+    def __init__(self, endpoint: Endpoint, gate: Gate, addresses: Addresses, limits: Limits) -> None:
         self.endpoint = endpoint
         self.limits = limits
+        self._gate = gate
+        self._addresses = addresses
+        # By scope, so that a request never waits for a connection that goes too far for it.
+        self._pools: dict[Scope, httpcore.AsyncConnectionPool] = {}
         self.key: Key | None = keys.from_environment(endpoint)
         self._given_up = 0
         self._paused_until = 0.0
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl.create_default_context() if endpoint.is_encrypted else None,
-            keepalive_expiry=_KEPT_S,
-            network_backend=_Gate(endpoint, scope, addresses),
-        )
 
-    async def post(self, path: str, body: object, egress: Egress, *, interactive: bool) -> bytes:
+    async def post(self, path: str, body: object, purpose: Purpose, *, interactive: bool) -> bytes:
         """Return the answer, as long as its status is 200. `path`: from the root of the server. `interactive`: somebody
         waits for it. Raises EgressForbidden and EndpointFailed."""
         left_s = self._paused_until - time.monotonic()
@@ -144,7 +182,7 @@ class Connection:
             raise self._failed(f"did not answer a moment ago: it is asked again in {left_s:.0f} s")
         started = time.monotonic()
         try:
-            answer = await self._post(path, body, egress, interactive=interactive)
+            answer = await self._post(path, body, purpose, interactive=interactive)
         except asyncio.CancelledError:
             # A search while somebody types is cancelled early, and says nothing of the server.
             if interactive and time.monotonic() - started >= self.limits.patience_s:
@@ -160,7 +198,7 @@ class Connection:
             pause_s = min(_FIRST_PAUSE_S * 2 ** (self._given_up - _GIVEN_UP), _LONGEST_PAUSE_S)
             self._paused_until = time.monotonic() + pause_s
 
-    async def _post(self, path: str, body: object, egress: Egress, *, interactive: bool) -> bytes:
+    async def _post(self, path: str, body: object, purpose: Purpose, *, interactive: bool) -> bytes:
         limit_s = self.limits.interactive_s if interactive else self.limits.background_s
         deadline = time.monotonic() + limit_s
         content = msgspec.json.encode(body)
@@ -169,7 +207,7 @@ class Connection:
             try:
                 async with (
                     asyncio.timeout(max(deadline - time.monotonic(), 0)),
-                    self._open(path, content, egress, limit_s) as response,
+                    self._open(path, content, purpose, limit_s) as response,
                 ):
                     return await self._read(response)
             except TimeoutError:
@@ -182,11 +220,11 @@ class Connection:
             wait_s *= 4
         raise AssertionError
 
-    async def lines(self, path: str, body: object, egress: Egress) -> AsyncIterator[bytes]:
+    async def lines(self, path: str, body: object, purpose: Purpose) -> AsyncIterator[bytes]:
         """Yield the lines of a streamed answer. Raises as `post` does; is not tried again."""
         size, kept = 0, b""
         try:
-            async with self._open(path, msgspec.json.encode(body), egress, self.limits.silent_s) as response:
+            async with self._open(path, msgspec.json.encode(body), purpose, self.limits.silent_s) as response:
                 async for part in self._parts(response):
                     size += len(part)
                     if size > self.limits.answer_bytes:
@@ -200,15 +238,27 @@ class Connection:
             yield kept.strip()
 
     async def close(self) -> None:
-        await self._pool.aclose()
+        """Close what is open; a later request connects again, if it may."""
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            await pool.aclose()
+
+    def _pool(self, scope: Scope) -> httpcore.AsyncConnectionPool:
+        if scope not in self._pools:
+            self._pools[scope] = httpcore.AsyncConnectionPool(
+                ssl_context=ssl.create_default_context() if self.endpoint.is_encrypted else None,
+                keepalive_expiry=_KEPT_S,
+                network_backend=_Network(self.endpoint, self._addresses),
+            )
+        return self._pools[scope]
 
     @asynccontextmanager
     async def _open(
-        self, path: str, content: bytes, egress: Egress, limit_s: float
+        self, path: str, content: bytes, purpose: Purpose, limit_s: float
     ) -> AsyncIterator[httpcore.Response]:
         """Send the request; the response has the status 200. A server that wants a key gets that of the keyring, if
         there is one: so the keyring is never asked for servers that want none."""
-        async with self._send(path, content, limit_s, egress) as response:
+        async with self._send(path, content, limit_s, purpose) as response:
             if response.status not in (401, 403) or self.key is not None:
                 await self._check(response)
                 yield response
@@ -216,14 +266,17 @@ class Connection:
         self.key = await keys.from_keyring(self.endpoint)
         if self.key is None:
             raise self._failed(f"wants a key ({response.status}): {keys.remedy(self.endpoint)}")
-        async with self._send(path, content, limit_s, egress) as response:
+        async with self._send(path, content, limit_s, purpose) as response:
             await self._check(response)
             yield response
 
     @asynccontextmanager
     async def _send(
-        self, path: str, content: bytes, limit_s: float, egress: Egress
+        self, path: str, content: bytes, limit_s: float, purpose: Purpose
     ) -> AsyncIterator[httpcore.Response]:
+        passage = Passage(self._gate, str(self.endpoint), purpose)
+        pool = self._pool(passage.within().scope)
+        _passage.set(passage)
         origin = "http://localhost" if self.endpoint.socket else self.endpoint.origin
         headers = {
             "Accept": "application/json, text/event-stream",
@@ -235,7 +288,7 @@ class Connection:
             headers["Authorization"] = f"Bearer {self.key.value}"
         limits = {"connect": self.limits.connect_s, "read": limit_s, "write": limit_s, "pool": limit_s}
         try:
-            async with self._pool.stream(
+            async with pool.stream(
                 "POST",
                 origin + path,
                 headers=list(headers.items()),
@@ -243,8 +296,6 @@ class Connection:
                 extensions={"timeout": limits},
             ) as response:
                 yield response
-        except _OutOfScope as out:
-            raise forbidden(self.endpoint, out.place, egress) from None
         except httpcore.ConnectTimeout:
             raise _Temporary(self._failed("cannot be reached (no answer): is the server running?")) from None
         except httpcore.ConnectError as error:

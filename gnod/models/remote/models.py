@@ -5,10 +5,11 @@ Loads what speaks HTTP when the first endpoint is used: most machines have none.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from gnod.config.model_uris import Endpoint
-from gnod.egress import Egress
+from gnod.egress import Gate, Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
 from gnod.models.remote.addresses import Addresses, Place, forbidden
@@ -34,29 +35,38 @@ class FingerprintsInMemory:
 
 class RemoteModels:
     def __init__(
-        self, fingerprints: Fingerprints, addresses: Addresses | None = None, limits: Limits | None = None
+        self,
+        fingerprints: Fingerprints,
+        gate: Gate,
+        addresses: Addresses | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._fingerprints = fingerprints
+        self._gate = gate
         self._addresses = addresses or Addresses()
         self._limits = limits or Limits()
         self._servers: dict[str, Server] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
-    def runner(self, endpoint: Endpoint, egress: Egress) -> RemoteRunner:
-        """Return what runs the model. It sends nothing beyond the scope, and raises EgressForbidden instead."""
+    def runner(self, endpoint: Endpoint, purpose: Purpose) -> RemoteRunner:
+        """Return what runs the model. It sends what the gate lets through, and raises EgressForbidden for the rest."""
         from gnod.models.remote.runner import RemoteRunner
 
-        return RemoteRunner(self._server(endpoint), egress)
+        return RemoteRunner(self._server(endpoint), purpose)
 
-    async def check(self, endpoint: Endpoint, egress: Egress) -> None:
-        """Raise EgressForbidden for an endpoint that is not within the scope, and EndpointFailed for an unknown
-        name. Connects to nothing; may ask for the address of a name."""
-        place = await self.place(endpoint)
+    async def check(self, endpoint: Endpoint, purpose: Purpose) -> None:
+        """Raise EgressForbidden when nothing may be sent for this purpose now, and EndpointFailed for an unknown name.
+        Connects to nothing; may ask for the address of a name."""
+        place = await self.place(endpoint, purpose)
+        egress = self._gate.within(str(endpoint), purpose)
         is_open = place.scope == "any" and not endpoint.is_encrypted
         if is_open or not egress.allows(place.scope):
             raise forbidden(endpoint, place, egress)
 
-    async def place(self, endpoint: Endpoint) -> Place:
-        """Return where an endpoint is. Raises EndpointFailed."""
+    async def place(self, endpoint: Endpoint, purpose: Purpose) -> Place:
+        """Return where an endpoint is. Raises EgressForbidden for one that the config does not name for this purpose:
+        then its name is not asked for. Raises EndpointFailed."""
+        self._gate.within(str(endpoint), purpose)
         try:
             return await self._addresses.find(endpoint)
         except (OSError, TimeoutError):
@@ -68,7 +78,7 @@ class RemoteModels:
         if keys.from_environment(endpoint):
             return "environment"
         server = self._servers.get(str(endpoint))
-        return server.key_source if server else None
+        return server.connection.key.source if server and server.connection.key else None
 
     def forget(self, endpoint: Endpoint) -> None:
         """Read the fingerprint of an endpoint again."""
@@ -76,12 +86,19 @@ class RemoteModels:
             server.forget()
 
     async def close(self) -> None:
-        await asyncio.gather(*(server.close() for server in self._servers.values()))
+        await asyncio.gather(*self._closing, *(server.connection.close() for server in self._servers.values()))
+
+    def close_soon(self, kept: Collection[str]) -> None:
+        """Close the connections to all servers but those that are kept."""
+        for uri, server in self._servers.items():
+            if uri not in kept:
+                self._closing.add(task := asyncio.create_task(server.connection.close()))
+                task.add_done_callback(self._closing.discard)
 
     def _server(self, endpoint: Endpoint) -> Server:
         from gnod.models.remote.server import Server
 
         uri = str(endpoint)
         if uri not in self._servers:
-            self._servers[uri] = Server(endpoint, self._fingerprints, self._addresses, self._limits)
+            self._servers[uri] = Server(endpoint, self._fingerprints, self._gate, self._addresses, self._limits)
         return self._servers[uri]

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.egress import Egress
+from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.inference import Embeddings, RequestFailed
 from gnod.models.messages import (
@@ -55,12 +55,12 @@ OnChunk = Callable[[ResultChunk], None]
 
 
 class RemoteRunner:
-    """Runs the model of a server within a scope. All methods raise EgressForbidden and EndpointFailed."""
+    """Runs the model of a server for one purpose. All methods raise EgressForbidden and EndpointFailed."""
 
-    def __init__(self, server: Server, egress: Egress) -> None:
+    def __init__(self, server: Server, purpose: Purpose) -> None:
         self._server = server
-        self._egress = egress
-        self._connection = server.connection(egress)
+        self._purpose = purpose
+        self._connection = server.connection
         self._path = server.endpoint.base.removeprefix(server.endpoint.origin)
 
     async def embed(
@@ -125,7 +125,7 @@ class RemoteRunner:
     async def _vectors(self, texts: Sequence[str], interactive: bool) -> Embeddings:
         """Send one request, with the fixed text first."""
         body = {"model": self._server.endpoint.model, "input": [FIXED_TEXT, *texts]}
-        content = await self._connection.post(f"{self._path}/embeddings", body, self._egress, interactive=interactive)
+        content = await self._connection.post(f"{self._path}/embeddings", body, self._purpose, interactive=interactive)
         rows, tokens = self._rows(content, len(texts) + 1)
         await self._server.verify(rows[0])
         return Embeddings(rows[1:], tokens)
@@ -213,7 +213,7 @@ class RemoteRunner:
             body: dict[str, object] = {"query": query, "texts": documents, "truncate": True}
         else:
             body = {"model": self._server.endpoint.model, "query": query, "documents": documents}
-        return await self._connection.post(path, body, self._egress, interactive=True)
+        return await self._connection.post(path, body, self._purpose, interactive=True)
 
     async def _generate(self, work: Generate, on_chunk: OnChunk) -> None:
         body = {
@@ -247,7 +247,7 @@ class RemoteRunner:
                 )
             )
 
-        async for line in self._connection.lines(f"{self._path}/chat/completions", body, self._egress):
+        async for line in self._connection.lines(f"{self._path}/chat/completions", body, self._purpose):
             if not line.startswith(b"data:"):
                 if line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
                     raise self._connection.unreadable(line, "did not stream an answer")

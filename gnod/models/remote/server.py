@@ -1,4 +1,4 @@
-"""What is known of one endpoint, shared by all that use it: its connections, and the fingerprint of its model.
+"""What is known of one endpoint, shared by all that use it: its connection, and the fingerprint of its model.
 
 The fingerprint is the vector of a fixed text. Every request for vectors contains that text, so every answer shows
 whether it is of the same model as the vectors before, whichever machine behind the endpoint it comes from.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.config.model_uris import Endpoint
-from gnod.egress import Egress, Scope
+from gnod.egress import Gate
 from gnod.errors import EndpointChanged
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.connection import Connection
@@ -47,7 +47,9 @@ class Server:
     """`batch_texts`: how many texts a request should have. `asks_root`, `sends_texts`, `has_logits`, `unknown_fields`:
     what was learned of its interface for reranking and chat."""
 
-    def __init__(self, endpoint: Endpoint, fingerprints: Fingerprints, addresses: Addresses, limits: Limits) -> None:
+    def __init__(
+        self, endpoint: Endpoint, fingerprints: Fingerprints, gate: Gate, addresses: Addresses, limits: Limits
+    ) -> None:
         self.endpoint = endpoint
         self.batch_texts = _FEWEST
         self._at_a_time = asyncio.Semaphore(_AT_A_TIME)
@@ -61,19 +63,7 @@ class Server:
         self._fingerprints = fingerprints
         self._fingerprint: Vector | None = None
         self._learning = asyncio.Lock()
-        self._addresses = addresses
-        self._limits = limits
-        self._connections: dict[Scope, Connection] = {}
-
-    def connection(self, egress: Egress) -> Connection:
-        if egress.scope not in self._connections:
-            self._connections[egress.scope] = Connection(self.endpoint, egress.scope, self._addresses, self._limits)
-        return self._connections[egress.scope]
-
-    @property
-    def key_source(self) -> str | None:
-        """Return where the key comes from; None: no key is used, as far as is known."""
-        return next((each.key.source for each in self._connections.values() if each.key), None)
+        self.connection = Connection(endpoint, gate, addresses, limits)
 
     @asynccontextmanager
     async def turn(self, *, interactive: bool) -> AsyncIterator[None]:
@@ -128,7 +118,3 @@ class Server:
     def forget(self) -> None:
         """Ask `Fingerprints` again."""
         self._fingerprint = None
-
-    async def close(self) -> None:
-        for connection in self._connections.values():
-            await connection.close()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gnod.errors import DependencyMissing, EngineFailed, GnoError, NotPublished, Unreachable
 from gnod.shared.address import Address, in_brackets
+from gnod.shared.relay import Relay
 
 DEFAULT_TIMEOUT_S = 10.0
 _CONNECT_S = 5.0
@@ -42,11 +43,11 @@ T = TypeVar("T")
 
 
 class Connect(NamedTuple):
-    """How to reach the engine: `host` is the IP address to connect to, where it is not that of the address."""
+    """How to reach the engine. `relay`: the only way to it, which ends with the client."""
 
     address: Address
+    relay: Relay
     token: str = ""
-    host: str | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
 
 
@@ -66,10 +67,11 @@ class Client:
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
+        self._connect.relay.close()
 
     def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of pymilvus's client. Raises Unreachable, NotPublished, NotLoaded, TokenRefused and
-        EngineFailed."""
+        EngineFailed; and EgressForbidden, before anything is sent."""
         timeout_s = self._connect.timeout_s
         return self.translated(lambda: getattr(self._client, method)(*arguments, timeout=timeout_s, **named))
 
@@ -94,24 +96,25 @@ class Client:
 
     def _client_of(self, database: str) -> Any:
         client = client_class()
-        address, token, host, timeout_s = self._connect
-        scheme = "https" if address.is_encrypted else "http"
-        # The name must fit the certificate, although the connection goes to the address that was checked.
-        named = {"server_name": address.host} if address.is_encrypted and host else {}
+        address, relay, token, timeout_s = self._connect
+        # What the certificate must fit, and what the server is called, although the connection goes to a Unix socket.
+        named = {"secure": True, "server_name": address.host} if address.is_encrypted else {}
+        authority = {} if named else {"grpc.default_authority": f"{in_brackets(address.host)}:{address.port}"}
         return self.translated(
             lambda: client(
-                uri=f"{scheme}://{in_brackets(host or address.host)}:{address.port}",
+                uri=relay.target,
                 token=token,
                 db_name=database,
                 timeout=min(timeout_s, _CONNECT_S),
                 dedicated=True,
-                grpc_options=_GRPC,
+                grpc_options=_GRPC | authority,
                 **named,
             )
         )
 
     def translated(self, call: Callable[[], T]) -> T:
-        """Call pymilvus. Raises Unreachable, NotPublished and EngineFailed."""
+        """Call pymilvus. Raises EgressForbidden, Unreachable, NotPublished and EngineFailed."""
+        self._connect.relay.begin()
         import grpc
         from pymilvus.exceptions import MilvusException
 

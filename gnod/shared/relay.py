@@ -1,0 +1,116 @@
+"""The only way to the server of a shared collection: a Unix socket that forwards to it what the gate lets through.
+
+A client library connects again, tries again and keeps connections alive when it sees fit. It knows only the socket, so
+none of its bytes leaves without the gate. It encrypts to the server itself: the relay sees what goes over the network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from gnod.egress import Gate, Passage, Purpose
+from gnod.errors import EgressForbidden
+
+_CONNECT_S = 5.0
+_CHUNK_BYTES = 256 * 1024
+
+
+class Relay:
+    """To one IP address. `check` raises EgressForbidden when nothing may be sent there now. Close it."""
+
+    def __init__(
+        self, host: str, port: int, gate: Gate, address: str, purpose: Purpose, check: Callable[[], None]
+    ) -> None:
+        self.check = check
+        self._server = (host, port)
+        self._gate = gate
+        self._address = address
+        self._purpose = purpose
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._is_closed = False
+        self._folder = Path(tempfile.mkdtemp(prefix="gnod-"))  # mode 0700
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._folder / "s"))
+        self._listener.listen()
+        threading.Thread(target=self._accept, name="gnod-relay", daemon=True).start()
+
+    @property
+    def target(self) -> str:
+        """Where the client connects to, as gRPC writes it."""
+        return f"unix:{self._folder / 's'}"
+
+    def begin(self) -> None:
+        """Count a request that is about to be made. Raises EgressForbidden."""
+        self.check()
+        self._gate.note(self._address, self._purpose, requests=1, size=0)
+
+    def close(self) -> None:
+        """End all connections at once. What was not sent yet is not sent."""
+        with self._lock:
+            self._is_closed = True
+            ended, self._open = self._open, set()
+        for each in (self._listener, *ended):
+            _end(each)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), name="gnod-relay", daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        server: socket.socket | None = None
+        try:
+            self._keep(client)
+            self.check()
+            server = socket.create_connection(self._server, _CONNECT_S)
+            server.settimeout(None)
+            server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._keep(server)
+            threading.Thread(target=self._receive, args=(server, client), name="gnod-relay", daemon=True).start()
+            self._send(client, server)
+        except (OSError, EgressForbidden):
+            pass  # the client sees a closed connection; `begin` says why
+        finally:
+            self._drop(client, server)
+
+    def _send(self, client: socket.socket, server: socket.socket) -> None:
+        passage = Passage(self._gate, self._address, self._purpose, requests=0)
+        while chunk := client.recv(_CHUNK_BYTES):
+            self.check()
+            passage.note(len(chunk))
+            server.sendall(chunk)
+
+    def _receive(self, server: socket.socket, client: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := server.recv(_CHUNK_BYTES):
+                client.sendall(chunk)
+        self._drop(client, server)
+
+    def _keep(self, each: socket.socket) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise OSError("the relay is closed")
+            self._open.add(each)
+
+    def _drop(self, *ended: socket.socket | None) -> None:
+        for each in ended:
+            if each is not None:
+                with self._lock:
+                    self._open.discard(each)
+                _end(each)
+
+
+def _end(each: socket.socket) -> None:
+    """Wake the threads that wait for a socket, and close it."""
+    with contextlib.suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
+    each.close()

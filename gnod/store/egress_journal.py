@@ -1,0 +1,146 @@
+"""What was sent to other programs and machines: how many requests and bytes, by address, role and collection. No text.
+
+A database of its own, so that it outlives the index. It is written before the bytes leave, and survives a kill of the
+daemon. Several processes may use it. Knows no config.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import apsw
+
+from gnod.errors import StorageFailed
+
+# Lines that are kept, one for each address, role and collection. Those that were not used for longest leave.
+MOST = 10_000
+# How often lines leave, in lines written.
+_PRUNED_AFTER = 1_000
+_BUSY_MS = 2_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS sent (
+    address TEXT NOT NULL,
+    role TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    first REAL NOT NULL,
+    last REAL NOT NULL,
+    PRIMARY KEY (address, role, collection)
+) STRICT, WITHOUT ROWID
+"""
+_ADD = """
+INSERT INTO sent VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)
+ON CONFLICT DO UPDATE SET requests = requests + ?4, bytes = bytes + ?5, last = ?6
+"""
+_FORGET = """
+DELETE FROM sent WHERE (address, role, collection) IN (
+    SELECT address, role, collection FROM sent ORDER BY last DESC LIMIT -1 OFFSET ?)
+"""
+_ALL = "SELECT address, role, collection, requests, bytes, first, last FROM sent ORDER BY address, role, collection"
+# The line of all collections together: a request for several is counted once.
+TOGETHER = ""
+
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class Sent(NamedTuple):
+    """A line of the journal. `collection`: TOGETHER for the total. Times are seconds since 1970."""
+
+    address: str
+    role: str
+    collection: str
+    requests: int
+    bytes: int
+    first: float
+    last: float
+
+
+class EgressJournal:
+    """May be used in any thread. The file is made with the first line."""
+
+    def __init__(self, path: Path, *, most: int = MOST, pruned_after: int = _PRUNED_AFTER) -> None:
+        self._path = path
+        self._most = most
+        self._pruned_after = pruned_after
+        self._written = 0
+        self._lock = threading.Lock()
+        self._connection: apsw.Connection | None = None
+
+    def note(self, address: str, role: str, collections: Sequence[str], *, requests: int, size: int) -> None:
+        """Add what is about to be sent. Raises StorageFailed."""
+        now = time.time()
+        self._run(partial(self._add, [(address, role, each, requests, size, now) for each in (TOGETHER, *collections)]))
+
+    def lines(self) -> list[Sent]:
+        """Return what was sent, by address, role and collection. Raises StorageFailed."""
+        if not self._path.exists():
+            return []
+        return self._run(lambda connection: [Sent(*row) for row in connection.execute(_ALL)])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _add(self, lines: list[tuple[str, str, str, int, int, float]], connection: apsw.Connection) -> None:
+        with connection:
+            connection.executemany(_ADD, lines)
+            if self._written % self._pruned_after < len(lines):
+                connection.execute(_FORGET, (self._most,))
+        self._written += len(lines)
+
+    def _run(self, work: Callable[[apsw.Connection], T]) -> T:
+        with self._lock:
+            try:
+                try:
+                    return work(self._opened())
+                except (apsw.CorruptError, apsw.NotADBError):
+                    self._set_aside()
+                    return work(self._opened())
+            except (apsw.Error, OSError) as error:
+                raise StorageFailed(f"{self._path} cannot be used: {error}", {"path": str(self._path)}) from error
+
+    def _opened(self) -> apsw.Connection:
+        if self._connection is None:
+            self._connection = _open(self._path)
+        return self._connection
+
+    def _set_aside(self) -> None:
+        """Rename a damaged file; a new one begins."""
+        _log.error("egress.journal_damaged", extra={"fields": {"path": str(self._path)}})
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._path.replace(self._path.with_name(f"{self._path.name}.damaged"))
+        for suffix in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+
+
+def _open(path: Path) -> apsw.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)  # SQLite gives its other files the same mode
+    finally:
+        os.close(descriptor)
+    connection = apsw.Connection(str(path))
+    try:
+        connection.set_busy_timeout(_BUSY_MS)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

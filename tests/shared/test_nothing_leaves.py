@@ -1,0 +1,164 @@
+"""Whatever changes in index.yml: no byte goes to the server of a shared collection that it does not name now.
+
+A whole daemon in this process, which publishes one collection and searches another. The server plays one of the local
+network on loopback, behind a proxy that counts the bytes. The config file is edited behind the daemon's back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gnod.errors import GnoError
+from gnod.protocol import collections as wire
+from gnod.protocol import documents as documents_wire
+from gnod.protocol import search as search_wire
+from tests.models.remote_bench import LAN
+from tests.rpc.harness import places_in
+from tests.services.test_egress import Daemon, daemon
+from tests.shared.milvus_server import MilvusServer
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+
+class CountingProxy:
+    """Stands in front of a port of this machine, as a machine of the local network."""
+
+    def __init__(self, port: int) -> None:
+        self.received = 0
+        self._target = port
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server((LAN, 0))
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for each in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._sockets += [client, server]
+                threading.Thread(target=self._pump, args=(client, server, True), daemon=True).start()
+                threading.Thread(target=self._pump, args=(server, client, False), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self.received += len(data) if counts else 0
+                target.sendall(data)
+        for each in (source, target):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+class World(NamedTuple):
+    """`name`: of the collection on the server."""
+
+    it: Daemon
+    proxy: CountingProxy
+    name: str
+
+    @property
+    def config(self) -> Path:
+        return places_in(self.it.folder).config_file
+
+    def configure(self, *, egress: str = "lan", is_shared: bool = True) -> None:
+        address = f"milvus://lan.test:{self.proxy.port}/team/{self.name}"
+        publish = f", publish: '{address}'" if is_shared else ""
+        attach = f"attached: [{{name: there, address: '{address}', egress: {egress}}}]\n" if is_shared else ""
+        self.config.write_text(
+            f"collections: [{{name: notes, path: {self.it.folder / 'notes'}, egress: {egress}{publish}}}]\n"
+            f"{attach}models: {{preset: none}}\n"
+        )
+
+    def write(self, name: str) -> None:
+        (self.it.folder / "notes" / name).write_text(f"# {name}\n\nHerons come back in March.\n")
+
+    async def search(self) -> search_wire.SearchResult:
+        params = search_wire.SearchLexicalParams(query="herons")
+        found: search_wire.SearchResult = await self.it.call("search.lexical", params)
+        return found
+
+
+@contextlib.asynccontextmanager
+async def world_in(folder: Path, milvus: MilvusServer, name: str) -> AsyncIterator[World]:
+    """A daemon that publishes a collection and is attached to the same."""
+    proxy = CountingProxy(milvus.port)
+    (folder / "notes").mkdir()
+    places_in(folder).config_dir.mkdir(parents=True)
+    try:
+        places_in(folder).config_file.write_text("models: {preset: none}\n")
+        async with daemon(folder) as it:
+            world = World(it, proxy, name)
+            world.write("heron.md")
+            world.configure()
+            await it.services.reload()
+            await it.services.freshness.refresh([], embedded=False)
+            await until(lambda: [each.problem for each in it.services.attached.reports()] == [None])
+            await until(lambda: [each.state for each in it.services.publishing.states()] == ["idle"])
+            assert {hit.collection for hit in (await world.search()).hits} == {"notes", "there"}
+            yield world
+    finally:
+        proxy.close()
+
+
+def _spoil(world: World) -> None:
+    world.config.write_text("attached: [\n")
+
+
+CHANGES: dict[str, Callable[[World], None]] = {
+    "removed": lambda world: world.configure(is_shared=False),
+    "egress is narrowed": lambda world: world.configure(egress="local"),
+    "not valid": _spoil,
+    "no file": lambda world: world.config.unlink(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, milvus: MilvusServer, change: str) -> None:
+    async with world_in(short_tmp, milvus, change.replace(" ", "-")) as world:
+        CHANGES[change](world)
+        received = world.proxy.received
+        for moment in ("before the daemon knows", "after"):
+            world.write(f"{moment}.md")
+            await world.it.services.freshness.refresh([], embedded=False)
+            for _ in range(3):
+                found = await world.search()
+                with contextlib.suppress(GnoError):
+                    await world.it.call("document.get", documents_wire.DocumentGetParams(ref="gno://there/heron.md"))
+            if change in ("egress is narrowed", "not valid"):
+                with contextlib.suppress(GnoError):
+                    params = wire.CollectionPublishParams(name="notes", address="", check_only=True)
+                    await world.it.call("collection.publish", params)
+            assert world.proxy.received == received, moment
+            if change != "no file":  # then there is no collection
+                assert "heron.md" in {hit.path for hit in found.hits}, "the local index answers"
+            await asyncio.sleep(0.05)
+            if moment == "after":
+                break
+            await world.it.services.reload()
+        await until(lambda: not [each for each in world.it.services.attached.reports() if each.problem is None])
+        assert world.proxy.received == received
+
+
+async def test_what_was_sent_is_recorded(short_tmp: Path, milvus: MilvusServer) -> None:
+    async with world_in(short_tmp, milvus, "recorded") as world:
+        world.configure(egress="local")
+        lines = {(each.role, each.collection): each for each in world.it.services.journal.lines()}
+        assert set(lines) == {("search", ""), ("search", "there"), ("publish", ""), ("publish", "notes")}
+        assert sum(each.bytes for (_, name), each in lines.items() if not name) == world.proxy.received
+        assert lines["publish", "notes"].requests > 3
