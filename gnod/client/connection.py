@@ -17,8 +17,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import UnsetType
 
+from gnod import peer
 from gnod.errors import (
     DaemonNotRunning,
+    ForeignSocket,
     GnoError,
     IndexReopening,
     InternalError,
@@ -46,7 +48,7 @@ class Connection:
     """
 
     def __init__(self, path: str) -> None:
-        """Connect to the socket at `path`. Raises OSError."""
+        """Connect to the socket at `path`. Raises OSError, or ForeignSocket before anything is sent."""
         self._path = path
         self._open()
 
@@ -173,7 +175,8 @@ class Connection:
 
 
 def connect(places: Places) -> Connection:
-    """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens."""
+    """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens, ForeignSocket if
+    another user does."""
     check_socket_path(places.socket)
     try:
         return Connection(str(places.socket))
@@ -184,14 +187,27 @@ def connect(places: Places) -> Connection:
             {"index": places.index, "socket": str(places.socket)},
         ) from None
     except OSError as error:
+        check_place(str(places.socket))  # perhaps because it is another user's
         reason = "it accepts no connections" if isinstance(error, TimeoutError) else error.strerror
         raise Unavailable(f"cannot connect to the daemon at {places.socket}: {reason}") from None
+
+
+def check_place(path: str) -> None:
+    """Raise ForeignSocket if another user listens at `path`, or could."""
+    if problem := peer.place_problem(path):
+        raise _foreign(problem, path)
+
+
+def _foreign(problem: str, path: str) -> ForeignSocket:
+    return ForeignSocket(f"nothing was sent to the daemon: {problem}", {"socket": path})
 
 
 def _connected(path: str) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _connect(sock, path)
+        if problem := peer.listener_problem(sock, path):
+            raise _foreign(problem, path)
     except BaseException:
         sock.close()
         raise
