@@ -24,6 +24,7 @@ from gnod.errors import (
     GnoError,
     IndexReopening,
     InternalError,
+    ShuttingDown,
     TimedOut,
     Unavailable,
     from_code,
@@ -35,6 +36,8 @@ from gnod.protocol.jsonrpc import CANCEL_METHOD, PROGRESS_METHOD, Response, deco
 CONNECT_TIMEOUT_S = 5.0
 REOPEN_TIMEOUT_S = 15.0
 REOPEN_POLL_S = 0.02
+# A daemon that is shutting down still accepts connections for a moment, and drops them.
+REPEAT_PAUSES_S = (0.0, 0.1, 0.5)
 PROGRESS_TOKEN = 1  # one request at a time needs one token
 
 R = TypeVar("R", bound=Result)
@@ -117,7 +120,7 @@ class Connection:
             return self._await(request_id, on_progress)
         except TimeoutError:
             self._cancel(request_id)
-            raise TimedOut(f"the daemon did not answer {method} within {timeout_s:g} s") from None
+            raise silent(self._socket, method, timeout_s or 0) from None
         except OSError as error:
             raise lost(str(error.strerror or error)) from None
         except BaseException:  # Ctrl-C, or an error in `on_progress`
@@ -273,6 +276,23 @@ def decode_progress(message: Response) -> ProgressParams | None:
         return msgspec.json.decode(message.params, type=ProgressParams)
     except msgspec.DecodeError:
         return None  # unreadable progress is no reason to fail
+
+
+def silent(daemon: peer.Descriptor, method: str, timeout_s: float) -> TimedOut:
+    """Return the error of a daemon that has sent nothing for `timeout_s`; it says what the daemon does."""
+    try:
+        pid = peer.peer_pid(daemon)
+    except OSError:
+        pid = 0
+    who, state = (f"gnod (pid {pid})", peer.silence(pid)) if pid > 0 else ("gnod", "it is busy")
+    return TimedOut(
+        f"{who} did not answer {method} within {timeout_s:g} s: {state}; see `gnoctl daemon status`", {"pid": pid}
+    )
+
+
+def is_lost(error: GnoError) -> bool:
+    """Tell whether the daemon ended before it answered, so that the next one may answer."""
+    return isinstance(error, ShuttingDown) or error.details.get("connection") == "lost"
 
 
 def lost(reason: str) -> Unavailable:
