@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from gnod.errors import Refused
 from gnod.paths import Places
@@ -56,6 +58,29 @@ def own_file(path: Path, flags: int) -> int:
         os.close(descriptor)
         raise refused
     return descriptor
+
+
+class Opening(NamedTuple):
+    """How other users can change a file, and what closes it."""
+
+    problem: str
+    remedy: str
+
+
+def opening(file: Path) -> Opening | None:
+    """Return how other users can change or replace a file; None if they cannot, or it is missing."""
+    target = file.resolve()  # of a link both folders count
+    for path in dict.fromkeys((target, target.parent, file.parent)):
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        if not is_trusted(found.st_uid):
+            return Opening(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
+        is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # in /tmp nobody replaces what is ours
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_shared:
+            return Opening(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
+    return None
 
 
 def restrict_umask() -> None:

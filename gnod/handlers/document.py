@@ -68,9 +68,12 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
         config = configuration.current
         if attached.find(params.ref):
             raise NotFound(f"{params.ref} is shared, and no file of this machine: `gnoctl get` prints its text")
-        return await database.read(
+        place = await database.read(
             lambda connection: _place(connection, references.resolve(connection, params.ref), config)
         )
+        if place.viewer:
+            configuration.check_commands()
+        return place
 
     async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)

@@ -252,3 +252,40 @@ def test_a_pipe_or_a_link_in_place_of_a_file_is_not_opened(name: str, shared: Ma
         assert (victim.read_text(), stat.S_IMODE(victim.stat().st_mode)) == ("mine", 0o644)
         path.unlink()
     wait_until(lambda: not shared.processes("gnod"))
+
+
+def test_a_config_that_others_can_write_runs_no_command(shared: Machine) -> None:
+    """Nor does one in a folder that they can write, or one that is theirs; doctor says what closes it."""
+    shared.write(a_md="# Lion\n")
+    shared.ok("collection", "add", str(shared.notes), "--name", "notes", "--update", "touch ran")
+    with shared.config.open("a") as config:
+        config.write("viewers:\n  - files: [.md]\n    command: [touch, opened]\n")
+    shared.ok("index")
+    for path, change, undo, remedy in (
+        (shared.config, 0o620, 0o600, f"chmod go-w {shared.config}"),
+        (shared.config.parent, 0o757, 0o700, f"chmod go-w {shared.config.parent}"),
+        (shared.config, UID, 0, f"chown 0 {shared.config}"),
+    ):
+        _set(path, change)
+        for words in (["update"], ["open", "notes/a.md"]):
+            done = shared.run(*words)
+            assert done.returncode == 1, (words, done.stdout)
+            assert "no command in index.yml runs" in done.stderr, (words, done.stderr)
+            assert remedy in done.stderr, (words, done.stderr)
+        (check,) = [each for each in shared.call("doctor.run")["checks"] if each["name"] == "config"]
+        assert (check["status"], check["remedy"]) == ("warning", remedy)
+        assert not (shared.notes / "ran").exists()
+        _set(path, undo)
+    shared.ok("update")
+    mask = os.umask(0o022)
+    os.umask(mask)
+    made = stat.S_IMODE((shared.notes / "ran").stat().st_mode)
+    assert made == 0o666 & ~mask, "a command of the user has the user's umask"
+
+
+def _set(path: Path, value: int) -> None:
+    """Give the path another owner, or another mode."""
+    if value in (0, UID):
+        os.chown(path, value, -1)
+    else:
+        path.chmod(value)
