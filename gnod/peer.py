@@ -12,7 +12,6 @@ import os
 import select
 import socket
 import stat
-import struct
 import sys
 from typing import Protocol
 
@@ -33,23 +32,21 @@ def peer_uid(peer: Descriptor) -> int:
     """Return the user id of the process that connected, or that listens. Raises OSError."""
     if sys.platform == "darwin":
         # struct xucred { u_int cr_version; uid_t cr_uid; ... } from SOL_LOCAL (0), LOCAL_PEERCRED (1)
-        _version, uid = struct.unpack_from("=II", peer.getsockopt(0, 1, 76))
-        return int(uid)
-    return _credentials(peer)[1]
+        return _number(peer.getsockopt(0, 1, 76), 1)
+    # struct ucred { pid_t pid; uid_t uid; gid_t gid; }
+    return _number(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12), 1)
 
 
 def peer_pid(peer: Descriptor) -> int:
     """Return the id of the process that connected, or that listens. Raises OSError."""
     if sys.platform == "darwin":
-        (pid,) = struct.unpack("=i", peer.getsockopt(0, 2, 4))  # LOCAL_PEERPID
-        return int(pid)
-    return _credentials(peer)[0]
+        return _number(peer.getsockopt(0, 2, 4), 0)  # LOCAL_PEERPID
+    return _number(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12), 0)
 
 
-def _credentials(peer: Descriptor) -> tuple[int, int]:
-    # struct ucred { pid_t pid; uid_t uid; gid_t gid; }
-    pid, uid, _gid = struct.unpack("=iII", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    return int(pid), int(uid)
+def _number(fields: bytes, index: int) -> int:
+    """Return a number of 32 bits. `struct` would be one more module to import."""
+    return int.from_bytes(fields[4 * index : 4 * index + 4], sys.byteorder)
 
 
 def listener_problem(listener: Descriptor, path: str) -> str | None:

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from gnoctl.web import session
 from gnod.client import AsyncClient, Client
 from gnod.errors import ForeignSocket
+from gnod.paths import Places, resolve
+from tests.end_to_end.remembered import NO_KEYRING, give_keyring, piped
 from tests.end_to_end.stranger import OTHER_UID, UID, as_stranger, needs_root, strange_daemon
 from tests.end_to_end.test_mcp_server import agent, refused
 from tests.machine import Machine, wait_until
@@ -103,12 +106,15 @@ def _connect(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o077])
-def test_nothing_of_a_session_can_be_read_or_changed(mask: int, shared: Machine) -> None:
+def test_nothing_of_a_session_can_be_read_or_changed(
+    mask: int, shared: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared.forks = False
     home = shared.folder / "home"
     for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"):
         del shared.environment[name]
-    shared.environment |= {"HOME": str(home), "GNO_MEMORY_PASSPHRASE": SECRET}
+    give_keyring(shared, NO_KEYRING)
+    shared.environment |= {"HOME": str(home), "XDG_DATA_HOME": str(home / ".local" / "share")}
     shared.socket = home / ".cache" / "gno" / "default.sock"
     shared.write(a_md=f"# Notes\n\nThe {SECRET} is here.\n")
     with _umask(mask), _ended(shared):
@@ -117,6 +123,11 @@ def test_nothing_of_a_session_can_be_read_or_changed(mask: int, shared: Machine)
         shared.ok("init", str(shared.notes), "--name", "notes")
         assert shared.paths(SECRET) == ["a.md"]
         shared.ok("backup", str(home / "backup.gno"))
+        assert piped(shared, SECRET.encode(), "memory", "unlock").returncode == 0
+        shared.ok("remember", "A fact.")
+        shared.ok("memory", "export", str(home / "memories.jsonl"))
+        with session.lock(_places(shared, monkeypatch)):
+            session.write(_places(shared, monkeypatch), 1)
         assert (home / ".local" / "share" / "gno" / "logs").is_dir()
         made = [each for each in sorted(home.rglob("*")) if not each.is_symlink()]
         assert len(made) > 10
@@ -128,6 +139,16 @@ def test_nothing_of_a_session_can_be_read_or_changed(mask: int, shared: Machine)
         pids = shared.processes()
         assert as_stranger(lambda: _disturbed(pids, shared.socket)) == []
         assert not any(SECRET.encode() in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+
+
+def _places(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Places:
+    for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, machine.environment[name])
+    for name in ("XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return resolve()
 
 
 def _touched(paths: list[Path]) -> list[str]:
