@@ -102,11 +102,15 @@ def prepare(places: Places) -> None:
     logs = places.log_file.parent
     private_folder(places.data_dir)
     private_folder(logs)
-    own = [logs]
-    own += [places.data_dir] if not os.environ.get("GNO_DATA_DIR") else []
-    own += [places.cache_dir] if not os.environ.get("GNO_CACHE_DIR") else []
-    for folder in filter(Path.exists, own):
-        private_folder(folder)
+    if places.cache_dir.exists():
+        private_folder(places.cache_dir)
+    _close(logs)
+    for name, folder in (("GNO_DATA_DIR", places.data_dir), ("GNO_CACHE_DIR", places.cache_dir)):
+        if not os.environ.get(name):
+            _close(folder)
+
+
+def _close(folder: Path) -> None:
+    with suppress(OSError):  # missing, root's, or on a file system without modes
         if stat.S_IMODE(folder.stat().st_mode) & ~_FOLDER:
-            with suppress(OSError):  # root's, or on a file system without modes
-                folder.chmod(_FOLDER)
+            folder.chmod(_FOLDER)

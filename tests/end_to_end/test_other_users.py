@@ -227,7 +227,7 @@ def test_a_folder_that_the_user_named_keeps_its_mode_and_what_is_in_it_is_privat
     assert {stat.S_IMODE(each.stat().st_mode) & 0o077 for each in data.iterdir()} == {0}
 
 
-@pytest.mark.parametrize("variable", ["GNO_DATA_DIR", "GNO_SOCKET"])
+@pytest.mark.parametrize("variable", ["GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"])
 def test_a_folder_that_was_planted_is_not_used(variable: str, shared: Machine) -> None:
     planted = like_tmp(shared) / "gno"
     as_stranger(lambda: planted.mkdir())
@@ -263,7 +263,7 @@ def test_a_pipe_or_a_link_in_place_of_a_file_is_not_opened(name: str, shared: Ma
     for plant in (os.mkfifo, lambda path: path.symlink_to(victim)):
         victim.write_text("mine")
         victim.chmod(0o644)
-        plant(path)  # type: ignore[operator]
+        plant(path)
         done = shared.run("daemon", "start")
         if done.returncode == 0:  # a daemon does without its log
             shared.ok("daemon", "stop")
