@@ -68,7 +68,7 @@ class Opening(NamedTuple):
 
 
 def opening(file: Path) -> Opening | None:
-    """Return how other users can change or replace a file; None if they cannot, or it is missing."""
+    """Return how other users can change a file, replace it, or create it where it is missing; None if they cannot."""
     target = file.resolve()  # of a link both folders count
     for path in dict.fromkeys((target, target.parent, file.parent)):
         try:

@@ -176,7 +176,7 @@ _TEXTS = {"text", "snippet", "passage", "lead", "answer"}
 def _on_one_line(value: Any, name: str = "") -> Any:
     """Return structured content whose titles, names and notes are safe lines, as they are in the text."""
     if isinstance(value, dict):
-        return {key: _on_one_line(each, key) for key, each in value.items()}
+        return {text.line(key): _on_one_line(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [_on_one_line(each, name) for each in value]
     return text.line(value) if isinstance(value, str) and name not in _TEXTS else value

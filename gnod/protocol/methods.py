@@ -38,6 +38,7 @@ class Method(NamedTuple):
 
 
 def _again(name: str, params: type[Params], result: type[Result] | type[dict[str, object]], summary: str) -> Method:
+    """Return a method that a client may send again."""
     return Method(name, params, result, summary, is_repeatable=True)
 
 
