@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import msgspec
 
@@ -22,11 +22,12 @@ from gnoctl.service import check_running, start_installed
 from gnoctl.terminal import DIM, RED, YELLOW, Terminal, columns
 from gnoctl.wording import count, duration, size
 from gnod import __version__
-from gnod.client.connection import Connection, connect
+from gnod.client.connection import Connection, check_place, connect
 from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
 from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
 from gnod.paths import Places, check_socket_path
+from gnod.private import own_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 
@@ -177,6 +178,7 @@ def socket(options: Options) -> None:
     """
     path = options.places.socket
     check_socket_path(path)
+    check_place(str(path))  # editors connect by themselves
     print(path)
 
 
@@ -239,15 +241,19 @@ def _local(timestamp: str) -> str:
 
 
 def _tail(log: Path, count: int) -> list[str]:
-    with log.open(encoding="utf-8", errors="replace") as file:
+    with _opened(log) as file:
         return [line.rstrip("\n") for line in deque(file, maxlen=count)]
+
+
+def _opened(log: Path) -> TextIO:
+    return open(own_file(log, os.O_RDONLY), encoding="utf-8", errors="replace")  # noqa: PTH123
 
 
 def _follow(log: Path, count: int) -> Iterator[str]:
     """Yield the last lines and then each new one, across rotations, until Ctrl-C."""
     while not log.exists():
         time.sleep(LOG_POLL_S)
-    file = log.open(encoding="utf-8", errors="replace")
+    file = _opened(log)
     yield from (line.rstrip("\n") for line in deque(file, maxlen=count))
     unfinished = ""
     while True:
@@ -257,7 +263,7 @@ def _follow(log: Path, count: int) -> Iterator[str]:
             unfinished = ""
         elif _was_rotated(log, file.fileno()):
             file.close()
-            file = log.open(encoding="utf-8", errors="replace")
+            file = _opened(log)
         else:
             time.sleep(LOG_POLL_S)
 

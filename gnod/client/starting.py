@@ -16,6 +16,7 @@ from pathlib import Path
 from gnod import errors
 from gnod.client.connection import Connection, connect
 from gnod.paths import Places, resolve
+from gnod.private import prepare, private_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 
@@ -65,7 +66,7 @@ def start(
 def lock_is_held(places: Places) -> bool:
     """Return whether a daemon serves this index or is starting. Tries to take the lock for a moment."""
     try:
-        descriptor = os.open(places.lock_file, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = private_file(places.lock_file, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
@@ -91,7 +92,7 @@ def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Pope
         absolute["GNO_SOCKET"] = str(places.socket)  # a client with its own socket path
     # If a service runs this client, its manager must not take the daemon's notifications for the service's.
     inherited = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
-    with log.open("ab") as output:
+    with open(private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:  # noqa: PTH123
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -147,14 +148,18 @@ def _ask(connection: Connection) -> tuple[Connection, int] | None:
 def _startup_log(places: Places) -> Path:
     """Return the file for what the daemon prints before its log is open, and when it crashes."""
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    too_large = log.exists() and log.stat().st_size > MAX_STARTUP_LOG_BYTES
-    log.open("wb" if too_large else "ab").close()
+    prepare(places)
+    descriptor = private_file(log, os.O_WRONLY | os.O_CREAT)
+    try:
+        if os.fstat(descriptor).st_size > MAX_STARTUP_LOG_BYTES:
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
     return log
 
 
 def _failure(status: int, log: Path, offset: int) -> errors.GnoError:
-    with log.open("rb") as file:
+    with open(private_file(log, os.O_RDONLY), "rb") as file:  # noqa: PTH123
         file.seek(offset)
         printed = file.read().decode(errors="replace").strip()
     # Warnings of libraries may come before the sentence, which may have several lines (config errors).

@@ -13,8 +13,10 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from gnod.errors import IndexLocked, StorageFailed, UsageError
+from gnod.errors import ForeignSocket, IndexLocked, StorageFailed, UsageError
 from gnod.paths import Places, check_socket_path
+from gnod.peer import folder_problem
+from gnod.private import private_folder
 
 Identity = tuple[int, int, int]
 
@@ -86,11 +88,13 @@ def _check_passed(passed: socket.socket, path: Path) -> None:
 
 def _make_folder(places: Places) -> None:
     folder = places.socket.parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     # Only gnod's own folders: not one that the user named (GNO_SOCKET=/tmp/x).
     is_ours = folder == places.cache_dir or folder.name == "gno"
     if is_ours and folder.stat().st_uid == os.getuid():
         folder.chmod(0o700)
+    if problem := folder_problem(str(folder)):
+        raise ForeignSocket(problem, {"socket": str(places.socket)})
 
 
 def _remove_stale(path: Path) -> None:

@@ -21,6 +21,7 @@ from gnod.ingest.pool import WorkerPool
 from gnod.ingest.walk import root_problem
 from gnod.models.inference import Inference
 from gnod.paths import SOCKET_PATH_LIMIT, Places
+from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
@@ -107,7 +108,7 @@ def _places(places: Places) -> list[Check]:
     is_private = mode & 0o077 == 0
     return [
         Check("config file", "ok", str(places.config_file)),
-        Check("data folder", "ok", str(places.data_dir)),
+        _data(places.data_dir),
         Check("cache folder", "ok", str(places.cache_dir)),
         Check("log file", "ok", str(places.log_file)),
         Check(
@@ -119,11 +120,20 @@ def _places(places: Places) -> list[Check]:
     ]
 
 
+def _data(folder: Path) -> Check:
+    """Check that nobody else can replace what is in the folder, which may be one that the user named."""
+    if found := opening(folder / "index"):
+        return Check("data folder", "warning", f"{found.problem}, and replace what is in it", found.remedy)
+    return Check("data folder", "ok", str(folder))
+
+
 def _config(configuration: Configuration) -> Check:
     if configuration.error:
         return Check("config", "error", configuration.error.message, f"edit {configuration.path}")
     if configuration.warnings:
         return Check("config", "warning", "; ".join(configuration.warnings))
+    if found := opening(configuration.path):
+        return Check("config", "warning", f"{found.problem}, so no command in index.yml runs", found.remedy)
     count = len(configuration.current.collections)
     remedy = None if count else "gnoctl collection add FOLDER"
     return Check("config", "ok", f"valid, {count} collection{'' if count == 1 else 's'}", remedy)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +51,21 @@ class Desk(Machine):
         """Stop the daemon, and forget what was run."""
         self.run("daemon", "stop")
         self._log.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def strange_socket(folder: Path) -> Iterator[tuple[Path, socket.socket]]:
+    """Yield a socket that belongs to another user, and what listens there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    path = folder / "strange.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.setblocking(False)
+        os.chown(path, 61_234, -1)
+        yield path, listener
+    path.unlink()
 
 
 @pytest.fixture(scope="module")

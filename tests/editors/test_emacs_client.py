@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.editors.conftest import EDITORS, Desk
+from tests.editors.conftest import EDITORS, Desk, strange_socket
 from tests.machine import wait_until
 
 pytestmark = [
@@ -140,6 +140,21 @@ def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_no_name_changes_how_the_rest_reads(desk: Desk) -> None:
+    said = r':title "a\u202eb\nc" :path "x\u202efdp.md" :collection "notes" :line 1 :snippet "s\u2066t" :marks []'
+    assert emacs(desk, f"(substring-no-properties (gno--line (list {said})))") == (
+        "a\ufffdb c  notes/x\ufffdfdp.md:1\n    s\ufffdt\n"
+    )
+
+
+def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
+    with strange_socket(desk.folder) as (path, listener):
+        caught = f"(condition-case caught (gno--connect {json.dumps(str(path))}) (file-error (cadr caught)))"
+        assert emacs(desk, caught) == "The socket belongs to another user"
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_a_search_shows_titles_places_and_the_line_that_matched(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.editors.conftest import EDITORS, Desk
+from tests.editors.conftest import EDITORS, Desk, strange_socket
 from tests.machine import connected, wait_until
 
 pytestmark = [
@@ -107,6 +107,25 @@ class Neovim:
 def nvim(desk: Desk) -> Iterator[Neovim]:
     with Neovim(desk) as nvim:
         yield nvim
+
+
+def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
+    with strange_socket(desk.folder) as (path, listener):
+        client = str(EDITORS / "neovim/lua/gno/client.lua")
+        program = (
+            f"lua local client = dofile({client!r}).new({{ command = 'gnoctl' }}); client.opening = true; "
+            f"client:_connect({str(path)!r}, function(reason) io.stdout:write(reason) end)"
+        )
+        done = subprocess.run(
+            ["nvim", "--headless", "-u", "NONE", "-c", program, "-c", "sleep 100m", "-c", "qa!"],
+            env=desk.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "the socket belongs to another user" in done.stdout, done.stderr
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_typing_finds_and_return_opens_at_the_line(desk: Desk, nvim: Neovim) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from tests.editors.conftest import EDITORS, Desk
+from tests.editors.conftest import EDITORS, Desk, strange_socket
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +63,28 @@ def test_its_own_tests_pass_against_a_real_daemon(desk: Desk, modules: Path) -> 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search("^# skipped 0$", done.stdout, re.MULTILINE)
+
+
+def test_it_does_not_connect_to_another_users_socket(desk: Desk, modules: Path) -> None:
+    with strange_socket(desk.folder) as (path, listener):
+        gnoctl = desk.folder / "other-gnoctl"
+        gnoctl.write_text(f'#!/bin/sh\n[ "$1" = socket ] && echo {path} && exit\necho "this is all" >&2\nexit 1\n')
+        gnoctl.chmod(0o755)
+        program = (
+            f"new (require({json.dumps(str(SOURCE / 'src/client.js'))}).Client)"
+            f"({{ command: {json.dumps(str(gnoctl))}, index: '' }})"
+            ".request('daemon.status', {}).catch((error) => console.log(error.message))"
+        )
+        done = subprocess.run(
+            ["node", "-e", program],
+            env=desk.environment | {"NODE_PATH": str(modules)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.stdout == "this is all\n", done.stderr
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_every_command_of_the_manifest_is_registered() -> None:
