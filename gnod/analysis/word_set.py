@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-
 W = TypeVar("W", str, bytes)
 
 
