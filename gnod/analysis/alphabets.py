@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
+from gnod.caches import Computed
+
 # Scripts, as Unicode names them, that stand for one language.
 _ONE_LANGUAGE = {
     "ARMENIAN": "hy",
@@ -125,10 +127,10 @@ def candidates(sample: str) -> list[str]:
     >>> candidates("Γειά σου"), candidates("東京へ行く"), candidates("Přílišný řev"), candidates("Ще не вмерла")
     (['el'], ['ja'], ['cs'], ['bg', 'ru', 'uk'])
     """
-    counts = {letter: count for letter, count in Counter(sample.lower()).items() if _script(letter)}
+    counts = {letter: count for letter, count in Counter(sample.lower()).items() if _scripts[letter]}
     scripts: Counter[str] = Counter()
     for letter, count in counts.items():
-        scripts[_script(letter)] += count
+        scripts[_scripts[letter]] += count
     kana = scripts["HIRAGANA"] + scripts["KATAKANA"]
     if kana > _KANA_SHARE * (kana + scripts["CJK"]):
         scripts["HIRAGANA"] += scripts.pop("CJK", 0) + scripts.pop("KATAKANA", 0)
@@ -172,7 +174,6 @@ def _telling(script: str) -> frozenset[str]:
     return frozenset().union(*sets) - frozenset.intersection(*sets)
 
 
-@cache
 def _script(letter: str) -> str:
     """Return the first word of the letter's name (`LATIN SMALL LETTER A`); empty for what is no letter."""
     if letter.isascii():
@@ -180,3 +181,6 @@ def _script(letter: str) -> str:
     if unicodedata.category(letter)[0] not in "LM":
         return ""
     return unicodedata.name(letter, "").partition(" ")[0]
+
+
+_scripts = Computed(_script)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 
 import Stemmer
@@ -49,6 +50,10 @@ SNOWBALL = {
 # Languages whose stemmers remove prefixes: a stem may begin inside the word.
 PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
 
+# Stemmers that leave Latin letters as they are; these are before this one.
+_OTHER_SCRIPTS = frozenset({"ar", "el", "hi", "hy", "ne", "ru", "ta", "yi"})
+_AFTER_LATIN = "\u0250"
+
 # For unknown languages: short notes and source code are mostly English. Queries are always analysed in this language
 # too, so they find everything that is indexed with it.
 DEFAULT_LANGUAGE = "en"
@@ -77,6 +82,14 @@ def stemming_language(language: str | None) -> str:
     return UNSTEMMED if is_known else DEFAULT_LANGUAGE
 
 
+class Folds(dict[str, str]):
+    """Words without diacritics. Stemmers of many languages return the same stems."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = folded = fold(word).strip()
+        return folded
+
+
 class Stem:
     """The stemmer of one language. Not safe for several threads at once (Snowball keeps state)."""
 
@@ -85,6 +98,7 @@ class Stem:
         code = stemming_language(language)
         self._snowball = None if code == UNSTEMMED else Stemmer.Stemmer(SNOWBALL[code], 0)
         self._is_english = code == "en"
+        self._keeps_latin = code in _OTHER_SCRIPTS
 
     def __call__(self, word: str) -> str:
         """Return the index form of a word without joiners. It is empty in all languages or in none: queries combine
@@ -101,6 +115,14 @@ class Stem:
         stem = fold(self._stemmed(fold(lower) if self._is_english else lower)).strip()
         # The Greek and Nepali stemmers remove some function words completely (όταν, का).
         return stem or fold(lower).strip()
+
+    def of_each(self, words: Sequence[str], folds: Folds) -> list[str]:
+        """As calls with each word, up to twenty times as fast. The words are normalised, and letters if in ASCII."""
+        if self._snowball is None or (self._keeps_latin and max("".join(words), default="") < _AFTER_LATIN):
+            return [folds[word] for word in words]
+        stems = self._snowball.stemWords([folds[word] for word in words] if self._is_english else words)
+        pairs = zip(words, stems, strict=True)
+        return [(stem if word.isascii() else folds[stem]) or folds[word] for word, stem in pairs]
 
     def _stemmed(self, word: str) -> str:
         return word if self._snowball is None else str(self._snowball.stemWord(word))

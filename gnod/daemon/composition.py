@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from gnod.analysis.terms import VERSION
@@ -93,6 +93,8 @@ _ENGINE_S = 5.0
 # How long a start waits for the postings, which are read beside the first steps. Until they are read, a search takes
 # half a second in an index of a million documents.
 _POSTINGS_S = 3.0
+# Files of the user's models whose digests are kept.
+_DIGESTS = 16
 _OCR_MODULE = "gnod.ingest.ocr.worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
@@ -381,7 +383,7 @@ def _digest(path: Path) -> str:
     return _digest_of(path, stat.st_size, stat.st_mtime_ns)
 
 
-@cache
+@lru_cache(_DIGESTS)
 def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

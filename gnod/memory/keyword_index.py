@@ -21,6 +21,7 @@ from gnod.analysis.short_texts import detect_short
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, Unit
+from gnod.caches import WORDS
 from gnod.memory.locked_memory import LockedArray
 from gnod.memory.records import Memory
 from gnod.memory.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
@@ -129,7 +130,8 @@ class KeywordIndex:
             self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _Segment.of([]), []
             self._used = 0
             self._slot_of.clear()
-            self._analyzers.clear()  # they cache words
+            self._analyzers.clear()
+            WORDS.empty()  # of the memories, too
 
     def search(self, query: str, allowed: Collection[int] | None = None) -> Matches:
         """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the

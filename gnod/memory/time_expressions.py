@@ -11,7 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnod.analysis.stemming import SNOWBALL
@@ -28,6 +28,8 @@ _RELATIONS |= {"до", "после", "före", "efter"}
 MAX_DAYS = 3
 NO_DAY = -(2**31)
 _EPOCH = date(1970, 1, 1)
+# Parsers that are kept: each is for one day.
+_PARSERS = 8
 
 _UNSPACED = {
     "zh": "[\u4e00-\u9fff]",
@@ -186,7 +188,7 @@ def _period(day: date, kind: str, text: str) -> Period:
     return Period((start - _EPOCH).days, (end - _EPOCH).days, text)
 
 
-@cache
+@lru_cache(_PARSERS)
 def _parser(languages: tuple[str, ...], today: date) -> DateDataParser:
     from dateparser.date import DateDataParser
 

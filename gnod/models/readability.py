@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod.caches import Computed
 from gnod.models.files import Installed
 
 # Raise it when the samples or the measures change: models are then measured again.
@@ -135,7 +136,7 @@ def script_of(text: str) -> str | None:
     >>> script_of("Москва 1980"), script_of("東京タワー"), script_of("42")
     ('CYRILLIC', 'HAN', None)
     """
-    counts = Counter(_script_of_letter(letter) for letter in text[:_SAMPLE_CHARACTERS] if letter.isalpha())
+    counts = Counter(_scripts[letter] for letter in text[:_SAMPLE_CHARACTERS] if letter.isalpha())
     return counts.most_common(1)[0][0] if counts else None
 
 
@@ -151,11 +152,13 @@ def script_of_language(language: str) -> str:
     return script_of(" ".join(samples()[language].statements)) or ""
 
 
-@cache
 def _script_of_letter(letter: str) -> str:
     """Return the first word of the letter's name: "LATIN SMALL LETTER A"."""
     script = unicodedata.name(letter, "").partition(" ")[0]
     return "HAN" if script in ("CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "KATAKANA-HIRAGANA") else script
+
+
+_scripts = Computed(_script_of_letter)
 
 
 def _reading(sample: Sample, vectors: SampleVectors) -> LanguageReading:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, Unit
+from gnod.caches import Cache, Computed
 from gnod.errors import QuerySyntaxError
 from gnod.pipeline.marks import ANY_ENDING, TermVariant
 from gnod.pipeline.query import Clause
@@ -24,8 +25,6 @@ from gnod.store.documents.fulltext import Term, quote
 MAX_WORDS = 64
 # Fewer letters begin too many words.
 _MIN_PREFIX = 3
-# Words whose variants are remembered, and their characters.
-_MOST_KNOWN, _LONGEST_KNOWN = 2048, 64
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
 
@@ -119,19 +118,15 @@ def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]
     known = _known_variants(tuple(analyzer.language for analyzer in analyzers))
     units = known.get(text)
     if units is None:
-        units = _analysed(text, analyzers)
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
-        if len(text) <= _LONGEST_KNOWN:
-            known[text] = units
+        units = known.keep(text, _analysed(text, analyzers))
     return units
 
 
 @lru_cache(8)
-def _known_variants(_languages: tuple[str, ...]) -> dict[str, list[tuple[Unit, ...]]]:
+def _known_variants(_languages: tuple[str, ...]) -> Cache[str, list[tuple[Unit, ...]]]:
     """Return what is known of the words of queries in these languages, for all threads: a query is analysed several
     times, and the next keystroke has its words again."""
-    return {}
+    return Cache()
 
 
 def _analysed(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]]:
@@ -206,15 +201,20 @@ def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
     return quote(" ".join(parts)) + prefix
 
 
-@lru_cache(4096)
-def terms_of(phrase: str) -> TermVariant:
-    """Return the index terms of a phrase."""
+def _terms_of_phrase(phrase: str) -> TermVariant:
     terms = tuple(phrase.removesuffix(" *").strip('"').split())
     is_prefix = phrase.endswith(" *") and len(terms[-1]) >= _MIN_PREFIX
     return (*terms[:-1], terms[-1] + ANY_ENDING) if is_prefix else terms
 
 
-@lru_cache(4096)
+_terms = Computed(_terms_of_phrase)
+
+
+def terms_of(phrase: str) -> TermVariant:
+    """Return the index terms of a phrase."""
+    return _terms[phrase]
+
+
 def is_findable(terms: TermVariant) -> bool:
     """Tell whether these terms can be found in a text: an identifier in one piece is found by its parts."""
     return all(term[-1] in "+#" or not _JOINERS.search(term) for term in terms)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from gnod.analysis.stemming import PREFIX_STRIPPING
 from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
+from gnod.caches import Cache, Computed
 from gnod.pipeline.folding import fold_in_place
 
 WINDOW_CHARACTERS = 240
@@ -26,8 +27,9 @@ _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
 _MAX_GAP = 3
 _MAX_IN_WORD = 4
-_MOST_WORDS = 8192
 _SIMILAR_STEMS = 4  # letters
+# Sets of languages whose terms are kept: each language by itself, and all of the index.
+_LANGUAGE_SETS = 64
 # Scores that differ by less are equal: rounding errors of sums.
 _SAME = 1e-9
 
@@ -233,21 +235,19 @@ class Finder:
         return start, end, _is_among(term, terms)
 
 
-def _terms_of(word: str, known: dict[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
+def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
     """Return the terms that a word has in any of the languages. `known` to have them."""
     terms = known.get(word)
     if terms is None:
-        if len(known) >= _MOST_WORDS:
-            known.clear()
-        terms = known[word] = frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split())
+        terms = known.keep(word, frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split()))
     return terms
 
 
-@lru_cache(8)
-def _known_terms(_languages: tuple[str, ...]) -> dict[str, frozenset[str]]:
+@lru_cache(_LANGUAGE_SETS)
+def _known_terms(_languages: tuple[str, ...]) -> Cache[str, frozenset[str]]:
     """Return what is known of the terms that words have in these languages, for all threads: texts repeat their
     words."""
-    return {}
+    return Cache()
 
 
 def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
@@ -260,15 +260,17 @@ def _is_among(term: str, terms: frozenset[str]) -> bool:
     return term in terms
 
 
-_is_unspaced = lru_cache(4096)(is_unspaced)
+_is_unspaced = Computed(is_unspaced).__getitem__
 
 
-@lru_cache(4096)
-def _needle(term: str) -> str:
+def _needle_of(term: str) -> str:
     """Return what every word with that stem contains ("studi" is the stem of "study")."""
     if term.endswith(ANY_ENDING):
         return term.removesuffix(ANY_ENDING)
     return term[:-1] if len(term) > 3 and term.isalpha() and not _is_unspaced(term) else term
+
+
+_needle = Computed(_needle_of).__getitem__
 
 
 def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gnod.caches import Cache
 from gnod.pipeline import candidates, expression, lexical, nearest
 from gnod.pipeline.candidates import Spread
 from gnod.pipeline.expression import Expression
@@ -51,18 +52,20 @@ class Shared:
         self.uri = uri
         self.sample: Sample | None = None
         self._lock = Lock()
-        self._frequencies: tuple[int, dict[str, int]] = (header.change, {})
+        self._frequencies: tuple[int, Cache[str, int]] = (header.change, Cache())
 
     def frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
         """Return in how many documents terms occur, as of the last header."""
         change = self.header.change
         with self._lock:
             if self._frequencies[0] != change:
-                self._frequencies = (change, {})
+                self._frequencies = (change, Cache())
             known = self._frequencies[1]
-        if unknown := set(terms) - known.keys():
-            known.update({**dict.fromkeys(unknown, 0), **self.engine.frequencies(unknown)})
-        return known
+        found = {term: number for term in terms if (number := known.get(term)) is not None}
+        if unknown := set(terms) - found.keys():
+            counted = self.engine.frequencies(unknown)
+            found |= {term: known.keep(term, counted.get(term, 0)) for term in unknown}
+        return found
 
     def bring(self, found: Sequence[Found], until: float = math.inf) -> dict[Key, int]:
         """Get those of the documents that the replica does not have in this version, in their order: the first few,

@@ -20,6 +20,7 @@ from rapidfuzz.distance import OSA
 from gnod.analysis.dictionaries import has_word
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.analysis.terms import terms_of_many
 from gnod.pipeline.correction.edits import MISSING, REPLACED, one_edit
 from gnod.pipeline.correction.occurrences import RARE, TIMES, Occurrences, quoted
 from gnod.pipeline.correction.query_words import MIN_LETTERS, QueryWord
@@ -197,8 +198,10 @@ class _Correcting:
         words = len(self._query.words)
         if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
             return False
-        parts = (part for part in self._query.terms(written) if len(part) >= MIN_LETTERS)
-        longer = {word for part in parts for word in self._knowledge.vocabulary.containing(part, MAX_ALTERNATIVES)}
+        parts = {part for part in self._query.terms(written) if len(part) >= MIN_LETTERS}
+        # What contains a part contains those inside it.
+        shortest = [part for part in parts if not any(other in part for other in parts - {part})]
+        longer = {word for part in shortest for word in self._knowledge.vocabulary.containing(part, MAX_ALTERNATIVES)}
         return bool(longer) and self._query.occurs(quoted(longer))  # what is known may be older than the index
 
     def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
@@ -229,7 +232,7 @@ class _Correcting:
         """Return those of the words that occur. `main`: only in languages with many documents."""
         query, known = self._query, self._knowledge
         analyzers = [each for each in query.analyzers if not main or each.language in known.languages]
-        terms = {each: query.terms(each, analyzers) for each in costs}
+        terms = terms_of_many(costs, analyzers)
         real = known.vocabulary.known({term for each in terms.values() for term in each})
         alike: dict[frozenset[str], list[str]] = {}
         for each in sorted(costs, key=lambda each: (costs[each], each)):
@@ -245,7 +248,7 @@ class _Correcting:
         """Return pairs of words that occur together."""
         query, found = self._query, []
         pairs = [(written[:at], written[at:]) for at in range(2, len(written) - 1)] if written.isalpha() else []
-        terms = {part: query.terms(part) for pair in pairs for part in pair}
+        terms = terms_of_many({part for pair in pairs for part in pair}, query.analyzers)
         known = self._knowledge.vocabulary.known({term for each in terms.values() for term in each})
         # The vocabulary has no shorter words.
         possible = {

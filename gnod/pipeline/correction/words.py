@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from gnod.analysis.word_set import WordSet
 from gnod.store.documents.vocabulary import Words
 
 # With more, those of one document are left out, and then the longest.
@@ -40,21 +39,6 @@ class _Bucket(NamedTuple):
                 yield self.joined[start : start + self.length]
                 place = start + self.length - 1
             place = self.joined.find(part, place + 1)
-
-
-class WordSet:
-    """Tells which words are in a set, of which it keeps the hashes."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self._hashes = np.sort(_hashes(words))
-
-    def known(self, words: Iterable[str]) -> set[str]:
-        asked = list(words)
-        if not self._hashes.size:
-            return set()
-        hashes = _hashes(asked)
-        places = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
-        return {word for word, known in zip(asked, (self._hashes[places] == hashes).tolist(), strict=True) if known}
 
 
 class Vocabulary:
@@ -93,10 +77,6 @@ class Vocabulary:
 
     def _of(self, length: int, first: str) -> list[_Bucket]:
         return self._buckets.get((length, first), [])
-
-
-def _hashes(words: Iterable[str]) -> NDArray[np.int64]:
-    return np.fromiter(map(hash, words), np.int64)
 
 
 def _limited(found: Iterable[Words], limit: int) -> tuple[list[Words], int]:

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod.caches import Cache
 from gnod.store.postings import records
 from gnod.store.postings.contents import COLUMNS, Contents
 from gnod.store.postings.files import Damaged, File
@@ -23,9 +24,8 @@ from gnod.store.postings.records import Numbers, Record, Records
 
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
-# One term of so many is in memory, and the places of so many terms that were asked for.
+# One term of so many is in memory.
 _BLOCK = 64
-_MOST_KNOWN = 1024
 # So many records are faster to read one after the other.
 _FEW = 8
 # No term has white space in it.
@@ -56,7 +56,7 @@ class Segment:
         self._first_id = first_id
         self._ids = arrays["ids"]
         self._texts = texts
-        self._known: dict[bytes, tuple[int, int]] = {}
+        self._known: Cache[bytes, tuple[int, int]] = Cache()
         self._weighted: dict[tuple[float, ...], NDArray[np.float64]] = {}
         self._long: dict[int, NDArray[np.int64]] = {}
 
@@ -140,10 +140,7 @@ class Segment:
 
     def _place(self, term: bytes) -> tuple[int, int]:
         """Return where the record of a term is, and remember it."""
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        found = self._known[term] = self._texts.place(term) if self._texts else (0, 0)
-        return found
+        return self._known.keep(term, self._texts.place(term) if self._texts else (0, 0))
 
 
 class _Texts:

@@ -8,7 +8,7 @@ truth, and answers by itself. Knows FTS5's tables; knows no filters and no query
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from struct import Struct
 from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod.caches import Cache, Computed
 from gnod.store.database import Connection
 from gnod.store.documents import changes, columns
 from gnod.store.documents.changes import Position
@@ -37,7 +38,6 @@ MOST_CHANGED = 50
 CHANGED_OF = 2000
 # Phrases whose counts a view remembers.
 _MOST_REMEMBERED = 32
-_MOST_FREQUENCIES = 4096
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
@@ -62,10 +62,16 @@ class Phrase(NamedTuple):
     is_prefix: bool
 
     @staticmethod
-    @lru_cache(1024)
     def of(written: str) -> Phrase:
-        text = written.removesuffix(" *")
-        return Phrase(tuple(tokens(text[1:-1].replace('""', '"'))), text != written)
+        return _phrases[written]
+
+
+def _phrase(written: str) -> Phrase:
+    text = written.removesuffix(" *")
+    return Phrase(tuple(tokens(text[1:-1].replace('""', '"'))), text != written)
+
+
+_phrases = Computed(_phrase)
 
 
 class Found(NamedTuple):
@@ -112,7 +118,7 @@ class View:
         self.size = sum(part.size for part in self._parts)
         self.length = sum(part.length for part in self._parts)
         self._counted: dict[str, tuple[Numbers, Numbers]] = {}
-        self._frequencies: dict[str, int] = {}
+        self._frequencies: Cache[str, int] = Cache()
         self._records: dict[tuple[Segment, bytes], Record] | None = None
 
     def remember(self) -> None:
@@ -121,6 +127,7 @@ class View:
 
     def forget(self) -> None:
         self._records = None
+        self._counted.clear()  # in a large index, megabytes for each phrase
 
     @cached_property
     def _mean(self) -> float:
@@ -129,11 +136,7 @@ class View:
     def frequency(self, phrase: str) -> int:
         """Return in how many documents a phrase occurs."""
         known = self._frequencies.get(phrase)
-        if known is None:
-            if len(self._frequencies) == _MOST_FREQUENCIES:
-                self._frequencies.clear()
-            known = self._frequencies[phrase] = self._count(phrase)
-        return known
+        return self._frequencies.keep(phrase, self._count(phrase)) if known is None else known
 
     def _count(self, phrase: str) -> int:
         parsed = Phrase.of(phrase)
