@@ -23,6 +23,7 @@ from gnod.services.configuration import Configuration
 from gnod.store.database import READERS, Connection, Database
 from gnod.store.documents import documents
 from gnod.store.documents.documents import Document
+from gnod.store.documents.records import FileStat
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
@@ -273,7 +274,7 @@ def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Docum
 
 def _is_stale(file: Document) -> bool:
     try:
-        stat = os.stat(file.source)  # noqa: PTH116
+        found = os.stat(file.source)  # noqa: PTH116
     except OSError:
         return True
-    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) != (file.size, file.mtime_ns, file.inode)
+    return not file.stat.matches(FileStat.of(found))

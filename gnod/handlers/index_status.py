@@ -210,7 +210,7 @@ def _compare(
     except CollectionNotFound:  # just added, and not in the database yet
         return _Compared(walked, len(walked.files))
     failed = failures.of_collection(connection, collection_id)
-    found = Comparison()
+    found = Comparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
     return _Compared(walked, len(found.read) - found.again + len(found.plan(walked).remove))
 
