@@ -70,7 +70,8 @@ class Comparison:
         written = {files[path].inode for path in self.written if path in files}
         for path, stat in known:
             found = left.get(path)
-            if found and self._is_unchanged(stat, found) and found.inode not in written:
+            # Compared here first, without calls: there may be a million.
+            if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
                 del left[path]
                 if stat.ctime_ns is None:
                     to_note[path] = found

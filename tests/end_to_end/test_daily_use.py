@@ -60,7 +60,7 @@ def test_a_hit_tells_all(busy: Machine) -> None:
     assert hit["snippet"][start:end] == "Deployment"
     assert hit["snippet"].startswith("# Deployment")
     assert hit["text"].startswith("---\ntags")
-    assert result["freshness"]["failed"] == 1
+    assert (result["freshness"]["failed"], result["freshness"]["state"]) == (1, "current")
 
 
 def test_formats(busy: Machine) -> None:

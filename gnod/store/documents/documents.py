@@ -148,8 +148,9 @@ def stats(
         "SELECT path, size, mtime_ns, inode, ctime_ns FROM documents"
         " WHERE collection_id = ?1 AND active AND container IS NULL"
     )
-    for path, *stat in rows_under(connection, select, "path", collection_id, under):
-        yield path, FileStat(*stat)
+    rows = rows_under(connection, select, "path", collection_id, under)
+    for path, size, mtime_ns, inode, ctime_ns in rows:
+        yield path, FileStat(size, mtime_ns, inode, ctime_ns)
 
 
 def known_files(connection: Connection, collection_id: int, paths: Collection[str]) -> dict[str, KnownFile]:
