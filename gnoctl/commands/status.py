@@ -36,6 +36,10 @@ def status(options: StatusOptions) -> None:
     --verify only; without it, their pending files are the changes that were noticed and not indexed yet. `gnoctl why
     PATH` explains a single file.
 
+    A file is unchanged if its path, size, inode, time of modification and time of change are those that it had when it
+    was read. "current": every change that was noticed is indexed. Files that could not be read are counted, and do not
+    make the index out of date.
+
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
     empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
     polling (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete

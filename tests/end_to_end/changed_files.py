@@ -63,10 +63,14 @@ def same_time(path: Path) -> Iterator[None]:
 
 
 def rewrite(path: Path, word: str = "after ") -> None:
-    """Write over a file in place: same inode, size and time of modification."""
-    new = text(path, word)
+    """Write another word of six letters into a file, which keeps its inode, size and time of modification."""
+    at = path.read_bytes().index(b"\n\n") + 2
+    before = path.stat()
     with same_time(path), path.open("r+b") as file:
-        file.write(new)
+        file.seek(at)
+        file.write(word.encode())
+    after = path.stat()
+    assert (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino)
 
 
 def in_place(folder: Path, _: Path) -> None:
