@@ -60,7 +60,7 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield terminal.paint(text.line(hint), YELLOW)
     for left_out in result.notes:
         yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
-    if missed := missed_by(result.freshness, nothing_found=not (result.answered or result.quotes)):
+    if missed := missed_by(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
         yield from (terminal.paint(line, DIM) for line in _quote_explanation(result.quotes))

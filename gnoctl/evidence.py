@@ -45,7 +45,7 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(text.line(f"left out: {note}"), YELLOW)
     if result.lexical_only_reason:
         yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
-    if missed := missed_by(result.freshness, nothing_found=not result.passages):
+    if missed := missed_by(result.freshness):
         yield terminal.paint(text.line(missed), YELLOW)
     if result.explain:
         scores = " · ".join(f"{each.number}: {each.score:.3f}" for each in result.passages)

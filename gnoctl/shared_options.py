@@ -50,7 +50,7 @@ class DocumentFilterOptions(JsonOptions, frozen=True, kw_only=True):
 
 
 class FilterOptions(DocumentFilterOptions, frozen=True, kw_only=True):
-    fresh: Annotated[bool, option("--fresh", help="Index what changed on disk first")] = False
+    fresh: Annotated[bool, option("--fresh", help="Compare with the disk first, and index what changed")] = False
     explain: Annotated[bool, option("--explain", help="Show how the results and scores came about")] = False
 
 

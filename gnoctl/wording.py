@@ -1,4 +1,4 @@
-"""Numbers, sizes, times, and what an index does not have yet, in words. Pure."""
+"""Numbers, sizes, times, and what an index does not have, in words. Pure."""
 
 from __future__ import annotations
 
@@ -92,28 +92,18 @@ def ago(timestamp: str | None, now: datetime | None = None) -> str:
     return f"{duration(((now or datetime.now(UTC)) - then).total_seconds())} ago"
 
 
-def missed_by(freshness: Freshness, *, nothing_found: bool = False) -> str | None:
-    """Return what a search may have missed, or None if the index is current.
+def missed_by(freshness: Freshness) -> str | None:
+    """Return what a search may have missed, in the daemon's words; None if the index is current."""
+    return None if freshness.current else freshness.state
 
-    Failed files are mentioned only if they may be the reason for no results: users would ignore a note at every search.
-    Unwatched collections are left to `gnoctl status`: they may well be current.
+
+def unreadable(failed: int) -> str:
+    """Return how many files could not be read.
+
+    >>> unreadable(1)
+    '1 file could not be read'
     """
-    if freshness.current:
-        return None
-    parts = []
-    if freshness.pending:
-        are = "is" if freshness.pending == 1 else "are"
-        parts.append(f"{count(freshness.pending, 'file')} {are} not indexed yet")
-    if freshness.unembedded:
-        has, them = ("has", "it") if freshness.unembedded == 1 else ("have", "them")
-        chunks = count(freshness.unembedded, "chunk")
-        parts.append(f"{chunks} {has} no vector yet (`gnoctl embed` waits for {them})")
-    if freshness.unavailable:
-        names = ", ".join(freshness.unavailable)
-        parts.append(f"the folder of {names} does not exist now (its documents stay in the index)")
-    if freshness.failed and nothing_found:
-        parts.append(f"{freshness.failed:,} could not be read (`gnoctl status --errors`)")
-    return "; ".join(parts) or None
+    return f"{count(failed, 'file')} could not be read"
 
 
 def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:

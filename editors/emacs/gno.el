@@ -435,7 +435,7 @@ FOUND has the title.  Where there are none, say so with VERB."
       `(,(format "Index %s: %s, %s; %s" (plist-get status :index)
                  (gno--count (plist-get status :documents) "document")
                  (gno--count (plist-get status :chunks) "chunk")
-                 (or (gno--behind (plist-get status :freshness)) "up to date"))
+                 (plist-get (plist-get status :freshness) :state))
         ,@(seq-map #'gno--collection (plist-get status :collections))
         ,@(cond ((equal (plist-get embedding :state) "embedding")
                  (list (format "  embedding: %s left" (gno--count (plist-get embedding :pending) "chunk"))))
@@ -453,31 +453,19 @@ FOUND has the title.  Where there are none, say so with VERB."
                       (or (plist-get collection :on_disk) (plist-get collection :indexed)))
             (gno--flat (or (plist-get collection :reason) "not there")))
           (if (> (plist-get collection :failed) 0)
-              (format ", %d failed (gnoctl status --errors)" (plist-get collection :failed))
+              (format ", %s could not be read (gnoctl status --errors)"
+                      (gno--count (plist-get collection :failed) "file"))
             "")
           (gno--flat (plist-get collection :path))))
-
-(defun gno--behind (freshness)
-  "Return a sentence when the index is not what the disk is, by FRESHNESS."
-  (let ((parts (delq nil
-                     (list (when (> (or (plist-get freshness :pending) 0) 0)
-                             (concat (gno--count (plist-get freshness :pending) "file") " not indexed yet"))
-                           (gno--names "folder not there" (plist-get freshness :unavailable))
-                           (gno--names "not watched" (plist-get freshness :unwatched))))))
-    (cond (parts (string-join parts "; "))
-          ((not (eq (plist-get freshness :current) t)) "not up to date"))))
 
 (defun gno--remarks (result)
   "Return what is to be said beside the hits of RESULT.
 That is that the index is behind, and what was left out."
-  (when-let ((parts (delq nil (cons (gno--behind (plist-get result :freshness))
-                                    (append (plist-get result :notes) nil)))))
-    (string-join parts "; ")))
-
-(defun gno--names (what names)
-  "Return WHAT and NAMES, when there are any."
-  (unless (seq-empty-p names)
-    (concat what ": " (string-join names ", "))))
+  (let ((freshness (plist-get result :freshness)))
+    (when-let ((parts (append (unless (eq (plist-get freshness :current) t)
+                                (list (plist-get freshness :state)))
+                              (plist-get result :notes) nil)))
+      (string-join parts "; "))))
 
 (defun gno--count (number noun)
   "Return NUMBER and NOUN."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from msgspec import Meta, structs
+from msgspec import Meta
 
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
@@ -94,7 +94,7 @@ def _lines(changed: IndexChanged, terminal: Terminal) -> Iterator[str]:
 
 def _work(state: Freshness, embedding: EmbeddingStatus) -> Iterator[str]:
     """Yield what the daemon still has to do."""
-    if missed := missed_by(structs.replace(state, unembedded=0)):
+    if missed := missed_by(state):
         yield missed
     if embedding.state == "embedding":
         yield f"embedding: {count(embedding.pending, 'chunk')} left"

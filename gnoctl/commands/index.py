@@ -10,7 +10,7 @@ from gnoctl.command import JsonOptions, Options, command
 from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED, note
 from gnoctl.terminal import columns
-from gnoctl.wording import count, duration, size
+from gnoctl.wording import count, duration, size, unreadable
 from gnod.client.connection import Connection
 from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.protocol import index as wire
@@ -71,7 +71,7 @@ def describe_sync(result: wire.IndexSyncResult, options: Options) -> Iterator[st
             reason = each.reason or "its folder does not exist"
             note(f"{each.name}: not indexed: {reason}; its documents stay in the index")
     if failed := sum(each.failed for each in result.collections):
-        options.note(f"{count(failed, 'file')} could not be read: `gnoctl status --errors` lists them")
+        options.note(f"{unreadable(failed)} (`gnoctl status --errors` lists them)")
 
 
 def _changes(each: wire.CollectionSync) -> str:

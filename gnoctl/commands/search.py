@@ -247,13 +247,13 @@ def _find(
             return
     lines = render(result, options.terminal, line_numbers=options.line_numbers)
     print_documents(options.format, result, result.hits, lines)
-    missed = missed_by(result.freshness, nothing_found=True)
+    missed = missed_by(result.freshness)
     if missed and options.format not in ("people", "json"):
         options.note(missed)
 
 
 def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemon: Connection) -> None:
-    if missed := missed_by(result.freshness, nothing_found=True):
+    if missed := missed_by(result.freshness):
         note(missed)
     elif not _has_collections(daemon):
         note(NOTHING_INDEXED)

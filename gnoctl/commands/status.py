@@ -11,7 +11,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import NOTHING_INDEXED
 from gnoctl.references import absolute
 from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.wording import about, ago, count, missed_by, size
+from gnoctl.wording import about, ago, count, size, unreadable
 from gnod.protocol.index import (
     CollectionStatus,
     IndexStatusParams,
@@ -35,6 +35,10 @@ def status(options: StatusOptions) -> None:
     Walks the folders, so the counts are exact. Folders with very many files (together more than 20,000) are walked with
     --verify only; without it, their pending files are the changes that were noticed and not indexed yet. `gnoctl why
     PATH` explains a single file.
+
+    A file is unchanged if its path, size, inode, time of modification and time of change are those that it had when it
+    was read. "current": every change that was noticed is indexed. Files that could not be read are counted, and do not
+    make the index out of date.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
     empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
@@ -188,18 +192,18 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
         if each.failed:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(each.failed_by_kind.items()))
-            yield text.line(f"{each.name}: failed: {kinds} (`gnoctl status --errors` lists them)")
+            yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds} (`gnoctl status --errors` lists them)")
     if result.syncing:
         yield "indexing now"
     left_out = ", ".join(each.name for each in result.collections if not each.verified)
-    if missed := missed_by(result.freshness, nothing_found=True):
-        yield terminal.paint(text.line(missed), YELLOW)
-    elif not result.collections:
+    if result.collections:
+        yield terminal.paint(text.line(result.freshness.state), GREEN if result.freshness.current else YELLOW)
+    else:
         yield NOTHING_INDEXED
-    elif result.freshness.current:
-        yield terminal.paint("no changes are waiting" if left_out else "the index equals the disk", GREEN)
     if left_out:
         yield text.line(f"{left_out}: not compared with the disk now; `gnoctl status --verify` does that")
+    elif result.collections and result.freshness.current:
+        yield "compared with the disk now: names, sizes, inodes, times of modification and of change"
     explained = {each.name for each in result.collections if each.watch_reason}
     if names := ", ".join(name for name in result.freshness.unwatched if name not in explained):
         yield text.line(f"changes in {names} are not watched: run `gnoctl index` after a change")

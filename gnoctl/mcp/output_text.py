@@ -10,7 +10,7 @@ from functools import singledispatch
 from gnoctl import text
 from gnoctl.mcp import outputs as o
 from gnoctl.memories import memories
-from gnoctl.wording import count
+from gnoctl.wording import count, unreadable
 
 
 @singledispatch
@@ -51,17 +51,17 @@ def _(output: o.DocumentOutput) -> str:
 @render.register
 def _(output: o.StatusOutput) -> str:
     head = f"{count(output.documents, 'document')} in {count(len(output.collections), 'collection')}"
-    head += "; the index is current" if output.current else "; the index is not current"
+    head += f"; {text.line(output.state)}"
     lines = []
     for each in output.collections:
         parts = [count(each.documents, "document")]
         parts += [f"{each.pending:,} pending"] if each.pending else []
-        parts += [f"{each.failed:,} failed"] if each.failed else []
+        parts += [unreadable(each.failed)] if each.failed else []
         parts += [each.missing] if each.missing else []
         about = f"\n  {text.line(each.about)}" if each.about else ""
         lines.append(f"- {each.name}: {', '.join(parts)} ({text.line(each.path)}){about}")
     failures = [f"- {text.line(each.file)}: {text.line(each.reason)}" for each in output.failures]
-    listed = "failures:\n" + "\n".join(failures) if failures else ""
+    listed = "could not be read:\n" + "\n".join(failures) if failures else ""
     paragraphs = (head, text.line(output.about or ""), "\n".join(lines), listed)
     return _paragraphs(*filter(None, paragraphs), note=output.note)
 

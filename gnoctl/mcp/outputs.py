@@ -127,6 +127,7 @@ class StatusOutput(Output, frozen=True, kw_only=True):
     documents: int
     collections: list[CollectionState]
     current: Annotated[bool, Meta(description="The index equals the disk.")]
+    state: Annotated[str, Meta(description="The same in words: current, or what is missing.")]
     about: Annotated[str | None, Meta(description="What all collections are about.")] = None
     failures: list[FailedFile] = []
     note: Note = None
@@ -272,7 +273,7 @@ def search_output(result: SearchResult) -> SearchOutput:
     ]
     notes = (
         *corrected(result.corrections),
-        missed_by(result.freshness, nothing_found=not hits),
+        missed_by(result.freshness),
         result.lexical_only_reason,
         *result.notes,
         *result.hints,
@@ -361,7 +362,6 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
     more = max(len(failures) - MAX_FAILURES, 0) + result.errors_left_out
     notes = (
         None if collections else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
-        missed_by(result.freshness, nothing_found=True),
         _embedding(result.embedding),
         f"{more} more failures are not listed" if more else None,
         result.config_error,
@@ -371,6 +371,7 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
         result,
         collections=collections,
         current=result.freshness.current,
+        state=result.freshness.state,
         about=about.get(""),
         failures=failures[:MAX_FAILURES],
         note=_join(notes),
@@ -379,8 +380,12 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
 
 def ask_output(result: AskResult) -> AskOutput:
     """Return the quotes, and the answer with the sources that it cites."""
-    missed = missed_by(result.freshness, nothing_found=not (result.sources or result.quotes))
-    notes: list[str | None] = [*corrected(result.corrections), missed, *result.notes, *result.hints]
+    notes: list[str | None] = [
+        *corrected(result.corrections),
+        missed_by(result.freshness),
+        *result.notes,
+        *result.hints,
+    ]
     if not result.answered:
         notes.append("the documents do not say; `search` may still find documents to read")
     elif result.model is None:
@@ -438,7 +443,7 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
     notes = (
         evidence.why_weak(result),
         evidence.why_nothing(result),
-        missed_by(result.freshness, nothing_found=not documents),
+        missed_by(result.freshness),
         result.lexical_only_reason,
         *result.notes,
         *result.hints,

@@ -10,7 +10,7 @@ from gnoctl.ui import styles
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import key_line
 from gnoctl.ui.session import Session
-from gnoctl.wording import corrected, count, missed_by
+from gnoctl.wording import corrected, count, unreadable
 
 SEPARATOR = " · "
 
@@ -39,16 +39,15 @@ def status(watched: Watched, session: Session) -> Text:
         return Text(f"the daemon does not answer, trying again: {text.line(watched.problem)}", styles.WARNING)
     if watched.freshness is None:
         return Text("connecting …", styles.DIM)
-    missed = missed_by(watched.freshness)
-    parts = [missed or "the index is current"]
+    parts = [watched.freshness.state]
     if failed := watched.freshness.failed:
-        parts.append(f"{count(failed, 'file')} could not be read")
+        parts.append(unreadable(failed))
     embedding = watched.embedding
     if embedding and embedding.reason and embedding.state not in ("idle", "embedding"):
         parts.append(f"embedding is {embedding.state}: {embedding.reason}")
     used = watched.models if session.mode != "keyword" else []
     parts.append(", ".join(used) or ("no model: keyword search only" if not watched.models else "no model in use"))
-    return Text(text.line(SEPARATOR.join(parts)), styles.WARNING if missed else styles.DIM)
+    return Text(text.line(SEPARATOR.join(parts)), styles.DIM if watched.freshness.current else styles.WARNING)
 
 
 def keys(width: int, opens: str) -> Text:

@@ -6,13 +6,11 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from msgspec.structs import replace
-
 from gnod.config import edit
 from gnod.config.model import AttachedConfig
 from gnod.egress import Egress
 from gnod.errors import NotPublished
-from gnod.handlers.wire_types import iso
+from gnod.handlers.wire_types import iso, with_pending
 from gnod.protocol import collections as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.rpc.dispatcher import Call, Handler
@@ -67,12 +65,8 @@ def info(report: Report) -> wire.AttachedInfo:
 
 
 def with_lag(freshness: Freshness, shared: Joined) -> Freshness:
-    """Add what publishers have not published yet, and that a collection was left out."""
-    return replace(
-        freshness,
-        current=freshness.current and not shared.behind and not shared.notes,
-        pending=freshness.pending + shared.behind,
-    )
+    """Add what publishers have not published yet."""
+    return with_pending(freshness, freshness.pending + shared.behind)
 
 
 def published(each: wire.AttachedInfo) -> str:

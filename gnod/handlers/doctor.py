@@ -34,6 +34,7 @@ from gnod.services.models import ModelFactory, ModelService
 from gnod.services.publishing import PublishingService
 from gnod.services.storage import StorageMonitor
 from gnod.store.database import Database
+from gnod.store.documents import failures
 from gnod.store.health import damage
 
 MIN_FREE_BYTES = 500 * 1024 * 1024
@@ -83,6 +84,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_storage(services.storage),
             _disk(services.places.data_dir),
             *_folders(services.configuration),
+            *await _files(services.configuration, services.database),
             *map(_attached, services.attached.reports()),
             *publishing.checks(services.publishing),
             await _workers(services.pool),
@@ -194,6 +196,18 @@ def _attached(report: Report) -> Check:
         return Check(subject, "warning", report.problem, remedy)
     state = published(info(report))
     return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
+
+
+async def _files(configuration: Configuration, database: Database) -> list[Check]:
+    names = [each.name for each in configuration.current.collections]
+    try:
+        failed = await database.read(lambda connection: failures.count(connection, names))
+    except GnoError:
+        return []  # the check of the database says why
+    if not failed:
+        return [Check("files", "ok", "all could be read")]
+    message = f"{failed:,} file{'' if failed == 1 else 's'} could not be read"
+    return [Check("files", "ok", message, "gnoctl status --errors")]
 
 
 async def _workers(pool: WorkerPool) -> Check:

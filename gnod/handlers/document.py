@@ -277,7 +277,7 @@ def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Docum
 
 def _is_stale(file: Document) -> bool:
     try:
-        stat = os.stat(file.source)  # noqa: PTH116
+        found = os.stat(file.source)  # noqa: PTH116
     except OSError:
         return True
-    return FileStat.of(stat) != file.stat
+    return not file.stat.matches(FileStat.of(found))

@@ -26,7 +26,7 @@ from gnod.models.inference import Inference
 from gnod.paths import Places
 from gnod.pipeline.nearest import Nearest
 from gnod.protocol import index as wire
-from gnod.protocol.base import Freshness, copied
+from gnod.protocol.base import copied
 from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
@@ -123,8 +123,8 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             collections=statuses,
             attached=attached,
             published=infos(services.publishing),
-            freshness=_with_pending(
-                freshness_of(services.freshness.report(connection, [])), sum(status.pending for status in statuses)
+            freshness=freshness_of(
+                services.freshness.report(connection, [])._replace(pending=sum(each.pending for each in statuses))
             ),
             syncing=services.scheduler.is_running,
             embedding=embedding_status(services.backlog),
@@ -218,7 +218,7 @@ def _compare(
     except CollectionNotFound:  # just added, and not in the database yet
         return _Compared(walked, len(walked.files))
     failed = failures.of_collection(connection, collection_id)
-    found = Comparison()
+    found = Comparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
     return _Compared(walked, len(found.read) - found.again + len(found.plan(walked).remove))
 
@@ -269,11 +269,6 @@ def _ocr_status(connection: Connection, ocr: OcrBacklog) -> wire.OcrStatus:
         failed=scans.failed(connection),
         left_s=None if state.page_s is None else round(pending * state.page_s, 1),
     )
-
-
-def _with_pending(freshness: Freshness, pending: int) -> Freshness:
-    """Use the number of pending files that the walk found."""
-    return msgspec.structs.replace(freshness, pending=pending, current=freshness.current and not pending)
 
 
 def _iso(at: float | None) -> str | None:

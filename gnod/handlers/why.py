@@ -150,14 +150,14 @@ def _verdict(
     if left_out and not is_indexed:
         return "excluded", f"it is not indexed: {left_out}"
     stat = _stat(full)
-    if failed and not is_indexed and failed.stat in (None, stat):
+    if failed and not is_indexed and (failed.stat is None or _is_as(failed.stat, stat)):
         word = "skipped" if failed.kind in SKIP_KINDS else "failed"
         return word, f"it is not indexed: {failed.message} ({failed.kind}, since {iso(failed.first_at)})"
     if document is None or not document.active:
         return "pending", "it is new and not indexed yet; `gnoctl index` does it now"
     if left_out:
         return "stale", f"it is still indexed, and the next sync takes it out: {left_out}"
-    if document.stat != stat:
+    if not _is_as(document.stat, stat):
         return ("stale", f"it changed after it was indexed ({iso(document.indexed_at)}); `gnoctl index` reads it again")
     return "indexed", f"it is indexed, as the file is now (since {iso(document.indexed_at)})"
 
@@ -197,6 +197,10 @@ def _stat(path: str) -> FileStat | None:
     except OSError:
         return None
     return FileStat.of(stat)
+
+
+def _is_as(known: FileStat, found: FileStat | None) -> bool:
+    return found is not None and known.matches(found)
 
 
 def _summary(views: list[WhyCollection], path: str, configured: Mapping[str, CollectionConfig]) -> str:

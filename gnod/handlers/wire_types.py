@@ -116,7 +116,13 @@ def ingest_error(failed: FailedFile) -> IngestError:
 
 
 def freshness_of(report: FreshnessReport) -> Freshness:
-    return Freshness(**report._asdict())
+    return Freshness(current=report.current, state=report.state, **report._asdict())
+
+
+def with_pending(freshness: Freshness, pending: int) -> Freshness:
+    """Return the freshness with another number of pending files."""
+    counts = {name: getattr(freshness, name) for name in FreshnessReport._fields}
+    return freshness_of(FreshnessReport(**counts)._replace(pending=pending))
 
 
 def stages_of(stages: Sequence[Stage]) -> Stages:

@@ -40,8 +40,13 @@ class Plan(NamedTuple):
 class Comparison:
     """What makes the index equal to the folder, of the parts that were compared so far. Of files that are unchanged,
     which may be a million, only the number is kept: `seen` counts all files, `unchanged` those of documents, `failing`
-    those that failed, by their kinds of failure. `again`: how many of `read` are unchanged and failed before."""
+    those that failed, by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
 
+    `written`: files to read even if they look unchanged. `is_steady`: a file that does not change keeps its inode and
+    its change time; otherwise only size and time of modification are compared."""
+
+    written: frozenset[str] = frozenset()
+    is_steady: bool = True
     read: dict[str, FileStat] = field(default_factory=dict)
     seen: int = 0
     unchanged: int = 0
@@ -56,25 +61,39 @@ class Comparison:
         known: Iterable[tuple[str, FileStat]],
         failed: Mapping[str, FailedFile],
         now: float,
-    ) -> None:
+    ) -> dict[str, FileStat]:
         """Compare the files of a part with what is `known` of it: the indexed files, of which one may come twice, and
-        those that failed."""
+        those that failed. Returns the unchanged files whose change time is not known yet."""
         left = dict(files)
+        to_note: dict[str, FileStat] = {}
+        # A file that has several names was written under one of them.
+        written = {files[path].inode for path in self.written if path in files}
         for path, stat in known:
-            if left.get(path) == stat:
+            found = left.get(path)
+            # Compared here first, without calls: there may be a million.
+            if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
                 del left[path]
+                if stat.ctime_ns is None:
+                    to_note[path] = found
             elif path not in files:
                 self._gone.append(path)
         self.seen += len(files)
         self.unchanged += len(files) - len(left)
         for path, stat in left.items():
             before = failed.get(path)
-            if before and before.stat == stat and not _is_retried(before, now):
+            is_same = bool(before and before.stat and self._is_unchanged(before.stat, stat))
+            if before and is_same and not _is_retried(before, now):
                 self.failing[before.kind] += 1
+                if before.stat and before.stat.ctime_ns is None:
+                    to_note[path] = stat
                 continue
             self.read[path] = stat
-            self.again += before is not None and before.stat in (None, stat)
+            self.again += before is not None and (is_same or before.stat is None)
         self._recovered += (path for path in failed if path not in files)
+        return to_note
+
+    def _is_unchanged(self, known: FileStat, found: FileStat) -> bool:
+        return known.matches(found) if self.is_steady else known.looks_like(found)
 
     def plan(self, unknown: Unknown) -> Plan:
         """Return what to do. The content of folders that could not be listed stays."""

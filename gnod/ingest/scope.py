@@ -13,9 +13,10 @@ _MAX_PATHS = 2000
 
 class Scope(NamedTuple):
     """`paths` of files, and of folders with everything below, relative to the root; they may be gone. None of them lies
-    below another. None: the whole collection."""
+    below another. None: the whole collection. `written`: files to be read even if they look unchanged."""
 
     paths: frozenset[str] | None
+    written: frozenset[str] = frozenset()
 
     @property
     def is_whole(self) -> bool:
@@ -33,21 +34,27 @@ class Scope(NamedTuple):
         return self.paths <= earlier.paths
 
     def joined(self, other: Scope) -> Scope:
+        written = self.written | other.written
         if self.paths is None or other.paths is None:
-            return WHOLE
-        return of_paths(self.paths | other.paths)
+            return Scope(None, _few(written))
+        return of_paths(self.paths | other.paths, written)
 
 
 WHOLE = Scope(None)
 NOTHING = Scope(frozenset())
 
 
-def of_paths(paths: Iterable[str]) -> Scope:
+def of_paths(paths: Iterable[str], written: frozenset[str] = frozenset()) -> Scope:
     """Return the scope of changed paths. A changed ignore file concerns its whole folder."""
     concerned = {_concerned(path) for path in paths}
     if "" in concerned or len(concerned) > _MAX_PATHS:
-        return WHOLE
-    return Scope(frozenset(path for path in concerned if not _has_one_above(path, concerned)))
+        return Scope(None, _few(written))
+    return Scope(frozenset(path for path in concerned if not _has_one_above(path, concerned)), _few(written))
+
+
+def _few(written: frozenset[str]) -> frozenset[str]:
+    """Return none of very many: while a million files are copied, their names must not fill the memory."""
+    return written if len(written) <= _MAX_PATHS else frozenset()
 
 
 def _concerned(path: str) -> str:

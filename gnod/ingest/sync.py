@@ -65,7 +65,8 @@ Progress = Callable[[str, int, int | None, str | None], None]
 
 
 class SyncReport(NamedTuple):
-    """The result of one sync, in files; `failed` and `skipped` count all files in that state after it."""
+    """The result of one sync, in files; `failed` and `skipped` count all files in that state after it. `in_vain`: files
+    that were read because of their inode or change time alone, and had not changed."""
 
     name: str
     available: bool = True
@@ -77,6 +78,7 @@ class SyncReport(NamedTuple):
     removed: int = 0
     failed: int = 0
     skipped: int = 0
+    in_vain: int = 0
     took_s: float = 0.0
 
     def after(self, earlier: SyncReport) -> SyncReport:
@@ -94,7 +96,7 @@ class SyncReport(NamedTuple):
 class Sync:
     """One run over a collection, or over `scope`. `enter` is called with each folder before it is listed, `on_listed`
     with the walk when it is complete. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
-    document; the next run drops what an interrupted run leaves."""
+    document; the next run drops what an interrupted run leaves. `is_steady`: as in Comparison."""
 
     collection: CollectionConfig
     _: KW_ONLY
@@ -105,11 +107,13 @@ class Sync:
     progress: Progress
     scope: Scope = WHOLE
     is_first: bool = False
+    is_steady: bool = True
     left: set[str] = field(default_factory=set)
     enter: Enter = enter_nothing
     on_listed: Callable[[Walk], None] = lambda _: None
     _id: int = field(default=0, init=False)
     _is_mounted: bool = field(default=False, init=False)
+    _known: dict[str, documents.KnownFile] = field(default_factory=dict, init=False)
     _members: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
     _counts: Counter[str] = field(default_factory=Counter, init=False)
     _reader: str | None = field(default=None, init=False)
@@ -132,13 +136,13 @@ class Sync:
             found = await self._compared(walked)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        plan, was_mounted, known = await self.database.read(partial(self._plan, found, walked))
+        plan, was_mounted = await self.database.read(partial(self._plan, found, walked))
         self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self.collection.path)
         if was_mounted and not self._is_mounted and not (self.scope.is_whole and found.seen):
             reason = f"nothing is mounted at {self.collection.path}: its drive is not there"
             return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
         self.on_listed(walked)
-        await self._apply(plan, walked, known)
+        await self._apply(plan, walked)
         n = self._counts
         return SyncReport(
             name,
@@ -149,39 +153,41 @@ class Sync:
             removed=n["removed"],
             failed=n["failed"],
             skipped=n["skipped"],
+            in_vain=n["in_vain"],
             took_s=time.monotonic() - started,
         )
 
     async def _compared(self, walked: Walk) -> Comparison:
         """Walk, and compare each part with the index. All files at once would take 300 MB for a million, and block the
         threads of searches for long."""
-        comparison = Comparison()
+        comparison = Comparison(self.scope.written, self.is_steady)
         parts = walked.parts()
         while part := await asyncio.to_thread(next, parts, None):
-            await self.database.read(partial(self._compare, comparison, part))
+            if to_note := await self.database.read(partial(self._compare, comparison, part)):
+                await self.database.write(partial(self._note_change_times, to_note))
         return comparison
 
-    def _compare(self, comparison: Comparison, part: Part, connection: Connection) -> None:
-        collection_id = collections.id_of(connection, self.collection.name)
-        known = documents.stats(connection, collection_id, part.under)
-        failed = failures.of_collection(connection, collection_id, part.under)
-        comparison.add(part.files, known, failed, time.time())
-
-    def _plan(
-        self, found: Comparison, walked: Walk, connection: Connection
-    ) -> tuple[Plan, bool, dict[str, documents.KnownFile]]:
-        """Return the plan, and the known state of the files to read."""
+    def _compare(self, comparison: Comparison, part: Part, connection: Connection) -> dict[str, FileStat]:
         self._id = collections.id_of(connection, self.collection.name)
+        known = documents.stats(connection, self._id, part.under)
+        failed = failures.of_collection(connection, self._id, part.under)
+        return comparison.add(part.files, known, failed, time.time())
+
+    def _note_change_times(self, found: Mapping[str, FileStat], connection: Connection) -> None:
+        writing.note_change_times(connection, self._id, found)
+
+    def _plan(self, found: Comparison, walked: Walk, connection: Connection) -> tuple[Plan, bool]:
+        """Return the plan, and whether something was mounted at the root before."""
         plan = found.plan(walked)
         self._counts["unchanged"] = found.unchanged
         for kind, files in found.failing.items():
             self._counts["skipped" if kind in SKIP_KINDS else "failed"] += files
         was_mounted = collections.was_mounted(connection, self._id)
-        changed = documents.known_files(connection, self._id, plan.read)
-        self._members = documents.known_members(connection, self._id, changed)
-        return plan, was_mounted, changed
+        self._known = documents.known_files(connection, self._id, plan.read)
+        self._members = documents.known_members(connection, self._id, self._known)
+        return plan, was_mounted
 
-    async def _apply(self, plan: Plan, walked: Walk, known: dict[str, documents.KnownFile]) -> None:
+    async def _apply(self, plan: Plan, walked: Walk) -> None:
         # Removed files must not be found while many new files are read, but moved content must keep its vectors until
         # its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in between, the
         # first sync drops them.
@@ -196,7 +202,7 @@ class Sync:
             # Two jobs per worker, so that the next one is ready.
             groups = together(plan.read[done:], plan.files)
             for _ in range(min(2 * self.pool.size, total - done)):
-                group.create_task(self._convert(groups, known, outcomes))
+                group.create_task(self._convert(groups, outcomes))
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self.database.write(partial(self._store, batch))
@@ -242,11 +248,9 @@ class Sync:
             self.progress("index", start + len(batch), len(plan.read), self.collection.name)
         return len(empty)
 
-    async def _convert(
-        self, groups: Iterator[list[str]], known: dict[str, documents.KnownFile], outcomes: Outcomes
-    ) -> None:
+    async def _convert(self, groups: Iterator[list[str]], outcomes: Outcomes) -> None:
         for paths in groups:
-            jobs = [await self._job(path, known.get(path)) for path in paths]
+            jobs = [await self._job(path, self._known.get(path)) for path in paths]
             done = await self.pool.run(FilesJob(jobs=jobs)) if len(jobs) > 1 else None
             if isinstance(done, FilesDone):
                 for path, outcome in zip(paths, done.outcomes, strict=True):
@@ -293,15 +297,19 @@ class Sync:
                 case Container():
                     self._put(connection, path, outcome, now, terms)
                 case Unchanged():
-                    writing.touch(connection, self._id, path, outcome.stat)
-                    writing.touch_members(connection, self._id, path, outcome.stat.mtime_ns)
-                    self._counts["unchanged"] += 1
+                    self._note_unchanged(connection, path, outcome.stat)
                 case Failure():
                     fulltext.store(connection, terms)  # of documents that may be removed
                     self._fail(connection, path, outcome, now)
         fulltext.store(connection, terms)
         packing.train_when_due(connection)
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
+
+    def _note_unchanged(self, connection: Connection, path: str, stat: FileStat) -> None:
+        writing.touch(connection, self._id, path, stat)
+        writing.touch_members(connection, self._id, path, stat.mtime_ns)
+        self._counts["unchanged"] += 1
+        self._counts["in_vain"] += self._known[path].stat.looks_like(stat)
 
     def _put(self, connection: Connection, path: str, new: Container, now: float, terms: dict[int, Terms]) -> None:
         is_new = writing.put(connection, self._id, path, new.document, now=now, left=self.left, terms=terms)

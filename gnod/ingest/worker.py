@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
 _TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
+_COARSE_TICK_S = 2.0  # of FAT; other file systems that store whole seconds tick every second
 _HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
@@ -348,11 +349,13 @@ def _whole_messages(data: bytes) -> bytes:
 
 
 def _let_tick(found: FileStat) -> None:
-    """Wait until the file's time lies in the past. Otherwise a second save in the same tick of the kernel's clock would
-    have the same time as the first."""
-    age_s = time.time() - found.mtime_ns / 1e9
-    if 0 <= age_s < _TICK_S:
-        time.sleep(_TICK_S - age_s)
+    """Wait until the file's change time lies in the past. Otherwise a second save in the same tick of the file system's
+    clock would have the same time as the first."""
+    changed_ns = found.ctime_ns or 0
+    tick_s = _TICK_S if changed_ns % 1_000_000_000 else _COARSE_TICK_S
+    age_s = time.time() - changed_ns / 1e9
+    if 0 <= age_s < tick_s:
+        time.sleep(tick_s - age_s)
 
 
 def _require_regular(found: os.stat_result) -> FileStat:

@@ -38,14 +38,17 @@ class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
 class Freshness(Result, frozen=True, kw_only=True):
     """Whether the index equals the disk, as far as the daemon knows.
 
-    `pending`: files that have changed, or may have changed, and are not indexed yet; a collection that waits for a
-    complete comparison counts as one. `failed`: files that could not be read or converted. `unwatched`: collections
-    whose changes the daemon does not notice, or only after some seconds (polling). `unavailable`: collections whose
-    folder does not exist now. `unembedded`: chunks without a vector; they make `current` false only for searches that
-    need vectors.
+    `current`: every change that the daemon has noticed is indexed. `state` says so in words: "current", or what is
+    missing; print it beside results that are not current. `pending`: files that have changed, or may have changed, and
+    are not indexed yet; a collection that waits for a complete comparison counts as one. `unavailable`: collections
+    whose folder does not exist now. `unembedded`: chunks without a vector; only searches that need vectors count them.
+
+    Two do not affect `current`. `failed`: files that could not be read or converted, as they are now. `unwatched`:
+    collections whose changes the daemon notices only after some seconds (polling).
     """
 
     current: bool
+    state: str = ""
     pending: int = 0
     failed: int = 0
     unwatched: list[str] = []

@@ -37,7 +37,7 @@ from gnod.store.documents import documents
 from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.link_names import ALIAS, PATH, names_of
-from gnod.store.documents.records import Chunk, Definition, FileStat, Link, Prepared
+from gnod.store.documents.records import Chunk, Definition, Link, Prepared
 from gnod.store.vectors.vector_rows import DTYPE
 
 Row = TypeVar("Row")
@@ -49,7 +49,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
     title, markdown = connection.execute("SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)).get
     stat = document.stat
     if stat.mtime_ns < 0:  # the file is to be read again
-        stat = FileStat(stat.size, int(document.dated * 1e9), stat.inode)
+        stat = msgspec.structs.replace(stat, mtime_ns=int(document.dated * 1e9))
     aliases, labels = _names(connection, document)
     return Prepared(
         source_hash=document.source_hash,

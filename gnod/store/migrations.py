@@ -635,6 +635,14 @@ def m021_smaller(connection: apsw.Connection) -> None:
         connection.execute(made.replace("filepath, title, body,", "body, title, filepath,"))
 
 
+def m022_change_times(connection: apsw.Connection) -> None:
+    # When the kernel last noted a change of the file. NULL: unknown; the next sync stores it.
+    connection.execute("""
+        ALTER TABLE documents ADD COLUMN ctime_ns INTEGER;
+        ALTER TABLE ingest_errors ADD COLUMN ctime_ns INTEGER;
+    """)
+
+
 MIGRATIONS: list[schema.Migration] = [
     m001_first_schema,
     m002_vectors,
@@ -657,6 +665,7 @@ MIGRATIONS: list[schema.Migration] = [
     m019_counts,
     m020_packed_texts,
     m021_smaller,
+    m022_change_times,
 ]
 
 SCHEMA_VERSION = len(MIGRATIONS)

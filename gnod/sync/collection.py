@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -24,7 +24,9 @@ from gnod.ingest.walk import Walk
 from gnod.services.configuration import Configuration
 from gnod.store.database import Database
 from gnod.store.documents import writing
+from gnod.sync import steadiness
 from gnod.sync.folder_watch import FolderWatch, OpenSource, WatchState
+from gnod.sync.steadiness import Steadiness
 from gnod.sync.timings import SyncTimings
 
 _log = logging.getLogger(__name__)
@@ -76,6 +78,7 @@ class SyncedCollection:
         self._following: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._watch = self._new_watch()
+        self._steadiness = Steadiness()
 
     @property
     def is_running(self) -> bool:
@@ -95,12 +98,22 @@ class SyncedCollection:
     def watch_state(self) -> WatchState:
         """Return how changes are noticed. In any thread."""
         state = self._watch.state(self.unavailable)
-        return state._replace(reason=self._hold_reason) if self._hold_reason and self._changes.size else state
+        if self._hold_reason and self._changes.size:
+            return state._replace(reason=self._hold_reason)
+        if self._steadiness.is_lost:
+            return state._replace(reason="; ".join(filter(None, (state.reason, steadiness.REASON))))
+        return state
+
+    @property
+    def is_steady(self) -> bool:
+        """Tell whether inodes and change times are compared. In any thread."""
+        return not self._steadiness.is_lost
 
     def reconfigure(self, config: CollectionConfig) -> None:
         """Take a new config, also after `remove`: watch and sync everything again."""
         self.config = config
         self.is_removed = False
+        self._steadiness = Steadiness()
         self.rewatch()
         self.request()
 
@@ -117,13 +130,13 @@ class SyncedCollection:
         """Open the watch again, and walk the folder: changes before this were not seen."""
         self._watch.close()
         self._watch = self._new_watch()
-        self.note_changed(None)
+        self.note_changed()
 
-    def note_changed(self, paths: Iterable[str] | None) -> None:
-        """Remember what may have changed, relative to the root (None: anything), and sync it soon."""
+    def note_changed(self, changed: Scope = WHOLE) -> None:
+        """Remember what may have changed, and sync it soon."""
         if self.is_removed:
             return
-        self._changes = self._changes.joined(WHOLE if paths is None else of_paths(paths))
+        self._changes = self._changes.joined(changed)
         self.changes_noted += 1
         self._services.state_changed()
         self._changed.set()
@@ -133,7 +146,7 @@ class SyncedCollection:
         """Note that the folder differs from the index although no change was noted."""
         if not (self.is_removed or self.is_busy):
             _log.warning("watch.missed", extra={"fields": {"name": self.config.name}})
-            self.note_changed(None)
+            self.note_changed()
 
     def check(self, *, stood_still: bool, rescan_s: float) -> None:
         """Do what is due by the clock. `stood_still`: events may have been lost."""
@@ -142,7 +155,7 @@ class SyncedCollection:
         if self._watch.is_useless(self.unavailable):
             self.rewatch()
         elif stood_still or self._watch.is_walk_due(rescan_s):
-            self.note_changed(None)
+            self.note_changed()
         elif self._changes.size:  # they were held back
             self._follow()
 
@@ -199,6 +212,7 @@ class SyncedCollection:
             self.unavailable = None if report.available else report.reason or ""
             if report.available and scope.is_whole:
                 self.last_reconcile = time.time()
+                self._steadiness.note(report)
             if report.added or report.updated or report.removed:
                 self._services.index_changed()
             self._services.state_changed()
@@ -210,7 +224,7 @@ class SyncedCollection:
 
     def _take_scope(self) -> Scope:
         """Return what the run that begins now covers. Until it is done, that is pending."""
-        scope = WHOLE if self._is_whole_requested else self._changes
+        scope = self._changes.joined(WHOLE) if self._is_whole_requested else self._changes
         self._changes, self._is_whole_requested = NOTHING, False
         self._files_left = scope.size
         return scope
@@ -245,6 +259,7 @@ class SyncedCollection:
             scope=scope.joined(of_paths(self._links)),
             left=self._orphaned_mirrors,
             is_first=scope.is_whole and self.last_reconcile is None,
+            is_steady=self.is_steady,
             enter=watch.enter,
             on_listed=listed,
         )

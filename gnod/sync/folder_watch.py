@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from gnod.config.model import CollectionConfig
+from gnod.ingest.scope import WHOLE, Scope, of_paths
 from gnod.ingest.walk import Walk, identity
 from gnod.sync.timings import SyncTimings
 from gnod.watch.source import Events, NotWatchable, OnEvents, Source
@@ -18,8 +19,8 @@ from gnod.watch.source import Events, NotWatchable, OnEvents, Source
 _RESCAN_SPREAD = 0.25
 
 OpenSource = Callable[[str, OnEvents], Source]
-OnChanged = Callable[[frozenset[str] | None], None]
-"""Called with the changed paths, relative to the root; None: anything may have changed."""
+OnChanged = Callable[[Scope], None]
+"""Called with what may have changed."""
 
 
 class WatchState(NamedTuple):
@@ -117,4 +118,4 @@ class FolderWatch:
             return
         self.changed_at = time.monotonic()
         self._last_event = time.time()
-        self._on_changed(None if events.lost else frozenset(paths))
+        self._on_changed(WHOLE if events.lost else of_paths(paths, events.written))

@@ -16,14 +16,41 @@ from gnod.sync.scheduler import SyncScheduler
 class FreshnessReport(NamedTuple):
     """How the index compares with the disk. `pending`: files not checked yet; `failed`: files that could not be read;
     `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`: chunks without a vector.
+
+    This decides for all clients whether the index is current, and how that is said. A file that could not be read is
+    indexed as far as it can be, and a folder without events is compared every few seconds: neither is a reason to
+    distrust a search for ever.
     """
 
-    current: bool
     pending: int
     failed: int
     unwatched: list[str]
     unavailable: list[str]
     unembedded: int
+
+    @property
+    def current(self) -> bool:
+        return not self._missing
+
+    @property
+    def state(self) -> str:
+        """Return "current", or what the index does not have yet."""
+        return "; ".join(self._missing) or "current"
+
+    @property
+    def _missing(self) -> list[str]:
+        parts = []
+        if self.pending:
+            are = "is" if self.pending == 1 else "are"
+            parts.append(f"syncing: {_count(self.pending, 'file')} {are} not indexed yet")
+        if self.unembedded:
+            has, them = ("has", "it") if self.unembedded == 1 else ("have", "them")
+            chunks = _count(self.unembedded, "chunk")
+            parts.append(f"{chunks} {has} no vector yet (`gnoctl embed` waits for {them})")
+        if self.unavailable:
+            names = ", ".join(self.unavailable)
+            parts.append(f"the folder of {names} does not exist now (its documents stay in the index)")
+        return parts
 
 
 class Known(NamedTuple):
@@ -89,12 +116,14 @@ class FreshnessService:
 
 def reported(connection: Connection, known: Known, unembedded: int = 0) -> FreshnessReport:
     """Add what the index knows."""
-    failed = failures.count(connection, known.names)
     return FreshnessReport(
-        current=not (known.pending or known.unavailable or failed or known.unwatched or unembedded),
         pending=known.pending,
-        failed=failed,
+        failed=failures.count(connection, known.names),
         unwatched=known.unwatched,
         unavailable=known.unavailable,
         unembedded=unembedded,
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

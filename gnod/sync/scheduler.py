@@ -16,6 +16,7 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import CollectionNotFound
 from gnod.ingest.ignore import IgnoreFiles
 from gnod.ingest.pool import WorkerPool
+from gnod.ingest.scope import of_paths
 from gnod.services.configuration import Configuration
 from gnod.signals import Signal
 from gnod.store.database import Database
@@ -75,7 +76,7 @@ class SyncScheduler:
         self._config_watch = self._watch_config(open_source)
         configuration.changed.connect(self._config_changed)
         for collection in self._collections.values():
-            collection.note_changed(None)  # the folder may have changed while it was not watched
+            collection.note_changed()  # the folder may have changed while it was not watched
         self._checks = asyncio.create_task(self._check_regularly(), name="sync clock")
 
     @property
@@ -90,7 +91,7 @@ class SyncScheduler:
     def note_changed(self, name: str, path: str) -> None:
         """Sync a file of a collection soon; nothing for a collection that is gone."""
         if collection := self._collections.get(name):
-            collection.note_changed([path])
+            collection.note_changed(of_paths([path]))
 
     def collection(self, name: str) -> SyncedCollection:
         """Raises CollectionNotFound, which names the known ones."""
@@ -147,7 +148,7 @@ class SyncScheduler:
         known = self._collections.get(config.name)
         if known is None:
             known = self._collections[config.name] = SyncedCollection(config, self._services)
-            known.note_changed(None)
+            known.note_changed()
             known.request()
         elif known.is_removed or known.config != config:
             known.reconfigure(config)

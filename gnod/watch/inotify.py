@@ -103,6 +103,7 @@ class InotifySource:
 
     def _read(self) -> None:
         paths: set[str] = set()
+        written: set[str] = set()
         lost: str | None = None
         with self._lock:
             if self._inotify.closed:
@@ -120,9 +121,12 @@ class InotifySource:
                     entered = self._by_watch[watch]
                     if not entered and mask & (flags.DELETE_SELF | flags.MOVE_SELF | flags.UNMOUNT):
                         lost = "the folder itself was removed or moved"
-                    paths.add(f"{entered}/{name}" if entered and name else entered or name)
+                    path = f"{entered}/{name}" if entered and name else entered or name
+                    paths.add(path)
+                    if mask & flags.CLOSE_WRITE:
+                        written.add(path)
         if paths or lost:
-            self._on_events(Events(frozenset(paths), lost))
+            self._on_events(Events(frozenset(paths), lost, frozenset(written)))
 
 
 def _words(error: OSError) -> str:

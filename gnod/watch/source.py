@@ -8,10 +8,12 @@ from typing import NamedTuple, Protocol
 
 class Events(NamedTuple):
     """`paths` that have changed, relative to the folder, with slashes. `lost`: why there may be others; None: these are
-    all."""
+    all. `written`: those that a program had open for writing and closed. Their content may have changed even if their
+    times did not: the kernel does not note every write through a memory map."""
 
     paths: frozenset[str] = frozenset()
     lost: str | None = None
+    written: frozenset[str] = frozenset()
 
 
 OnEvents = Callable[[Events], None]

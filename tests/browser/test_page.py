@@ -34,6 +34,10 @@ def test_results_follow_the_keys_and_a_hit_opens_beside_them(visit: Any) -> None
     search(page, "load balancer")
     page.wait_for_selector(f"{HITS} >> text=How we deploy")
     assert page.inner_text("#hits mark >> nth=0") in ("load", "balancer")
+    # A file that cannot be read is no reason to distrust the search.
+    page.wait_for_selector("#state[data-state=current] >> text=current")
+    assert page.get_attribute("#state", "title").startswith("current; 1 file could not be read")
+    assert page.locator(".hint.warn").count() == 0
     page.wait_for_selector("#reader h1 >> text=How we deploy")  # the first hit is shown beside the list
     page.keyboard.press("ArrowDown")
     page.wait_for_selector("#reader h1 >> text=Decisions")

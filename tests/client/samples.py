@@ -15,7 +15,7 @@ from gnod.protocol.search import Hit, SearchResult
 
 few = settings(max_examples=25)
 
-CURRENT = Freshness(current=True)
+CURRENT = Freshness(current=True, state="current")
 
 
 def hit(rank: int = 1, **changes: object) -> Hit:

@@ -85,12 +85,12 @@ def test_search_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
 
 @pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
 def test_programs_get_twenty_and_notes_on_stderr(flag: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    pending = Freshness(current=False, pending=1)
+    pending = Freshness(current=False, state="syncing: 1 file is not indexed yet", pending=1)
     daemon.answers["search.lexical"] = samples.found(samples.hit(), freshness=pending)
     outcome = gnoctl("search", "x", flag)
     assert outcome.status == 0
     assert daemon.asked(SearchLexicalParams).limit == 20
-    assert outcome.err == ("" if flag == "--json" else "1 file is not indexed yet\n")
+    assert outcome.err == ("" if flag == "--json" else "syncing: 1 file is not indexed yet\n")
     assert "a1b2c3d4" in outcome.out
 
 
@@ -100,8 +100,9 @@ def test_current_answers_have_no_note(daemon: FakeDaemon, gnoctl: Gnoctl) -> Non
 
 
 def test_nothing_found_is_success_with_a_hint(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.lexical"] = samples.found(query="x y", freshness=Freshness(current=False, pending=3))
-    assert gnoctl("search", "x", "y") == (0, "", "No results for x y\n3 files are not indexed yet\n")
+    syncing = Freshness(current=False, state="syncing: 3 files are not indexed yet", pending=3)
+    daemon.answers["search.lexical"] = samples.found(query="x y", freshness=syncing)
+    assert gnoctl("search", "x", "y") == (0, "", "No results for x y\nsyncing: 3 files are not indexed yet\n")
     daemon.answers["search.lexical"] = samples.found(query="x y")
     daemon.answers["collection.list"] = CollectionListResult(collections=[])
     assert "gnoctl init FOLDER" in gnoctl("search", "x", "y").err
@@ -233,7 +234,7 @@ def test_a_folder_that_is_not_there_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) 
     assert outcome.status == 2
     assert outcome.out == "notes: 5 unchanged, 1 failed · 0.0 s\n"
     assert "usb: not indexed: /media/usb is not there; its documents stay" in outcome.err
-    assert "1 file could not be read: `gnoctl status --errors`" in outcome.err
+    assert "1 file could not be read (`gnoctl status --errors` lists them)" in outcome.err
 
 
 def test_collections_and_contexts(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -291,7 +292,7 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         chunks=9,
         languages={"": 1, "en": 2},
         collections=[collection],
-        freshness=Freshness(current=False, failed=1, unwatched=["notes", "work"]),
+        freshness=Freshness(current=True, state="current", failed=1, unwatched=["notes", "work"]),
         syncing=False,
         embedding=EmbeddingStatus(state="waiting", reason="the model is not \x1b[31mhere", pending=6, done=0, failed=0),
         inference=InferenceStatus(state="off", resident_bytes=0, crashes=2, last_crash="signal SIGSEGV"),
@@ -304,7 +305,8 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "Index default: 3 documents, 9 chunks, 12.3 MB",
         "languages: en 2, unknown 1",
         "notes: inotify limit reached",
-        "1 could not be read",
+        "notes: 1 file could not be read: ",
+        "\ncurrent\n",
         "changes in work are not watched:",
         "notes/a␛.pdf",
         "timeout while convert: took longer than 60 s",
@@ -317,10 +319,11 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         assert part in shown
     assert daemon.asked(IndexStatusParams).errors
     large = structs.replace(collection, failed=0, verified=False, on_disk=None, excluded=None, watch_reason=None)
-    daemon.answers["index.status"] = structs.replace(status, collections=[large], freshness=Freshness(current=True))
+    daemon.answers["index.status"] = structs.replace(status, collections=[large], freshness=samples.CURRENT)
     shown = gnoctl("status").out
     assert "notes: not compared with the disk now; `gnoctl status --verify` does that" in shown
-    assert "no changes are waiting" in shown
+    assert "\ncurrent\n" in shown
+    assert "compared with the disk now" not in shown.replace("not compared with the disk now", "")
     assert daemon.calls[-1][1] == IndexStatusParams()
     gnoctl("status", "--verify")
     assert daemon.calls[-1][1] == IndexStatusParams(verify=True)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from gnoctl.hits import render, render_hit
 from gnoctl.terminal import Terminal
 from gnoctl.text import cells, is_safe
-from gnoctl.wording import missed_by
 from gnod.protocol.base import Freshness
 from gnod.protocol.search import Hit, HitPassage, Reason
 from tests.client.samples import few, found, hit, hostile_hits
@@ -70,37 +69,19 @@ def test_the_whole_text_replaces_the_snippet() -> None:
     assert shown[2:] == ["      1  a", "      2  b"]
 
 
-def test_what_is_not_indexed_yet_is_said() -> None:
-    freshness = Freshness(current=False, pending=3, unavailable=["usb"], failed=2, unwatched=["nfs"])
-    assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == (
-        "3 files are not indexed yet; the folder of usb does not exist now (its documents stay in the index)"
-    )
+def test_what_is_missing_is_said_in_the_words_of_the_daemon() -> None:
+    behind = Freshness(current=False, state="syncing: 3 files are not indexed yet", failed=2)
+    assert list(render(found(hit(), freshness=behind), PIPE))[-1] == "syncing: 3 files are not indexed yet"
 
 
-def test_what_has_no_vectors_yet_is_said() -> None:
-    assert (
-        missed_by(Freshness(current=False, unembedded=1)) == "1 chunk has no vector yet (`gnoctl embed` waits for it)"
-    )
-    assert missed_by(Freshness(current=False, pending=1, unembedded=1200)) == (
-        "1 file is not indexed yet; 1,200 chunks have no vector yet (`gnoctl embed` waits for them)"
-    )
-    assert missed_by(Freshness(current=True, unembedded=5)) is None
+def test_failed_files_and_unwatched_folders_are_left_to_status() -> None:
+    current = Freshness(current=True, state="current", failed=2, unwatched=["nfs"])
+    assert list(render(found(hit(), freshness=current), PIPE))[-1] == "1 of 1 document · 3 ms"
 
 
 @pytest.mark.parametrize("mode", ["vector", "similar"])
 def test_by_meaning_only_what_is_shown_is_counted(mode: str) -> None:
     assert list(render(found(hit(), mode=mode), PIPE))[-1] == "1 document · 3 ms"
-
-
-def test_files_that_failed_are_told_only_where_they_may_be_what_was_looked_for() -> None:
-    freshness = Freshness(current=False, failed=2)
-    assert missed_by(freshness) is None
-    assert missed_by(freshness, nothing_found=True) == "2 could not be read (`gnoctl status --errors`)"
-
-
-def test_merely_unwatched_folders_are_left_to_status() -> None:
-    freshness = Freshness(current=False, unwatched=["nfs"])
-    assert list(render(found(hit(), freshness=freshness), PIPE))[-1] == "1 of 1 document · 3 ms"
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassa
 from gnod.protocol.search import AskResult, Hit, SearchResult
 
 WHEN = "2026-11-21T10:00:00Z"
-CURRENT = Freshness(current=True)
+CURRENT = Freshness(current=True, state="current")
 
 
 def text_of(text: str, **more: Any) -> DocumentText:
@@ -145,9 +145,10 @@ def test_a_line_that_is_longer_than_a_page_is_cut_and_said_to_be() -> None:
 
 
 def test_what_was_missed_is_noted() -> None:
-    answer = search_output(search_result(freshness=Freshness(current=False, pending=3), lexical_only_reason="no model"))
-    assert answer.note == "3 files are not indexed yet; no model"
-    assert render(answer).endswith("note: 3 files are not indexed yet; no model")
+    behind = Freshness(current=False, state="syncing: 3 files are not indexed yet", pending=3)
+    answer = search_output(search_result(freshness=behind, lexical_only_reason="no model"))
+    assert answer.note == "syncing: 3 files are not indexed yet; no model"
+    assert render(answer).endswith("note: syncing: 3 files are not indexed yet; no model")
     assert document_output(text_of("a\n", stale=True)).note
     assert search_output(search_result(hit())).note is None
 

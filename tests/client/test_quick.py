@@ -69,7 +69,7 @@ def test_a_plain_search_prints_what_the_command_prints(daemon: FakeDaemon, gnoct
         hit(4, text="the whole\x9b document\n", snippet=""),
     ]
     answer = structs.replace(
-        found(*hits, freshness=Freshness(current=False, pending=2)),
+        found(*hits, freshness=Freshness(current=False, state="syncing: 2 files are not indexed yet", pending=2)),
         corrections=[Correction(written="depoly", searched="deploy")],
         hints=["a hint"],
         notes=["left out"],

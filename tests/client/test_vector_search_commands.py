@@ -74,7 +74,7 @@ def test_similar_makes_paths_absolute(
 def test_people_get_five_with_scores_and_what_is_missing(
     words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl
 ) -> None:
-    waiting = Freshness(current=False, unembedded=3)
+    waiting = Freshness(current=False, state="3 chunks have no vector yet", unembedded=3)
     answer = samples.found(SCORED, mode="vector", freshness=waiting)
     daemon.answers["search.vector"] = daemon.answers["search.similar"] = answer
     outcome = gnoctl(*words)
@@ -86,7 +86,7 @@ def test_people_get_five_with_scores_and_what_is_missing(
         "  similarity 0.8125",
         "",
         "1 document · 3 ms",
-        "3 chunks have no vector yet (`gnoctl embed` waits for them)",
+        "3 chunks have no vector yet",
     ]
     assert [params.limit for _, params in daemon.calls if isinstance(params, FilterParams)] == [5]
 
@@ -110,10 +110,9 @@ def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: G
     assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
         "No results for x\nDocuments with a score below 0.9 are left out (--min-score)\n"
     )
-    daemon.answers["search.vector"] = samples.found(mode="vector", freshness=Freshness(current=False, unembedded=1))
-    assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
-        "No results for x\n1 chunk has no vector yet (`gnoctl embed` waits for it)\n"
-    )
+    waiting = Freshness(current=False, state="1 chunk has no vector yet", unembedded=1)
+    daemon.answers["search.vector"] = samples.found(mode="vector", freshness=waiting)
+    assert gnoctl("vsearch", "x", "--min-score", "0.9").err == ("No results for x\n1 chunk has no vector yet\n")
 
 
 def test_without_a_model_or_vectors_the_reason_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

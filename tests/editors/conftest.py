@@ -74,6 +74,7 @@ def prepared() -> Iterator[Desk]:
         desk.harbour.write_text(HARBOUR)
         desk.write(garden_md="# Garden\n\nA lantern hangs in the apple tree.\n")
         desk.table.write_text("item,count\nlanternfish,12\n")
+        (desk.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and nothing more")
         desk.ok("collection", "add", str(desk.notes), "--name", "notes")
         yield desk
 

@@ -212,16 +212,19 @@ def test_what_is_found_in_a_converted_file_opens_as_text(desk: Desk) -> None:
 
 
 def test_what_was_left_out_is_said(desk: Desk) -> None:
-    notes = '(gno--remarks (list :freshness (list :current {}) :notes ["one server was not asked" "another is down"]))'
-    nothing = "(gno--remarks (list :freshness (list :current t) :notes []))"
+    notes = (
+        '(gno--remarks (list :freshness (list :current {} :state "syncing")'
+        ' :notes ["one server was not asked" "another is down"]))'
+    )
+    nothing = '(gno--remarks (list :freshness (list :current t :state "current") :notes []))'
     said = emacs(desk, f"(list {notes.format('t')} {notes.format(':json-false')} {nothing})")
     both = "one server was not asked; another is down"
-    assert said == [both, f"not up to date; {both}", None]
+    assert said == [both, f"syncing; {both}", None]
 
 
 def test_status(desk: Desk) -> None:
     said = emacs(desk, "(gno-status)")
-    assert said.startswith("Index default: 3 documents, 3 chunks; up to date\n  notes: 3 of 3 indexed")
+    assert said.startswith("Index default: 3 documents, 3 chunks; current\n  notes: 3 of 4 indexed, 1 file could not")
 
 
 def test_links_are_followed_and_found_back(linked: Desk) -> None:

@@ -252,13 +252,13 @@ def test_what_was_left_out_is_said(nvim: Neovim) -> None:
     said = nvim.lua("""
         local remarks = require("gno.status").remarks
         return {
-          remarks({ freshness = { current = false, pending = 1 }, notes = { "one server was not asked" } }),
+          remarks({ freshness = { current = false, state = "syncing" }, notes = { "one server was not asked" } }),
           remarks({ freshness = { current = true }, notes = { "one server was not asked", "another is down" } }),
-          remarks({ freshness = { current = true }, notes = {} }) == nil and remarks(nil) == nil,
+          remarks({ freshness = { current = true, state = "current" }, notes = {} }) == nil and remarks(nil) == nil,
         }
     """)
     assert said == [
-        "1 file not indexed yet; one server was not asked",
+        "syncing; one server was not asked",
         "one server was not asked; another is down",
         True,
     ]
@@ -276,8 +276,8 @@ def test_a_daemon_that_went_away_is_started_again(desk: Desk, nvim: Neovim) -> N
 def test_status(nvim: Neovim) -> None:
     nvim.type(":GnoStatus<CR>")
     wait_until(lambda: "Index default" in nvim.messages())
-    assert "Index default: 3 documents, 3 chunks; up to date" in nvim.messages()
-    assert "notes: 3 of 3 indexed" in nvim.messages()
+    assert "Index default: 3 documents, 3 chunks; current" in nvim.messages()
+    assert "notes: 3 of 4 indexed, 1 file could not be read" in nvim.messages()
 
 
 def test_without_gnoctl_it_says_what_to_do(nvim: Neovim) -> None:

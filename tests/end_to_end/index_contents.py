@@ -20,7 +20,7 @@ from tests.machine import Machine, temporary_machine
 
 _OF = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 _QUERIES = {
-    "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, mirror_hash, title, mime,"
+    "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, ctime_ns, mirror_hash, title, mime,"
     f" converter, d.language, doc_type, author, dated, metadata, line_map, container, unread {_OF} WHERE active",
     "tags": f"SELECT c.name, d.path, tag {_OF} JOIN tags t ON t.document_id = d.id WHERE active",
     "names": f"SELECT c.name, d.path, n.name, rank, depth {_OF} JOIN names n ON n.document_id = d.id",

@@ -60,7 +60,17 @@ def test_a_hit_tells_all(busy: Machine) -> None:
     assert hit["snippet"][start:end] == "Deployment"
     assert hit["snippet"].startswith("# Deployment")
     assert hit["text"].startswith("---\ntags")
-    assert result["freshness"]["failed"] == 1
+    assert (result["freshness"]["failed"], result["freshness"]["state"]) == (1, "current")
+
+
+def test_a_file_that_cannot_be_read_is_left_to_status(busy: Machine) -> None:
+    for asked in (("deploy", "--files"), ("deploy", "--fresh"), ("nowhere-at-all",)):
+        done = busy.run("search", *asked)
+        said = done.stdout + done.stderr
+        assert not any(words in said for words in ("could not be read", "current", "syncing")), said
+    status = busy.ok("status")
+    assert "notes: 1 file could not be read" in status
+    assert "\ncurrent\ncompared with the disk now: names, sizes, inodes" in status
 
 
 def test_formats(busy: Machine) -> None:
@@ -140,6 +150,8 @@ def test_status_and_why(busy: Machine) -> None:
 
 def test_doctor_and_daemon_status(busy: Machine) -> None:
     doctor = busy.json("doctor")
+    (files,) = (check for check in doctor["checks"] if check["name"] == "files")
+    assert (files["status"], files["message"]) == ("ok", "1 file could not be read")
     assert doctor["healthy"], [check for check in doctor["checks"] if check["status"] != "ok"]
     status = busy.json("daemon", "status")
     assert status["index"] == "default"

@@ -148,6 +148,7 @@ async def search_is_compact_and_get_has_the_text(client: Client) -> None:
     assert (hit["title"], hit["uri"], hit["tags"]) == ("Deployment", "gno://notes/deploy.md", ["ops"])
     assert "text" not in hit
     assert "v1.2.3" in hit["snippet"]
+    assert "note" not in found.structured_content  # the broken file is left to `status`
     assert f"gno://notes/deploy.md lines {hit['line']}-{hit['end_line']}" in said(found)
     whole = await client.call_tool("get", {"ref": hit["uri"]})
     assert whole.structured_content
@@ -172,7 +173,9 @@ async def status_names_the_collections(client: Client) -> None:
     assert (notes["name"], notes["about"], notes["failed"]) == ("notes", "Notes on running things.", 1)
     (failure,) = result.structured_content["failures"]
     assert failure["file"] == "notes/broken.pdf"
-    assert "notes: 3 documents, 1 failed" in said(result)
+    assert (result.structured_content["current"], result.structured_content["state"]) == (True, "current")
+    assert said(result).startswith("3 documents in 1 collection; current\n")
+    assert "notes: 3 documents, 1 file could not be read" in said(result)
 
 
 async def ask_quotes_without_any_model(client: Client) -> None:

@@ -264,7 +264,7 @@ async def test_an_empty_index_a_daemon_that_hangs_and_one_that_crashes(
         machine.write(b_md="# A heron and a berth\n")
         interface.input.value = "berth"
         await until(lambda: titles(interface) == ["A heron and a berth"])
-        await until(lambda: "the index is current" in bar(interface, "status"))
+        await until(lambda: "current" in bar(interface, "status"))
 
 
 def _editor(folder: Path) -> tuple[Path, Path]:

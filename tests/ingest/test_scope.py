@@ -167,3 +167,11 @@ def _is_in(path: str, scope: Scope) -> bool:
     if scope.paths is None:
         return True
     return any(path == each or path.startswith(f"{each}/") for each in scope.paths)
+
+
+def test_files_that_were_written_are_kept_unless_there_are_very_many() -> None:
+    one = of_paths(["a.md", "b/c.md"], frozenset({"a.md"}))
+    assert one.joined(of_paths(["d.md"], frozenset({"d.md"}))).written == {"a.md", "d.md"}
+    assert one.joined(WHOLE) == Scope(None, frozenset({"a.md"}))
+    many = frozenset(f"{number}.md" for number in range(2001))
+    assert of_paths(many, many) == WHOLE

@@ -59,6 +59,7 @@ MIGRATIONS = {
     19: "3778aabe65daccfd",
     20: "c76c7934da093284",
     21: "003f521520251660",
+    22: "c6fca23d5aaeddf3",
 }
 
 # What a sync makes of the same files, whichever way the index came about.

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from gnod.ingest.pool import WorkerPool
+from gnod.ingest.sync import SyncReport
 from gnod.services.configuration import Configuration
 from gnod.store.database import Database
 from gnod.store.documents import documents
+from gnod.store.documents.documents import Document
 from gnod.sync.folder_watch import OpenSource
 from gnod.sync.scheduler import Clocks, SyncScheduler
 from gnod.sync.timings import SyncTimings
@@ -58,8 +60,13 @@ class SyncedFolder:
         await asyncio.to_thread(self.database.close)
 
     def indexed(self) -> list[str]:
-        found = self.database.submit_read(lambda c: documents.under(c, "notes", "", 100, 0)).result()
-        return [document.path for document in found]
+        return [document.path for document in self._documents()]
+
+    def titles(self) -> list[str]:
+        return [document.title for document in self._documents()]
+
+    def _documents(self) -> list[Document]:
+        return list(self.database.submit_read(lambda c: documents.under(c, "notes", "", 1000, 0)).result())
 
 
 @asynccontextmanager
@@ -87,12 +94,13 @@ def test_clocks_go_on() -> None:
     assert second.always >= first.always
 
 
+def no_events(root: str, on_events: OnEvents) -> Source:
+    raise NotWatchable(f"{root} is of type nfs4")
+
+
 @pytest.mark.slow
 async def test_a_folder_without_events_is_walked_regularly(short_tmp: Path) -> None:
-    def refuse(root: str, on_events: OnEvents) -> Source:
-        raise NotWatchable(f"{root} is of type nfs4")
-
-    async with synced(short_tmp, refuse) as index:
+    async with synced(short_tmp, no_events) as index:
         state = index.scheduler.watch_state("notes")
         assert state.mode == "polling"
         assert not state.is_watched
@@ -128,3 +136,27 @@ async def test_changes_that_the_watch_missed_are_synced_once_they_are_noted(shor
         notes.note_missed()
         assert index.scheduler.pending().files == 1
         await until(lambda: index.scheduler.pending().files == 0)
+
+
+async def test_files_that_are_touched_without_a_change_are_not_read_forever(short_tmp: Path) -> None:
+    """As on a drive that gives its files other inodes or change times after a while."""
+    async with synced(short_tmp, no_events) as index:
+        files = [index.notes / f"{number}.md" for number in range(120)]
+        for file in files:
+            file.write_text(f"# Note {file.stem}\n")
+        notes = index.scheduler.collection("notes")
+
+        async def walk_after_touching() -> SyncReport:
+            for file in files:
+                file.chmod(file.stat().st_mode ^ 0o040)
+            return await notes.request()
+
+        await notes.request()
+        for _ in range(20):
+            if not notes.is_steady:
+                break
+            await walk_after_touching()
+        assert "only names, sizes and times of modification are compared" in (notes.watch_state.reason or "")
+        assert (await walk_after_touching()).in_vain == 0
+        files[0].write_text("# Note A\n")  # of the same size
+        await until(lambda: "Note A" in index.titles())

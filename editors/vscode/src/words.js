@@ -38,29 +38,19 @@ function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** Return a sentence when the index is not what the disk is. */
-function behind(freshness) {
-  const { current, pending = 0, unavailable = [], unwatched = [] } = freshness ?? { current: true };
-  const parts = [
-    pending && `${count(pending, "file")} not indexed yet`,
-    unavailable.length && `folder not there: ${unavailable.join(", ")}`,
-    unwatched.length && `not watched: ${unwatched.join(", ")}`,
-  ].filter(Boolean);
-  return parts.join("; ") || (current ? undefined : "not up to date");
-}
-
 /** Return what is to be said beside the hits of a search: that the index is behind, and what was left out; "" if nothing. */
 function remarks(result) {
-  return [behind(result?.freshness), ...(result?.notes ?? [])].filter(Boolean).join("; ");
+  const { current, state } = result?.freshness ?? { current: true };
+  return [...(current ? [] : [state]), ...(result?.notes ?? [])].join("; ");
 }
 
 /** Return what `index.status` answered, as lines. */
 function status(answer) {
   const head = [count(answer.documents, "document"), count(answer.chunks, "chunk")].join(", ");
-  const lines = [`Index ${answer.index}: ${head}; ${behind(answer.freshness) ?? "up to date"}`];
+  const lines = [`Index ${answer.index}: ${head}; ${answer.freshness.state}`];
   for (const each of answer.collections) {
     const state = each.available ? `${each.indexed} of ${each.on_disk ?? each.indexed} indexed` : (each.reason ?? "not there");
-    const failed = each.failed ? `, ${each.failed} failed (gnoctl status --errors)` : "";
+    const failed = each.failed ? `, ${count(each.failed, "file")} could not be read (gnoctl status --errors)` : "";
     lines.push(`${each.name}: ${state}${failed}  ${visible(each.path)}`);
   }
   const { state, pending, reason } = answer.embedding;
@@ -72,4 +62,4 @@ function status(answer) {
   return lines;
 }
 
-module.exports = { visible, preview, place, isText, behind, remarks, status };
+module.exports = { visible, preview, place, isText, remarks, status };

@@ -92,6 +92,7 @@ daemon("typing fills the quick pick, and choosing opens the file at the line", a
   assert.equal(item.label, "Harbour");
   assert.equal(item.description, "notes/harbour.md:9");
   assert.equal(item.detail, "Zürich ships a lantern to the lighthouse keeper.");
+  assert.equal(pick.title, undefined); // the file that cannot be read is left to the status
   pick.type('lighthouse "lantern');
   await until(() => pick.title?.includes("a quotation mark is not closed"));
   assert.equal(pick.items.length, 1);
@@ -145,8 +146,8 @@ daemon("status, and a changed setting is used at once", async (t) => {
   const { told, extension } = activate();
   t.after(() => extension.dispose());
   await told.commands["gno.status"]();
-  assert.equal(told.shown[0][0], "Index default: 3 documents, 3 chunks; up to date");
-  assert.match(told.shown[0][1].detail, /^notes: 3 of 3 indexed/);
+  assert.equal(told.shown[0][0], "Index default: 3 documents, 3 chunks; current");
+  assert.match(told.shown[0][1].detail, /^notes: 3 of 4 indexed, 1 file could not be read/);
   told.settings.command = "no-such-gnoctl";
   told.configure({ affectsConfiguration: (name) => name === "gno" });
   await told.commands["gno.status"]();

@@ -32,22 +32,13 @@ test("a file opens itself when it is text as it is", () => {
   }
 });
 
-test("what the index lacks is said in words", () => {
-  assert.equal(words.behind({ current: true }), undefined);
-  assert.equal(words.behind({ current: false, pending: 1 }), "1 file not indexed yet");
-  assert.equal(
-    words.behind({ current: false, pending: 2, unavailable: ["drive"] }),
-    "2 files not indexed yet; folder not there: drive",
-  );
-  assert.equal(words.behind({ current: false }), "not up to date");
-});
-
-test("what was left out is said after that", () => {
+test("what the index lacks is said in the daemon's words, and then what was left out", () => {
+  const behind = { current: false, state: "syncing: 1 file is not indexed yet" };
   assert.equal(words.remarks(undefined), "");
-  assert.equal(words.remarks({ freshness: { current: true }, notes: [] }), "");
+  assert.equal(words.remarks({ freshness: { current: true, state: "current", failed: 1 }, notes: [] }), "");
   assert.equal(
-    words.remarks({ freshness: { current: false, pending: 1 }, notes: ["one server was not asked", "another is down"] }),
-    "1 file not indexed yet; one server was not asked; another is down",
+    words.remarks({ freshness: behind, notes: ["one server was not asked", "another is down"] }),
+    "syncing: 1 file is not indexed yet; one server was not asked; another is down",
   );
 });
 

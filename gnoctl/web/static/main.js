@@ -15,7 +15,7 @@ import { Reader, copyOf } from "./reader.js";
 import { MODES, address, addressOf as documentAddress, fragmentOf, rewrite, start } from "./router.js";
 import { Saving } from "./saving.js";
 import { Search, similarTo, titleOf } from "./search.js";
-import { count, missedBy } from "./text.js";
+import { count } from "./text.js";
 
 const input = $("#query");
 const wide = matchMedia("(min-width: 900px)");
@@ -249,12 +249,11 @@ function say(text) {
 }
 
 function drawState({ freshness, embedding }) {
-  const missed = missedBy(freshness);
-  const parts = [freshness.pending ? count(freshness.pending, "file") + " pending" : null, freshness.unembedded ? `${count(freshness.unembedded, "chunk")} to embed` : null, freshness.failed ? `${freshness.failed} failed` : null];
-  const label = freshness.unavailable?.length ? "Folder missing" : (parts.filter(Boolean).join(", ") || "Up to date");
-  fill($("#state"), h("span.dot"), h("span", {}, label));
-  $("#state").dataset.state = missed ? "behind" : freshness.failed ? "failed" : "current";
-  $("#state").title = missed ?? (embedding?.model ? `The index equals the disk. Model: ${embedding.model}` : "The index equals the disk.");
+  const unreadable = freshness.failed ? `${count(freshness.failed, "file")} could not be read` : null;
+  const model = embedding?.model ? `model: ${embedding.model}` : null;
+  fill($("#state"), h("span.dot"), h("span", {}, freshness.state));
+  $("#state").dataset.state = freshness.current ? "current" : "behind";
+  $("#state").title = [freshness.state, unreadable, model].filter(Boolean).join("; ");
 }
 
 function daemon({ available, message }) {

@@ -158,7 +158,7 @@ export class Search {
     if (countFilters(route.filters)) advice.push(button("Remove the filters", without, { class: "link" }));
     if (route.mode === "lexical") advice.push(button("Search by meaning, too", () => this.filters.onChange({ mode: "query" }), { class: "link" }));
     advice.push(["Use fewer or other words; ", key("?"), " lists what a query can contain."]);
-    if (result.freshness.pending) advice.push(`${count(result.freshness.pending, "file")} not indexed yet: new results appear by themselves.`);
+    if (result.freshness.pending) advice.push(`${result.freshness.state}: new results appear by themselves.`);
     advice.push(h("a", { href: "/collections" }, "See which files are indexed, and why others are not"));
     return advice;
   }

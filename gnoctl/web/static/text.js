@@ -147,15 +147,8 @@ export function corrected({ written, searched }) {
     : ["Showing results for ", { strong: searched }, ` (you wrote “${written}”)`];
 }
 
-/** What a search may have missed, or null if the index is current. */
-export function missedBy(freshness) {
-  if (!freshness || freshness.current) return null;
-  const parts = [];
-  if (freshness.pending) parts.push(`${count(freshness.pending, "file")} not indexed yet`);
-  if (freshness.unembedded) parts.push(`${count(freshness.unembedded, "chunk")} without a vector yet`);
-  if (freshness.unavailable?.length) parts.push(`the folder of ${freshness.unavailable.join(", ")} does not exist now`);
-  return parts.join("; ") || null;
-}
+/** What a search may have missed, in the daemon's words, or null if the index is current. */
+export const missedBy = ({ current, state }) => (current ? null : state);
 
 export const slug = (title) =>
   title.toLowerCase().trim().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");

@@ -48,6 +48,7 @@ class Document(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int | None
     mirror_hash: str
     title: str
     mime: str
@@ -74,7 +75,7 @@ class Document(NamedTuple):
 
     @property
     def stat(self) -> FileStat:
-        return FileStat(self.size, self.mtime_ns, self.inode)
+        return FileStat(self.size, self.mtime_ns, self.inode, self.ctime_ns)
 
     @property
     def line_map(self) -> LineMap:
@@ -94,8 +95,8 @@ class Document(NamedTuple):
 
 
 _COLUMNS = (
-    "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.mirror_hash, d.title,"
-    " d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.locations, d.active,"
+    "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.ctime_ns, d.mirror_hash,"
+    " d.title, d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.locations, d.active,"
     " d.indexed_at, d.removed_at, d.container, d.unread"
 )
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
@@ -144,23 +145,24 @@ def stats(
     """Yield the files that are indexed of a collection: those in a range, or these paths and what lies below them,
     perhaps twice."""
     select = (
-        "SELECT path, size, mtime_ns, inode FROM documents WHERE collection_id = ?1 AND active AND container IS NULL"
+        "SELECT path, size, mtime_ns, inode, ctime_ns FROM documents"
+        " WHERE collection_id = ?1 AND active AND container IS NULL"
     )
-    for path, size, mtime_ns, inode in rows_under(connection, select, "path", collection_id, under):
-        yield path, FileStat(size, mtime_ns, inode)
+    rows = rows_under(connection, select, "path", collection_id, under)
+    for path, size, mtime_ns, inode, ctime_ns in rows:
+        yield path, FileStat(size, mtime_ns, inode, ctime_ns)
 
 
 def known_files(connection: Connection, collection_id: int, paths: Collection[str]) -> dict[str, KnownFile]:
     """Return those of the files that are indexed."""
     rows = connection.execute(
-        "SELECT d.path, size, mtime_ns, inode, source_hash, reader IS NOT NULL FROM json_each(?2) wanted"
+        "SELECT d.path, size, mtime_ns, inode, ctime_ns, source_hash, reader IS NOT NULL FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.path = wanted.value"
         " WHERE active AND container IS NULL",
         (collection_id, msgspec.json.encode(list(paths)).decode()),
     )
     return {
-        path: KnownFile(FileStat(size, mtime_ns, inode), source_hash, bool(has_scans))
-        for path, size, mtime_ns, inode, source_hash, has_scans in rows
+        path: KnownFile(FileStat(*stat), source_hash, bool(has_scans)) for path, *stat, source_hash, has_scans in rows
     }
 
 

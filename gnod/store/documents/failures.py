@@ -27,7 +27,7 @@ class FailedFile(msgspec.Struct, frozen=True, gc=False):
 
 
 _SELECT = (
-    "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, size, mtime_ns, inode"
+    "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, size, mtime_ns, inode, ctime_ns"
     " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
 )
 # Must equal the condition of the index (m007).
@@ -46,15 +46,15 @@ def note(
     now: float,
 ) -> None:
     """Record a failure; the same kind again increments its count."""
-    size, mtime_ns, inode = (stat.size, stat.mtime_ns, stat.inode) if stat else (None, None, None)
+    of_file = msgspec.structs.astuple(stat) if stat else (None,) * 4
     connection.execute(
-        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9)"
+        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9, ?10)"
         " ON CONFLICT (collection_id, path) DO UPDATE SET"
         " first_at = CASE WHEN kind = excluded.kind THEN first_at ELSE excluded.first_at END,"
         " count = CASE WHEN kind = excluded.kind THEN count + 1 ELSE 1 END,"
         " stage = excluded.stage, kind = excluded.kind, message = excluded.message, last_at = excluded.last_at,"
-        " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
-        (collection_id, path, stage, kind, message, now, size, mtime_ns, inode),
+        " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode, ctime_ns = excluded.ctime_ns",
+        (collection_id, path, stage, kind, message, now, *of_file),
     )
 
 
@@ -104,6 +104,6 @@ def count(connection: Connection, collections: list[str]) -> int:
 
 
 def _failed_file(row: tuple[object, ...]) -> FailedFile:
-    *fields, size, mtime_ns, inode = row
-    stat = None if size is None else FileStat(size, mtime_ns, inode)  # type: ignore[arg-type]
+    *fields, size, mtime_ns, inode, ctime_ns = row
+    stat = None if size is None else FileStat(size, mtime_ns, inode, ctime_ns)  # type: ignore[arg-type]
     return FailedFile(*fields, stat)  # type: ignore[arg-type, call-arg]

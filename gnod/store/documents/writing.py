@@ -49,6 +49,7 @@ def put(
         "size": stat.size,
         "mtime_ns": stat.mtime_ns,
         "inode": stat.inode,
+        "ctime_ns": stat.ctime_ns,
         "mirror_hash": mirror,
         "chunks": _put_content(connection, key, new),
         "title": new.title,
@@ -103,8 +104,18 @@ def touch(connection: Connection, collection_id: int, path: str, stat: FileStat)
     ).fetchone()
     if found:
         connection.execute(
-            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, dated = ? WHERE collection_id = ? AND path = ?",
-            (stat.size, stat.mtime_ns, stat.inode, _dated(msgspec.json.decode(found[0]), stat), *of_document),
+            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?, dated = ?"
+            " WHERE collection_id = ? AND path = ?",
+            (*msgspec.structs.astuple(stat), _dated(msgspec.json.decode(found[0]), stat), *of_document),
+        )
+
+
+def note_change_times(connection: Connection, collection_id: int, found: Mapping[str, FileStat]) -> None:
+    """Store the change times of files whose other attributes an older version has stored."""
+    for table in ("documents", "ingest_errors"):
+        connection.executemany(
+            f"UPDATE {table} SET ctime_ns = ? WHERE collection_id = ? AND path = ? AND ctime_ns IS NULL",
+            ((stat.ctime_ns, collection_id, path) for path, stat in found.items()),
         )
 
 

@@ -6,7 +6,7 @@ Run once for each version, with the code that wrote it; a fixture is never made 
     cd /tmp/old && PYTHONPATH=/tmp/old python …/tests/store/schemas/make.py 3 …/tests/store/schemas
 
     version 1: d70405d    version 2: 08b46d2    version 3: 44bf9e5    version 6: 3309784
-    versions 7 to 21: the commit that brought each
+    versions 7 to 22: the commit that brought each
 
 Versions 4, 5 and 6 came in one commit (075cb79): no code ever wrote an index of version 4 or 5. Theirs are made by the
 code of version 6 (`make.py 4 …`), from the fixture of version 3.
