@@ -137,3 +137,18 @@ def test_each_declared_distribution_is_used() -> None:
     unused = REQUIRED.union(*OPTIONAL.values()) - imported - LOADED_BY_NAME
 
     assert not unused, "declared in pyproject.toml, but nothing imports them"
+
+
+def test_internals_of_others_have_a_newest_version() -> None:
+    """ADR 1 lists whose internals gnod uses; private modules that are imported are among them."""
+    requirements = [
+        *PROJECT["dependencies"],
+        *(each for extra in OPTIONAL for each in PROJECT["optional-dependencies"][extra]),
+    ]
+    capped = {canonical(each) for each in requirements if "<" in each.partition(";")[0]}
+    section = (ROOT / "docs/adr/0001-dependencies.md").read_text().partition("## Internals that gnod uses")[2]
+    rows = re.findall(r"^\| ([a-z][a-z, -]+) \|", section, re.MULTILINE)[1:]
+    listed = {name for row in rows for name in row.split(", ")}
+    private = {name for each in IMPORTS if re.search(r"\._[a-z]", each.module) for name in each.distributions}
+
+    assert capped == listed >= private > set()
