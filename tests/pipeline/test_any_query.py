@@ -27,10 +27,9 @@ from tests.small_index import SmallIndex
 ANALYZERS = {language: Analyzer(language) for language in SNOWBALL}
 WORDS = [word for words in REAL_WORDS.values() for word in words.split()]
 SEPARATORS = ["-", "_", ".", "'", "/", '"', " -", " ", "日", "\u0301", "ﹰ", "ﷺ"]
-QUERIES = (
-    st.lists(st.sampled_from(WORDS) | st.sampled_from(SEPARATORS) | st.text(max_size=8), max_size=8).map("".join)
-    | st.text("ab\"-*^:(){}+ \x00'\\日犬", max_size=12)
-)
+QUERIES = st.lists(st.sampled_from(WORDS) | st.sampled_from(SEPARATORS) | st.text(max_size=8), max_size=8).map(
+    "".join
+) | st.text("ab\"-*^:(){}+ \x00'\\日犬", max_size=12)
 
 
 @pytest.fixture(scope="module")
